@@ -1,0 +1,126 @@
+"""The registry of what an answer says: typed items, each with the parameters it was made from.
+
+Invariant: an item holds only company text and values, never a string the model wrote. The types have no field that
+could: every text field below is filled by `support_agent.tools` from a Document, an account or a canned question.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from support_agent.company.values import Customer, Frozen, Number, Period, Row, Value
+
+
+class Excerpt(Frozen):
+    """A whole sentence of a document, by position."""
+
+    index: int
+    heading: str
+    text: str
+    paragraph: int
+    kind: Literal["sentence", "item", "row"]
+
+
+class DocumentItem(Frozen):
+    """Sentences of a numbered document (none for delivery `link`; all for `full`)."""
+
+    kind: Literal["document"] = "document"
+    number: int
+    title: str
+    version: str
+    valid_from: date
+    url: str
+    delivery: Literal["full", "excerpt", "link"]
+    excerpts: tuple[Excerpt, ...]
+
+
+class FieldItem(Frozen):
+    """One value of the customer's account."""
+
+    kind: Literal["account_field"] = "account_field"
+    field: str
+    label: str
+    value: Value | None
+    """None: the account has no such value (no invoice yet), which the template says."""
+
+
+class TableItem(Frozen):
+    """Rows of a series, with what was done to them in `steps` (closed words: "sorted by value, highest first")."""
+
+    kind: Literal["table"] = "table"
+    series: str
+    label: str
+    period: Period
+    steps: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+class Operand(Frozen):
+    """What one aggregate was made from."""
+
+    series: str
+    label: str
+    period: Period
+    steps: tuple[str, ...]
+    aggregation: Literal["total", "average", "highest", "lowest", "count", "latest"]
+    row_count: int
+    value: Number | None
+    """None: there was no row to aggregate."""
+    day: date | None = None
+    """The day of the row, for highest, lowest and latest."""
+
+
+class AggregateItem(Frozen):
+    kind: Literal["aggregate"] = "aggregate"
+    operand: Operand
+
+
+class CalculationItem(Frozen):
+    """`left` and `right` joined: their sum, difference or ratio; both operands are shown."""
+
+    kind: Literal["calculation"] = "calculation"
+    operation: Literal["add", "subtract", "ratio"]
+    left: Operand
+    right: Operand
+    result: Number
+
+
+class ClarificationItem(Frozen):
+    """A canned question of the company, by number."""
+
+    kind: Literal["clarification"] = "clarification"
+    number: int
+    text: str
+
+
+Item = Annotated[
+    DocumentItem | FieldItem | TableItem | AggregateItem | CalculationItem | ClarificationItem,
+    Field(discriminator="kind"),
+]
+
+
+class Answer(Frozen):
+    """One block of the mail: the items that answer one of the customer's questions."""
+
+    items: tuple[Item, ...]
+
+
+class FinalAnswer(Frozen):
+    """Everything an outgoing answer says.
+
+    `greeting_name` is None below sender level 3. `asked` counts the questions found in the mail; `len(answers)` of
+    them are answered here and the rest went to a person. `subject` is the sanitised parent subject, or None below
+    level 2 (then the template's own is used).
+    """
+
+    company: str
+    locale: str
+    greeting_name: str | None
+    subject: str | None
+    asked: int
+    answers: tuple[Answer, ...]
+    support_address: str
+    customer: Customer | None = None

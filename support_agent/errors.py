@@ -1,0 +1,45 @@
+"""Errors, named by what happens next; the class decides, the `code` is stable for logs and scripts.
+
+Library errors are mapped to these where the library is called, and nowhere else.
+"""
+
+
+class SupportAgentError(Exception):
+    """Base of all errors of this package; `str(error)` is one line that says what, why and what to do."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code
+
+
+class ConfigError(SupportAgentError):
+    """The configuration or the company's files cannot be used: stop, exit 2."""
+
+    code = "config"
+
+
+class TransientError(SupportAgentError):
+    """It may work later: retry with backoff."""
+
+    code = "transient"
+
+
+class PermanentError(SupportAgentError):
+    """It will not work later either: set aside and tell the desk."""
+
+    code = "permanent"
+
+
+class ToolCallRejected(SupportAgentError):
+    """The model's call is not in the catalogue or cannot be carried out: back to the model, a bounded number of times."""
+
+    code = "tool_call_rejected"
+
+
+class GateRefused(SupportAgentError):
+    """An outgoing mail has a byte without a source: it is not sent, the case escalates."""
+
+    code = "gate_refused"

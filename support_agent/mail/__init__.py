@@ -1,0 +1,1 @@
+"""Mail: bytes in, bytes out. Knows nothing of models or of the company's documents."""
