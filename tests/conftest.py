@@ -1,0 +1,3 @@
+"""Fixtures shared by all tests; the real servers live in `tests/servers`, one file each."""
+
+pytest_plugins: list[str] = []
