@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,7 +18,7 @@ class Severity(StrEnum):
 
 
 class Finding(BaseModel):
-    """One thing that is wrong: where (file and 1-based line, where there is one), what, and what to do about it."""
+    """One thing that is wrong: where (file and 1-based line, if there is one), what, and what to do."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -25,3 +27,14 @@ class Finding(BaseModel):
     line: int | None
     what: str
     todo: str
+
+    def __str__(self) -> str:
+        """One line for an operator: file:line: what: what to do."""
+        place = "" if self.path is None else f"{self.path}:{self.line}: " if self.line else f"{self.path}: "
+        return f"{place}{self.what}: {self.todo}"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A hint for a misspelt word: ", did you mean X?", or "" where no known word is near."""
+    matches = difflib.get_close_matches(word, list(known), n=1)
+    return f", did you mean {matches[0]}?" if matches else ""

@@ -1,3 +1,6 @@
 """Fixtures shared by all tests; the real servers live in `tests/servers`, one file each."""
 
-pytest_plugins: list[str] = []
+pytest_plugins: list[str] = [
+    "tests.servers.databases",
+    "tests.servers.postgres",
+]

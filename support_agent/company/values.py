@@ -72,7 +72,7 @@ class Customer(Frozen):
 
 
 class Period(Frozen):
-    """A closed range of days. `name` is the member of the closed set it came from ("last_year", "2024", "2024-03")."""
+    """A closed range of days; `name` is its member of the closed set ("last_year", "2024", "2024-03")."""
 
     name: str
     first: date

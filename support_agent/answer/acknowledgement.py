@@ -1,0 +1,14 @@
+"""The fixed mail that a customer gets when a person takes the case."""
+
+from __future__ import annotations
+
+from support_agent.company.values import Frozen
+
+
+class Acknowledgement(Frozen):
+    """What an acknowledgement says. `subject` is the sanitised parent subject, or None below level 2."""
+
+    company: str
+    locale: str
+    subject: str | None
+    support_address: str

@@ -1,0 +1,189 @@
+"""Template tests as data: `templates/tests/*.yaml`, items or whole mails in, expected texts out.
+
+Invariant: a case says what comes out in each locale it names, text and HTML, and its mail passes the gate
+too; a file that cannot be read is a finding, never skipped. Checked by tests/unit/answer/test_cases.py.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.final_answer import FinalAnswer, Item
+from support_agent.answer.provenance import check
+from support_agent.answer.reading import as_read
+from support_agent.answer.render import (
+    render_acknowledgement,
+    render_answer,
+    render_item,
+    render_packet,
+)
+from support_agent.answer.samples import around
+from support_agent.answer.sources import RenderedAnswer, RenderedPacket
+from support_agent.answer.templates import Templates
+from support_agent.desk.packet import Packet
+from support_agent.errors import GateRefused
+from support_agent.findings import Finding, Severity
+
+
+class Expected(BaseModel):
+    """What must come out; `html` as its reader sees it (see `reading.as_read`). A part left out is not
+    compared.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    subject: str | None = None
+    text: str | None = None
+    html: str | None = None
+
+
+class TemplateCase(BaseModel):
+    """One test: exactly one of item, answer, acknowledgement or packet, and what comes out by locale."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    item: Item | None = None
+    answer: FinalAnswer | None = None
+    acknowledgement: Acknowledgement | None = None
+    packet: Packet | None = None
+    expect: dict[str, Expected] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _locale_comes_from_expect(cls, data: Any) -> Any:
+        """Mails are written without their locale: each expectation sets it."""
+        if not isinstance(data, dict):
+            return data
+        filled = {
+            key: {"locale": "en", **value} if isinstance(value, dict) else value
+            for key, value in data.items()
+            if key in {"answer", "acknowledgement", "packet"}
+        }
+        return {**data, **filled}
+
+    @model_validator(mode="after")
+    def _one_input(self) -> TemplateCase:
+        if (
+            sum(given is not None for given in (self.item, self.answer, self.acknowledgement, self.packet))
+            != 1
+        ):
+            raise ValueError("a case has exactly one of item, answer, acknowledgement, packet")
+        return self
+
+
+class Placed(BaseModel):
+    """A case and where it stands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path
+    line: int
+    case: TemplateCase
+
+
+def load_cases(directory: Path) -> tuple[list[Placed], list[Finding]]:
+    """The cases below `directory`/tests, and what is wrong with the files."""
+    cases: list[Placed] = []
+    findings: list[Finding] = []
+    for path in sorted((directory / "tests").glob("*.yaml")):
+        try:
+            text = path.read_text(encoding="utf-8")
+            entries = yaml.safe_load(text)
+            nodes = yaml.compose(text, Loader=yaml.SafeLoader)
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            mark = getattr(error, "problem_mark", None)
+            findings.append(_finding(path, mark.line + 1 if mark else None, f"cannot be read: {error}"))
+            continue
+        if not isinstance(entries, list) or not isinstance(nodes, yaml.SequenceNode):
+            findings.append(_finding(path, 1, "a file of template tests is a list of cases"))
+            continue
+        for entry, node in zip(entries, nodes.value, strict=True):
+            line = node.start_mark.line + 1
+            try:
+                cases.append(Placed(path=path, line=line, case=TemplateCase.model_validate(entry)))
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(str(part) for part in first["loc"])
+                findings.append(_finding(path, line, f"{where}: {first['msg']}"))
+    return cases, findings
+
+
+def run_case(placed: Placed, templates: Templates) -> list[Finding]:
+    """Render a case in each of its locales and say where it differs from what is expected."""
+    findings = []
+    for locale, expected in placed.case.expect.items():
+        try:
+            actual = _rendered(placed.case, locale, templates)
+        except GateRefused as error:
+            findings.append(_finding(placed.path, placed.line, f"{placed.case.name!r}, {locale}: {error}"))
+            continue
+        for part, wanted in expected:
+            if wanted is None:
+                continue
+            difference = _difference(wanted, actual.get(part, ""))
+            if difference:
+                what = f"{placed.case.name!r}, {locale}, {part} differs:\n{difference}"
+                findings.append(_finding(placed.path, placed.line, what, "correct the template or the test"))
+    return findings
+
+
+def _rendered(case: TemplateCase, locale: str, templates: Templates) -> dict[str, str]:
+    """The parts of a case's rendering, after the whole mail has passed the gate."""
+    if case.packet is not None:
+        packet = case.packet.model_copy(update={"locale": locale})
+        rendered = render_packet(packet, templates)
+        check(rendered, packet, templates)
+        return _parts(rendered)
+    if case.acknowledgement is not None:
+        acknowledgement = case.acknowledgement.model_copy(update={"locale": locale})
+        mail = render_acknowledgement(acknowledgement, templates)
+        check(mail, acknowledgement, templates)
+        return _parts(mail)
+    if case.item is not None:
+        final = around(case.item, locale=locale)
+        check(render_answer(final, templates), final, templates)
+        return {
+            "text": render_item(case.item, locale, templates, "text").text,
+            "html": as_read(render_item(case.item, locale, templates, "html").text),
+        }
+    assert case.answer is not None
+    final = case.answer.model_copy(update={"locale": locale})
+    mail = render_answer(final, templates)
+    check(mail, final, templates)
+    return _parts(mail)
+
+
+def _parts(rendered: RenderedAnswer | RenderedPacket) -> dict[str, str]:
+    parts = {"subject": rendered.subject.text, "text": rendered.text.text}
+    return parts | ({"html": as_read(rendered.html.text)} if isinstance(rendered, RenderedAnswer) else {})
+
+
+def _difference(wanted: str, actual: str) -> str:
+    """The lines that differ; line ends at the very end do not count."""
+    lines = difflib.unified_diff(
+        wanted.rstrip("\n").split("\n"),
+        actual.rstrip("\n").split("\n"),
+        "expected",
+        "rendered",
+        lineterm="",
+        n=1,
+    )
+    return "\n".join(_shown(lines))
+
+
+def _shown(lines: Iterator[str]) -> Iterator[str]:
+    return (f"    {line}" for line in lines)
+
+
+def _finding(
+    path: Path, line: int | None, what: str, todo: str = "correct the test or the template"
+) -> Finding:
+    return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=todo)

@@ -1,0 +1,194 @@
+"""What is wrong with a company's templates, found before a customer's mail finds it.
+
+Invariant: no finding of severity error means that every sample item and mail renders, in every language, to
+something the gate lets through, and that every template test passes. Checked by
+tests/unit/answer/test_checks.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.cases import load_cases, run_case
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.formatting import DEFAULT_LANGUAGE
+from support_agent.answer.grammar import TemplateRefused
+from support_agent.answer.provenance import check, check_surface
+from support_agent.answer.render import (
+    SUFFIXES,
+    parse_template,
+    render_acknowledgement,
+    render_answer,
+    render_packet,
+)
+from support_agent.answer.samples import (
+    CODES,
+    around,
+    sample_acknowledgements,
+    sample_answers,
+    sample_items,
+    sample_packets,
+)
+from support_agent.answer.sources import Rendered, Surface
+from support_agent.answer.templates import WORDS, Templates, TemplatesUnusable, read_words
+from support_agent.desk.packet import Packet
+from support_agent.errors import GateRefused
+from support_agent.findings import Finding, Severity, nearest
+
+ITEM_KINDS = ("document", "account_field", "table", "aggregate", "calculation", "clarification")
+REQUIRED = (
+    "subject.txt.j2",
+    "escalation.txt.j2",
+    "escalation_subject.txt.j2",
+    *(
+        f"{name}.{suffix}.j2"
+        for name in ("answer", "acknowledgement", "notice", *ITEM_KINDS)
+        for suffix in ("txt", "html")
+    ),
+)
+FOLLOWED_BY_VALUE = ("year", "month")
+"""Codes whose words may be alike, because the year or the month stands beside them."""
+SECTIONS = ("period", "aggregation", "operation", "step", "level", "reason")
+
+
+def check_templates(directory: Path, codes: Mapping[str, Collection[str]] | None = None) -> list[Finding]:
+    """Check every template, table of words and template test below a directory.
+
+    Args:
+        codes: Further codes that must have a word, by section ("step", "reason"): those that the tools make.
+    Returns:
+        Findings in order of discovery; rendering is tried only where the files themselves are in order.
+    """
+    try:
+        templates = Templates.load(directory)
+        findings = [
+            *_grammar(directory, templates),
+            *_required(directory, templates),
+            *_words(directory, templates, {**CODES, **(codes or {})}),
+        ]
+    except TemplatesUnusable as error:
+        path = directory / error.name if error.name else directory
+        return [_error(path, error.line, error.what, error.todo)]
+    if not any(finding.severity is Severity.ERROR for finding in findings):
+        for language in sorted(templates.languages):
+            findings += dict.fromkeys(_samples(directory, templates, language))
+    if not any(finding.severity is Severity.ERROR for finding in findings):
+        cases, unreadable = load_cases(directory)
+        findings += unreadable
+        findings += [finding for case in cases for finding in run_case(case, templates)]
+    return findings
+
+
+def _grammar(directory: Path, templates: Templates) -> Iterator[Finding]:
+    for file in templates.files:
+        if file.name.endswith(".j2"):
+            for problem in parse_template(file.name, file.text):
+                yield _error(directory / file.name, problem.line, problem.what, problem.todo)
+
+
+def _required(directory: Path, templates: Templates) -> Iterator[Finding]:
+    for name in REQUIRED:
+        if templates.resolve(name, DEFAULT_LANGUAGE) is None:
+            path = directory / DEFAULT_LANGUAGE / name
+            yield _error(path, None, "the template is missing", "add it; `init` writes a first version")
+
+
+def _words(directory: Path, templates: Templates, codes: Mapping[str, Collection[str]]) -> Iterator[Finding]:
+    """Each code has a word, in English an error; no section is misspelt, no two codes read the same."""
+    for language in sorted(templates.languages):
+        name = f"{language}/{WORDS}"
+        path = directory / name
+        entries = read_words(name, templates.source(name))
+        known = {(section, code) for section, code, _, _ in entries}
+        seen: dict[tuple[str, str], str] = {}
+        for section, code, text, line in entries:
+            if section not in SECTIONS:
+                what = f"there is no section {section!r}{nearest(section, SECTIONS)}"
+                yield _error(path, line, what, "use one of " + ", ".join(SECTIONS))
+            twin = seen.setdefault((section, text.strip().casefold()), code)
+            if twin != code and code not in FOLLOWED_BY_VALUE:
+                what = f"{section}.{code} reads like {section}.{twin}"
+                yield _error(path, line, what, "use other words, so that a reader sees which it is")
+        for section, needed in codes.items():
+            for code in needed:
+                if (section, code) not in known:
+                    yield Finding(
+                        severity=Severity.ERROR if language == DEFAULT_LANGUAGE else Severity.WARNING,
+                        path=path,
+                        line=None,
+                        what=f"no word for {section}.{code}",
+                        todo=f"add `{code}:` with its words below `{section}:`",
+                    )
+
+
+def _samples(directory: Path, templates: Templates, language: str) -> Iterator[Finding]:
+    """Render every sample in one language and take it through the gate."""
+
+    def place(name: str, surface: Surface) -> Path:
+        file = f"{name}{SUFFIXES[surface]}"
+        return directory / (templates.resolve(file, language) or f"{language}/{file}")
+
+    for item in sample_items():
+        yield from _item_findings(around(item, locale=language), item.kind, directory, templates, place)
+    mails: list[tuple[str, Callable[[], None]]] = []
+    for final in sample_answers(language):
+        mails.append(("answer", partial(_pass_answer, final, templates)))
+    for acknowledgement in sample_acknowledgements(language):
+        mails.append(("acknowledgement", partial(_pass_acknowledgement, acknowledgement, templates)))
+    for packet in sample_packets(language):
+        mails.append(("escalation", partial(_pass_packet, packet, templates)))
+    for name, attempt in mails:
+        try:
+            attempt()
+        except GateRefused as error:
+            yield _refused(
+                error, directory, place(name, "html" if str(error).startswith("html:") else "text")
+            )
+
+
+def _item_findings(
+    final: FinalAnswer,
+    kind: str,
+    directory: Path,
+    templates: Templates,
+    place: Callable[[str, Surface], Path],
+) -> Iterator[Finding]:
+    """One item in a whole answer, each part by itself, so that a finding names the partial."""
+    try:
+        rendered = render_answer(final, templates)
+    except GateRefused as error:
+        yield _refused(error, directory, place(kind, "text"))
+        return
+    surfaces: tuple[tuple[Surface, Rendered], ...] = (("text", rendered.text), ("html", rendered.html))
+    for surface, part in surfaces:
+        try:
+            check_surface(surface, part, final, templates)
+        except GateRefused as error:
+            name = "answer" if error.code == "notice" or " settings " in str(error) else kind
+            yield _refused(error, directory, place(name, surface))
+
+
+def _pass_answer(final: FinalAnswer, templates: Templates) -> None:
+    check(render_answer(final, templates), final, templates)
+
+
+def _pass_acknowledgement(acknowledgement: Acknowledgement, templates: Templates) -> None:
+    check(render_acknowledgement(acknowledgement, templates), acknowledgement, templates)
+
+
+def _pass_packet(packet: Packet, templates: Templates) -> None:
+    check(render_packet(packet, templates), packet, templates)
+
+
+def _refused(error: GateRefused, directory: Path, path: Path) -> Finding:
+    if isinstance(error, TemplateRefused):
+        return _error(directory / error.name, error.problem.line, error.problem.what, error.problem.todo)
+    todo = "print it in the template" if error.code == "missing" else "correct the template"
+    return _error(path, None, str(error), todo)
+
+
+def _error(path: Path, line: int | None, what: str, todo: str) -> Finding:
+    return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=todo)

@@ -1,0 +1,323 @@
+"""The FinalAnswer as views: each value formatted for the locale and tied to the place it was read from.
+
+Invariant: forward only; the gate's `derive` goes the other way, from a source back to the text, and shares
+with this module nothing but the formatting. A code without a word is an error, not a blank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never
+
+from support_agent.answer.final_answer import (
+    AggregateItem,
+    CalculationItem,
+    ClarificationItem,
+    DocumentItem,
+    Excerpt,
+    FieldItem,
+    FinalAnswer,
+    Item,
+    Operand,
+    TableItem,
+)
+from support_agent.answer.formatting import (
+    bare_subject,
+    format_count,
+    format_day,
+    format_month,
+    format_value,
+    period_code,
+)
+from support_agent.answer.sources import (
+    AccountSource,
+    ClarificationSource,
+    ComputedSource,
+    CustomerSource,
+    DocumentSource,
+    SettingsSource,
+    Side,
+    SubjectSource,
+    WordSource,
+)
+from support_agent.answer.templates import WORDS, Templates
+from support_agent.answer.views import (
+    AggregateView,
+    AnswerView,
+    BlockView,
+    CalculationView,
+    ClarificationView,
+    CountsView,
+    DocumentView,
+    FieldView,
+    ItemView,
+    Ledger,
+    OperandView,
+    PeriodView,
+    RowView,
+    SectionView,
+    SentenceView,
+    Sourced,
+    TableView,
+)
+from support_agent.company.values import Period
+from support_agent.errors import GateRefused
+
+Section = Literal["period", "aggregation", "step", "operation", "reason", "level"]
+_BLOCK_KINDS = {"sentence": "paragraph", "item": "list", "row": "table"}
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes the views of one rendering; `answer`, `item` and `side` say where in the FinalAnswer it is."""
+
+    ledger: Ledger
+    templates: Templates
+    locale: str
+    answer: int = 0
+    item: int = 0
+    side: Side | None = None
+
+    def root(self, company: str, support_address: str, subject: str | None) -> dict[str, object]:
+        """What every customer's mail can say."""
+        return {
+            "company": self.ledger.put(company, SettingsSource(part="company")),
+            "support_address": self.ledger.put(support_address, SettingsSource(part="support_address")),
+            "subject": self.ledger.put(subject, SubjectSource(), clean=bare_subject)
+            if subject and bare_subject(subject)
+            else None,
+            "answers": (),
+        }
+
+    def final(self, final: FinalAnswer) -> dict[str, object]:
+        """The whole answer."""
+        name = final.greeting_name
+        return {
+            **self.root(final.company, final.support_address, final.subject),
+            "greeting_name": self.ledger.put(name, CustomerSource()) if name else None,
+            "answers": tuple(
+                AnswerView(
+                    items=tuple(
+                        replace(self, answer=place, item=position).view(item)
+                        for position, item in enumerate(answer.items)
+                    )
+                )
+                for place, answer in enumerate(final.answers)
+            ),
+            "counts": self._counts(len(final.answers), final.asked),
+        }
+
+    def view(self, item: Item) -> ItemView:
+        """One item."""
+        match item:
+            case DocumentItem():
+                return self._document(item)
+            case FieldItem():
+                return self._field(item)
+            case TableItem():
+                return self._table(item)
+            case AggregateItem():
+                return AggregateView(kind=item.kind, operands=(self._operand(item.operand),))
+            case CalculationItem():
+                return self._calculation(item)
+            case ClarificationItem():
+                source = ClarificationSource(answer=self.answer, item=self.item, number=item.number)
+                return ClarificationView(kind=item.kind, text=self.ledger.put(item.text, source))
+            case _ as never:
+                assert_never(never)
+
+    def word(self, section: Section, code: str, step: int | None = None, at_item: bool = True) -> Sourced:
+        """The company's word for a code.
+
+        Raises:
+            GateRefused: the words of the locale have none.
+        """
+        word = self.templates.word(section, code, self.locale)
+        if word is None:
+            raise GateRefused(f"{WORDS} has no word for {section}.{code}: add it", code="template")
+        source = WordSource(
+            name=word.name,
+            line=word.line,
+            section=section,
+            code=code,
+            answer=self.answer if at_item else None,
+            item=self.item if at_item else None,
+            side=self.side,
+            step=step,
+        )
+        return self.ledger.put(word.text, source)
+
+    def _counts(self, answered: int, asked: int) -> CountsView:
+        def put(part: Literal["answered", "asked", "remaining"], count: int) -> Sourced:
+            return self.ledger.put(format_count(count, self.locale), ComputedSource(part=part))
+
+        remaining = max(0, asked - answered)
+        return CountsView(
+            answered=put("answered", answered),
+            asked=put("asked", asked),
+            remaining=put("remaining", remaining),
+            is_one_answered=answered == 1,
+            is_one_remaining=remaining == 1,
+            is_partial=remaining > 0,
+        )
+
+    def _document(self, item: DocumentItem) -> DocumentView:
+        return DocumentView(
+            kind=item.kind,
+            number=self._of_document(item, "number", str(item.number)),
+            title=self._of_document(item, "title", item.title),
+            url=self._of_document(item, "url", item.url),
+            valid_from=self._of_document(item, "valid_from", format_day(item.valid_from, self.locale)),
+            delivery=item.delivery,
+            sections=self._sections(item),
+        )
+
+    def _of_document(
+        self,
+        item: DocumentItem,
+        part: Literal["number", "title", "url", "valid_from", "heading", "sentence"],
+        text: str,
+        sentence: int | None = None,
+    ) -> Sourced:
+        source = DocumentSource(
+            answer=self.answer,
+            item=self.item,
+            number=item.number,
+            version=item.version,
+            part=part,
+            sentence=sentence,
+        )
+        return self.ledger.put(text, source)
+
+    def _sections(self, item: DocumentItem) -> tuple[SectionView, ...]:
+        """Excerpts in their order, grouped where heading, paragraph and kind stay the same."""
+        last: Excerpt | None = None
+        grouped: list[tuple[Sourced | None, list[tuple[tuple[int, str], list[SentenceView]]]]] = []
+        for excerpt in item.excerpts:
+            if last is None or excerpt.heading != last.heading:
+                heading = (
+                    self._of_document(item, "heading", excerpt.heading, excerpt.index)
+                    if excerpt.heading
+                    else None
+                )
+                grouped.append((heading, []))
+            blocks = grouped[-1][1]
+            kind = _BLOCK_KINDS[excerpt.kind]
+            key = (excerpt.paragraph if kind == "paragraph" else -1, kind)
+            if not blocks or blocks[-1][0] != key:
+                blocks.append((key, []))
+            blocks[-1][1].append(
+                SentenceView(
+                    text=self._of_document(item, "sentence", excerpt.text, excerpt.index),
+                    follows_gap=last is not None and excerpt.index != last.index + 1,
+                )
+            )
+            last = excerpt
+        return tuple(
+            SectionView(
+                heading=heading,
+                blocks=tuple(BlockView(kind=key[1], sentences=tuple(views)) for key, views in blocks),
+            )
+            for heading, blocks in grouped
+        )
+
+    def _field(self, item: FieldItem) -> FieldView:
+        value = None if item.value is None else format_value(item.value, self.locale)
+        return FieldView(
+            kind=item.kind,
+            label=self._of_account(item.field, "label", item.label),
+            value=None if value is None else self._of_account(item.field, "value", value),
+        )
+
+    def _of_account(
+        self,
+        name: str,
+        part: Literal[
+            "label",
+            "value",
+            "day",
+            "period_name",
+            "period_first",
+            "period_last",
+            "row_day",
+            "row_label",
+            "row_value",
+        ],
+        text: str,
+        row: int | None = None,
+    ) -> Sourced:
+        source = AccountSource(
+            answer=self.answer, item=self.item, name=name, part=part, row=row, side=self.side
+        )
+        return self.ledger.put(text, source)
+
+    def _table(self, item: TableItem) -> TableView:
+        def row_view(position: int) -> RowView:
+            row = item.rows[position]
+            return RowView(
+                day=self._of_account(item.series, "row_day", format_day(row.day, self.locale), position),
+                label=self._of_account(item.series, "row_label", row.label, position) if row.label else None,
+                value=self._of_account(
+                    item.series, "row_value", format_value(row.value, self.locale), position
+                ),
+            )
+
+        return TableView(
+            kind=item.kind,
+            label=self._of_account(item.series, "label", item.label),
+            period=self._period(item.series, item.period),
+            steps=self._steps(item.steps),
+            row_count=self._row_count(len(item.rows)),
+            is_one_row=len(item.rows) == 1,
+            rows=tuple(row_view(position) for position in range(len(item.rows))),
+        )
+
+    def _row_count(self, count: int) -> Sourced:
+        source = ComputedSource(part="row_count", answer=self.answer, item=self.item, side=self.side)
+        return self.ledger.put(format_count(count, self.locale), source)
+
+    def _steps(self, steps: tuple[str, ...]) -> tuple[Sourced, ...]:
+        return tuple(self.word("step", code, step=position) for position, code in enumerate(steps))
+
+    def _operand(self, operand: Operand) -> OperandView:
+        value, day = operand.value, operand.day
+        series = operand.series
+        return OperandView(
+            label=self._of_account(series, "label", operand.label),
+            period=self._period(series, operand.period),
+            steps=self._steps(operand.steps),
+            aggregation=self.word("aggregation", operand.aggregation),
+            row_count=self._row_count(operand.row_count),
+            is_one_row=operand.row_count == 1,
+            value=None
+            if value is None
+            else self._of_account(series, "value", format_value(value, self.locale)),
+            day=None if day is None else self._of_account(series, "day", format_day(day, self.locale)),
+        )
+
+    def _calculation(self, item: CalculationItem) -> CalculationView:
+        source = ComputedSource(part="result", answer=self.answer, item=self.item)
+        return CalculationView(
+            kind=item.kind,
+            operands=(
+                replace(self, side="left")._operand(item.left),
+                replace(self, side="right")._operand(item.right),
+            ),
+            operation=self.word("operation", item.operation),
+            result=self.ledger.put(format_value(item.result, self.locale), source),
+        )
+
+    def _period(self, series: str, period: Period) -> PeriodView:
+        code = period_code(period.name)
+        value = None
+        if code == "year":
+            value = self._of_account(series, "period_name", period.name)
+        elif code == "month":
+            value = self._of_account(series, "period_name", format_month(period.first, self.locale))
+        return PeriodView(
+            words=self.word("period", code),
+            value=value,
+            is_all_time=code == "all_time",
+            first=self._of_account(series, "period_first", format_day(period.first, self.locale)),
+            last=self._of_account(series, "period_last", format_day(period.last, self.locale)),
+        )

@@ -1,0 +1,144 @@
+"""Typed values as text in a locale, and the cleaning that keeps a value data.
+
+Invariant: pure functions, and what they return is one line (`clean_lines`: a tuple of them) without control,
+bidirectional or private-use characters. Checked by tests/unit/answer/test_formatting.py.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from datetime import date
+from decimal import Decimal
+from typing import assert_never
+
+from babel import Locale, UnknownLocaleError
+from babel.dates import format_date
+from babel.numbers import format_currency, format_decimal
+
+from support_agent.company.values import Count, Day, Money, Quantity, Text, Value
+
+DEFAULT_LANGUAGE = "en"
+WORLD_ENGLISH = "en_001"
+"""Bare "en" names no country: day before month, as most of the world writes it."""
+MONEY_PATTERN = "¤¤ #,##0.00;¤¤ -#,##0.00"
+QUANTITY_PATTERN = "#,##0.####"
+UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+JOINERS = frozenset("\u200c\u200d")
+"""Invisible, but part of how Persian, Hindi and emoji are written; they change no order and end no line."""
+
+_LINE_END = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_REPLY_PREFIX = re.compile(r"^(?:(?:re|aw|antw|sv|vs|rif|res|rv)(?:\s*\[\d+\])?\s*:\s*)+", re.IGNORECASE)
+
+
+def language_of(tag: str) -> str:
+    """The language of a BCP 47 tag, in lower case: "de" for "de-AT"."""
+    return re.split("[-_]", tag, maxsplit=1)[0].lower()
+
+
+def locale_of(tag: str) -> Locale:
+    """The locale of a tag: an unknown territory falls back to its language, that to English."""
+    for candidate in (tag.replace("_", "-"), language_of(tag)):
+        if candidate.lower() == DEFAULT_LANGUAGE:
+            break
+        try:
+            return Locale.parse(candidate, sep="-")
+        except (UnknownLocaleError, ValueError):
+            continue
+    return Locale.parse(WORLD_ENGLISH)
+
+
+def clean_line(text: str) -> str:
+    """One line of plain text: line ends and tabs become spaces, unsafe characters go, ends are trimmed."""
+    return _without_unsafe(_LINE_END.sub(" ", text).replace("\t", " ")).strip()
+
+
+def clean_lines(text: str) -> tuple[str, ...]:
+    """The lines of a text, each as `clean_line` leaves it, but indented as written; empty at neither end."""
+    lines = [_without_unsafe(line.expandtabs(4)).rstrip() for line in _LINE_END.split(text)]
+    while lines and not lines[-1]:
+        lines.pop()
+    while lines and not lines[0]:
+        lines.pop(0)
+    return tuple(lines)
+
+
+def is_unsafe(character: str) -> bool:
+    """Whether no value may carry the character.
+
+    Those are control, format (the bidi controls too), line separator, surrogate and private-use characters.
+    """
+    return unicodedata.category(character) in UNSAFE_CATEGORIES and character not in JOINERS
+
+
+def bare_subject(subject: str) -> str:
+    """A subject without the "Re:" (and its kin) before it, as one clean line."""
+    return _REPLY_PREFIX.sub("", clean_line(subject)).strip()
+
+
+def format_value(value: Value, tag: str) -> str:
+    """A value as the customer reads it: "EUR 1,234.50", "17 March 2026", "9 seats", "83.4 GB"."""
+    match value:
+        case Money():
+            return format_money(value.amount, value.currency, tag)
+        case Day():
+            return format_day(value.day, tag)
+        case Text():
+            return clean_line(value.text)
+        case Count():
+            return _with_unit(format_count(value.count, tag), value.unit)
+        case Quantity():
+            return _with_unit(_format_amount(value.amount, tag), value.unit)
+        case _ as never:
+            assert_never(never)
+
+
+def format_money(amount: Decimal, currency: str, tag: str) -> str:
+    """The ISO 4217 code and the amount with the currency's own number of decimals."""
+    return format_currency(amount, currency, format=MONEY_PATTERN, locale=locale_of(tag))
+
+
+def format_day(day: date, tag: str) -> str:
+    """A day in the locale's long form."""
+    return format_date(day, format="long", locale=locale_of(tag))
+
+
+def format_month(day: date, tag: str) -> str:
+    """The month of a day, with its year: "March 2024"."""
+    return format_date(day, format="LLLL y", locale=locale_of(tag))
+
+
+def period_code(name: str) -> str:
+    """The code whose word names a period: "year" for "2024", "month" for "2024-03", else the name itself."""
+    if re.fullmatch(r"\d{4}", name, re.ASCII):
+        return "year"
+    return "month" if re.fullmatch(r"\d{4}-\d{2}", name, re.ASCII) else name
+
+
+def format_count(count: int, tag: str) -> str:
+    """A whole number with the locale's grouping."""
+    return format_decimal(count, locale=locale_of(tag))
+
+
+def format_confidence(probability: float) -> str:
+    """A probability with two decimals, for staff; never rounded up to certainty."""
+    return f"{int(probability * 100) / 100:.2f}"
+
+
+def _format_amount(amount: Decimal, tag: str) -> str:
+    """Up to four decimals; an amount that would round to nothing keeps all of its own."""
+    is_tiny = amount != 0 and abs(amount) < Decimal("0.00005")
+    return format_decimal(
+        amount,
+        format=None if is_tiny else QUANTITY_PATTERN,
+        locale=locale_of(tag),
+        decimal_quantization=not is_tiny,
+    )
+
+
+def _with_unit(number: str, unit: str) -> str:
+    return clean_line(f"{number} {unit}")
+
+
+def _without_unsafe(text: str) -> str:
+    return "".join(character for character in text if not is_unsafe(character))

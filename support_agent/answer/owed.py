@@ -1,0 +1,156 @@
+"""What a mail owes its reader: the sources that must be in it, whatever the templates look like.
+
+Invariant: an item's parameters are all owed, so an answer whose templates leave one out does not pass the
+gate. Checked by tests/unit/answer/test_owed.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.derive import MadeFrom
+from support_agent.answer.final_answer import (
+    AggregateItem,
+    CalculationItem,
+    ClarificationItem,
+    DocumentItem,
+    FieldItem,
+    FinalAnswer,
+    Item,
+    Operand,
+    TableItem,
+)
+from support_agent.answer.formatting import period_code
+from support_agent.answer.sources import (
+    AccountSource,
+    ClarificationSource,
+    ComputedSource,
+    DocumentSource,
+    InboundSource,
+    Rendered,
+    SettingsSource,
+    Side,
+    Source,
+    WordSource,
+)
+from support_agent.desk.packet import Packet
+
+_ADDRESS = SettingsSource(part="support_address")
+
+
+def missing(rendered: Rendered, made_from: MadeFrom) -> list[str]:
+    """What the mail owes its reader and does not say, in words for an operator."""
+    said = {key_of(span.source) for span in rendered.spans}
+    return [key_of(source) for source in _owed_by(made_from) if key_of(source) not in said]
+
+
+def owed(item: Item, answer: int = 0, position: int = 0) -> Iterator[Source]:
+    """The sources that every rendering of an item must show: its parameters.
+
+    A word's template line is not known here: `WordSource` has line 1, and `key_of` leaves the line out.
+    """
+    match item:
+        case DocumentItem():
+            yield from _owed_by_document(item, answer, position)
+        case FieldItem():
+            parts = ("label",) if item.value is None else ("label", "value")
+            yield from (_account(item.field, part, answer, position) for part in parts)
+        case TableItem():
+            yield from _owed_by_data(item, answer, position, None)
+            for number, row in enumerate(item.rows):
+                for part in ("row_day", "row_label", "row_value") if row.label else ("row_day", "row_value"):
+                    yield _account(item.series, part, answer, position, row=number)
+        case AggregateItem():
+            yield from _owed_by_data(item.operand, answer, position, None)
+        case CalculationItem():
+            yield from _owed_by_data(item.left, answer, position, "left")
+            yield from _owed_by_data(item.right, answer, position, "right")
+            yield _word("operation", item.operation, answer, position, None)
+            yield ComputedSource(part="result", answer=answer, item=position)
+        case ClarificationItem():
+            yield ClarificationSource(answer=answer, item=position, number=item.number)
+
+
+def _owed_by(made_from: MadeFrom) -> Iterator[Source]:
+    match made_from:
+        case FinalAnswer():
+            for answer, block in enumerate(made_from.answers):
+                for position, item in enumerate(block.items):
+                    yield from owed(item, answer, position)
+            if made_from.asked > len(made_from.answers):
+                yield ComputedSource(part="answered")
+                yield ComputedSource(part="asked")
+            yield _ADDRESS
+        case Acknowledgement():
+            yield _ADDRESS
+        case Packet():
+            yield from _owed_by_packet(made_from)
+
+
+def _owed_by_document(item: DocumentItem, answer: int, position: int) -> Iterator[Source]:
+    def cite(part: str, sentence: int | None = None) -> Source:
+        return DocumentSource.model_validate(
+            {"answer": answer, "item": position, "number": item.number, "version": item.version, "part": part}
+            | {"sentence": sentence}
+        )
+
+    yield from (cite(part) for part in ("number", "title", "url", "valid_from"))
+    yield from (cite("sentence", excerpt.index) for excerpt in item.excerpts)
+
+
+def _owed_by_data(
+    data: TableItem | Operand, answer: int, position: int, side: Side | None
+) -> Iterator[Source]:
+    """The parameters that rows and aggregates share, then what an aggregate adds."""
+    code = period_code(data.period.name)
+    yield _account(data.series, "label", answer, position, side)
+    yield _word("period", code, answer, position, side)
+    if code in ("year", "month"):
+        yield _account(data.series, "period_name", answer, position, side)
+    if code != "all_time":
+        yield _account(data.series, "period_first", answer, position, side)
+    yield _account(data.series, "period_last", answer, position, side)
+    for number, step in enumerate(data.steps):
+        yield _word("step", step, answer, position, side, number)
+    yield ComputedSource(part="row_count", answer=answer, item=position, side=side)
+    if isinstance(data, Operand):
+        yield _word("aggregation", data.aggregation, answer, position, side)
+        if data.value is not None:
+            yield _account(data.series, "value", answer, position, side)
+        if data.day is not None:
+            yield _account(data.series, "day", answer, position, side)
+
+
+def _owed_by_packet(packet: Packet) -> Iterator[Source]:
+    for part in ("case_id", "customer_address", "level", "reason_code", "reply_address"):
+        yield InboundSource.model_validate({"part": part})
+    for place in range(len(packet.considered)):
+        for part in ("call", "confidence", "outcome"):
+            yield InboundSource.model_validate({"part": part, "index": place})
+    for place in range(len(packet.found)):
+        yield InboundSource(part="document_number", index=place)
+
+
+def _account(
+    name: str, part: str, answer: int, position: int, side: Side | None = None, row: int | None = None
+) -> Source:
+    return AccountSource.model_validate(
+        {"answer": answer, "item": position, "name": name, "part": part, "side": side, "row": row}
+    )
+
+
+def _word(
+    section: str, code: str, answer: int, position: int, side: Side | None, step: int | None = None
+) -> Source:
+    return WordSource.model_validate(
+        {"name": "words", "line": 1, "section": section, "code": code, "answer": answer, "item": position}
+        | {"side": side, "step": step}
+    )
+
+
+def key_of(source: Source) -> str:
+    """A source as words for people, the same for the same thing wherever its template stands."""
+    shown = source.model_dump(exclude_none=True, exclude={"kind", "version", "name", "line"})
+    name = [source.name] if isinstance(source, AccountSource) else []
+    return " ".join([source.kind, *name, *(f"{key}={value}" for key, value in shown.items())])

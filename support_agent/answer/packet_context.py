@@ -1,0 +1,86 @@
+"""A desk packet as views; the gate's half is in `derive`."""
+
+from __future__ import annotations
+
+from support_agent.answer.context import Maker, Section
+from support_agent.answer.formatting import bare_subject, clean_lines, format_confidence
+from support_agent.answer.sources import InboundSource
+from support_agent.answer.views import (
+    ConsideredView,
+    FoundView,
+    Ledger,
+    PacketView,
+    RunnerUpView,
+    Sourced,
+)
+from support_agent.desk.packet import Considered, FoundDocument, Packet
+
+
+def packet_view(packet: Packet, maker: Maker) -> PacketView:
+    """What the escalation templates see."""
+    ledger = maker.ledger
+
+    def put(part: str, text: str) -> Sourced:
+        return ledger.put(text, InboundSource.model_validate({"part": part}))
+
+    def word(section: Section, code: str) -> Sourced | None:
+        known = maker.templates.word(section, code, maker.locale)
+        return maker.word(section, code, at_item=False) if known else None
+
+    return PacketView(
+        case_id=put("case_id", packet.case_id),
+        customer_address=put("customer_address", packet.customer_address),
+        level=put("level", str(packet.level)),
+        level_words=word("level", str(packet.level)),
+        level_reason=put("level_reason", packet.level_reason),
+        subject=put("subject", bare_subject(packet.subject)) if bare_subject(packet.subject) else None,
+        mail_lines=_lines(ledger, "mail_line", packet.mail_text),
+        reason_code=put("reason_code", packet.reason_code),
+        reason_words=word("reason", packet.reason_code),
+        reason_sentence=put("reason_sentence", packet.reason_sentence) if packet.reason_sentence else None,
+        considered=tuple(
+            _considered(ledger, place, considered) for place, considered in enumerate(packet.considered)
+        ),
+        found=tuple(_found(ledger, place, document) for place, document in enumerate(packet.found)),
+        answered_lines=_lines(ledger, "answered_line", packet.answered_text or ""),
+        reply_address=put("reply_address", packet.reply_address),
+    )
+
+
+def _lines(ledger: Ledger, part: str, text: str) -> tuple[Sourced, ...]:
+    """The lines of a text, each with its number; indentation is kept."""
+    return tuple(
+        ledger.put(line, InboundSource.model_validate({"part": part, "index": number}), clean=str)
+        for number, line in enumerate(clean_lines(text))
+    )
+
+
+def _considered(ledger: Ledger, place: int, considered: Considered) -> ConsideredView:
+    runners_up = tuple(
+        RunnerUpView(
+            call=ledger.put(runner_up.call, InboundSource(part="runner_up", index=place, nested=nested)),
+            confidence=ledger.put(
+                format_confidence(runner_up.confidence),
+                InboundSource(part="runner_up_confidence", index=place, nested=nested),
+            ),
+        )
+        for nested, runner_up in enumerate(considered.runners_up)
+    )
+    return ConsideredView(
+        call=ledger.put(considered.call, InboundSource(part="call", index=place)),
+        confidence=ledger.put(
+            format_confidence(considered.confidence), InboundSource(part="confidence", index=place)
+        ),
+        outcome=ledger.put(considered.outcome, InboundSource(part="outcome", index=place)),
+        runners_up=runners_up,
+    )
+
+
+def _found(ledger: Ledger, place: int, document: FoundDocument) -> FoundView:
+    return FoundView(
+        number=ledger.put(str(document.number), InboundSource(part="document_number", index=place)),
+        title=ledger.put(document.title, InboundSource(part="document_title", index=place)),
+        score=ledger.put(
+            format_confidence(document.score), InboundSource(part="document_score", index=place)
+        ),
+    )

@@ -1,0 +1,158 @@
+"""The gate: no mail leaves unless each of its characters has a source that is checked again here.
+
+Invariant: the gate believes neither the renderer nor the templates. Literal spans must be whole pieces of the
+cited template line; every other span must equal what `derive` makes of the item it cites; nothing that the
+answer owes its reader (its parameters, the notice) may be missing. Checked by
+tests/unit/answer/test_provenance.py.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+
+from support_agent.answer.derive import MadeFrom, derive
+from support_agent.answer.final_answer import DocumentItem, FinalAnswer
+from support_agent.answer.formatting import is_unsafe
+from support_agent.answer.literals import stands_at
+from support_agent.answer.owed import key_of, missing
+from support_agent.answer.places import check_places
+from support_agent.answer.sources import (
+    DocumentSource,
+    Rendered,
+    RenderedAnswer,
+    RenderedPacket,
+    Source,
+    Span,
+    Surface,
+    TemplateSource,
+)
+from support_agent.answer.templates import Templates
+from support_agent.desk.packet import Packet
+from support_agent.errors import GateRefused
+
+__all__ = ["Rendered", "RenderedAnswer", "RenderedPacket", "Source", "Span", "check", "check_surface"]
+
+NOTICE = "notice"
+STAFF_TEMPLATES = "escalation"
+
+
+def check(rendered: RenderedAnswer | RenderedPacket, made_from: MadeFrom, templates: Templates) -> None:
+    """Refuse the mail unless every character of every part has a true source, and nothing owed is missing.
+
+    Raises:
+        GateRefused: which part, which text, and why.
+    """
+    if isinstance(rendered, RenderedPacket) != isinstance(made_from, Packet):
+        raise GateRefused(
+            "a desk packet goes to staff and nothing else does: the mail was made from something else"
+        )
+    if not rendered.subject.text.strip() or "\n" in rendered.subject.text:
+        raise GateRefused(f"subject: {rendered.subject.text[:80]!r} is not one line of text")
+    check_surface("subject", rendered.subject, made_from, templates)
+    check_surface("text", rendered.text, made_from, templates)
+    if isinstance(rendered, RenderedAnswer):
+        check_surface("html", rendered.html, made_from, templates)
+        text, markup = (
+            {key_of(span.source) for span in _values(body)} for body in (rendered.text, rendered.html)
+        )
+        if difference := text ^ markup:
+            where = "html" if difference & text else "text"
+            raise GateRefused(f"{where}: it does not say {sorted(difference)[0]}, which the other part says")
+
+
+def check_surface(surface: Surface, rendered: Rendered, made_from: MadeFrom, templates: Templates) -> None:
+    """Check one part of a mail.
+
+    Raises:
+        GateRefused: which text, and why.
+    """
+    for span in rendered.spans:
+        try:
+            _check_span(surface, span, made_from, templates)
+        except GateRefused as error:
+            raise GateRefused(
+                f"{surface}: {span.text[:80]!r} is refused: {error}", code=error.code
+            ) from error
+    if surface == "html":
+        check_places(rendered.spans)
+    if surface == "subject":
+        return
+    if lacking := missing(rendered, made_from):
+        raise GateRefused(f"{surface}: the mail does not say {lacking[0]}", code="missing")
+    if not isinstance(made_from, Packet):
+        _check_notice(surface, rendered)
+    if isinstance(made_from, FinalAnswer):
+        _check_order(surface, rendered, made_from)
+
+
+def _values(rendered: Rendered) -> Iterator[Span]:
+    return (span for span in rendered.spans if not isinstance(span.source, TemplateSource))
+
+
+def _check_span(surface: Surface, span: Span, made_from: MadeFrom, templates: Templates) -> None:
+    if bad := next(
+        (character for character in span.text if is_unsafe(character) and character not in "\n\t"), None
+    ):
+        raise GateRefused(f"it holds the character U+{ord(bad):04X}", code="character")
+    source = span.source
+    if isinstance(source, TemplateSource):
+        _check_literal(surface, span.text, source, made_from, templates)
+        return
+    expected = derive(source, made_from, templates)
+    if surface != "html":
+        if span.text != expected:
+            raise GateRefused(f"its source says {expected[:80]!r}")
+        return
+    if any(character in span.text for character in "<>\"'") or html.unescape(span.text) != expected:
+        raise GateRefused(f"its source says {expected[:80]!r}, which would be escaped")
+
+
+def _check_literal(
+    surface: Surface, text: str, source: TemplateSource, made_from: MadeFrom, templates: Templates
+) -> None:
+    """A literal is a whole piece of the line of a template that this locale and part of the mail use."""
+    name = source.name.partition("/")[2]
+    suffix = ".html.j2" if surface == "html" else ".txt.j2"
+    if not name.endswith(suffix):
+        raise GateRefused(f"{source.name} is no template of this part of a mail ({suffix})")
+    if name.startswith(STAFF_TEMPLATES) != isinstance(made_from, Packet):
+        raise GateRefused(f"{source.name} is not for this kind of mail")
+    if templates.resolve(name, templates.locale_for(made_from.locale)) != source.name:
+        raise GateRefused(f"{source.name} is not the template of locale {made_from.locale!r}")
+    if not stands_at(text, templates.source(source.name), source.line):
+        raise GateRefused(f"it does not stand in {source.name} at line {source.line}")
+
+
+def _check_notice(surface: Surface, rendered: Rendered) -> None:
+    """The automation notice stands in the mail: words of its own partial, and the way to a person."""
+    words = "".join(
+        span.text
+        for span in rendered.spans
+        if isinstance(span.source, TemplateSource)
+        and span.source.name.partition("/")[2].startswith(f"{NOTICE}.")
+    )
+    if not words.strip():
+        raise GateRefused(
+            f"{surface}: the automation notice is missing: include the notice partial", code="notice"
+        )
+
+
+def _check_order(surface: Surface, rendered: Rendered, final: FinalAnswer) -> None:
+    """A document's sentences stand in the order of the item, each once: none can be moved to mean another
+    thing.
+    """
+    for answer, block in enumerate(final.answers):
+        for position, item in enumerate(block.items):
+            if not isinstance(item, DocumentItem):
+                continue
+            said = [
+                span.source.sentence
+                for span in rendered.spans
+                if isinstance(span.source, DocumentSource)
+                and (span.source.answer, span.source.item, span.source.part) == (answer, position, "sentence")
+            ]
+            if said != [excerpt.index for excerpt in item.excerpts]:
+                raise GateRefused(
+                    f"{surface}: the sentences of document {item.number} are not in their order"
+                )

@@ -1,0 +1,246 @@
+"""Templates and a FinalAnswer in, the mail's texts as spans out.
+
+Jinja runs sandboxed and strict over the small grammar of `grammar`. Literal text and values both come out of
+it between private-use marks that name their source, and the marks are read back into spans.
+Invariant: what stands outside the marks is refused, so nothing can be rendered that has no source; whether
+the sources are true is checked by `provenance` afterwards. Checked by tests/unit/answer/test_render.py.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping
+from functools import lru_cache
+
+import jinja2
+from jinja2 import nodes
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.context import Maker
+from support_agent.answer.final_answer import FinalAnswer, Item
+from support_agent.answer.grammar import Problem, TemplateRefused, problems
+from support_agent.answer.packet_context import packet_view
+from support_agent.answer.sources import (
+    Rendered,
+    RenderedAnswer,
+    RenderedPacket,
+    Source,
+    Span,
+    Surface,
+    TemplateSource,
+)
+from support_agent.answer.templates import Templates
+from support_agent.answer.views import Ledger, Sourced
+from support_agent.desk.packet import Packet
+from support_agent.errors import GateRefused
+
+OPEN, MIDDLE, CLOSE = "\ue000", "\ue001", "\ue002"
+"""Around a span: OPEN, "t" (template) or "v" (value) and its number, MIDDLE, the text, CLOSE."""
+SUFFIXES: Mapping[Surface, str] = {"subject": ".txt.j2", "text": ".txt.j2", "html": ".html.j2"}
+
+
+def render_answer(final: FinalAnswer, templates: Templates) -> RenderedAnswer:
+    """Subject, text and HTML of an answer.
+
+    Raises:
+        GateRefused: a template cannot be used (code `template`); says which, where and what to do.
+    """
+    locale = templates.locale_for(final.locale)
+    ledger = Ledger()
+    context = Maker(ledger, templates, locale).final(final)
+    return _customer_mail("answer", context, ledger, templates, locale)
+
+
+def render_acknowledgement(acknowledgement: Acknowledgement, templates: Templates) -> RenderedAnswer:
+    """Subject, text and HTML of the mail that says a person has the case.
+
+    Raises:
+        GateRefused: as `render_answer`.
+    """
+    locale = templates.locale_for(acknowledgement.locale)
+    ledger = Ledger()
+    context = Maker(ledger, templates, locale).root(
+        acknowledgement.company, acknowledgement.support_address, acknowledgement.subject
+    )
+    return _customer_mail("acknowledgement", context, ledger, templates, locale)
+
+
+def render_packet(packet: Packet, templates: Templates) -> RenderedPacket:
+    """Subject and text of the mail that hands a case to a person.
+
+    Raises:
+        GateRefused: as `render_answer`.
+    """
+    locale = templates.locale_for(packet.locale)
+    ledger = Ledger()
+    context = {"packet": packet_view(packet, Maker(ledger, templates, locale))}
+    return RenderedPacket(
+        subject=_render("escalation_subject", "subject", context, ledger, templates, locale),
+        text=_render("escalation", "text", context, ledger, templates, locale),
+    )
+
+
+def render_item(item: Item, locale: str, templates: Templates, surface: Surface) -> Rendered:
+    """One item through its partial alone, as template tests show it.
+
+    Raises:
+        GateRefused: as `render_answer`.
+    """
+    locale = templates.locale_for(locale)
+    ledger = Ledger()
+    view = Maker(ledger, templates, locale).view(item)
+    return _render(item.kind, surface, {"item": view}, ledger, templates, locale)
+
+
+def parse_template(full_name: str, source: str) -> list[Problem]:
+    """Everything that is wrong with a template as it is written, before it is rendered."""
+    try:
+        return problems(source, jinja2.Environment(autoescape=True).parse(source, full_name))
+    except jinja2.TemplateSyntaxError as error:
+        return [_syntax_problem(error)]
+
+
+def _customer_mail(
+    name: str, context: Mapping[str, object], ledger: Ledger, templates: Templates, locale: str
+) -> RenderedAnswer:
+    return RenderedAnswer(
+        subject=_render("subject", "subject", context, ledger, templates, locale),
+        text=_render(name, "text", context, ledger, templates, locale),
+        html=_render(name, "html", context, ledger, templates, locale),
+    )
+
+
+def _render(
+    name: str,
+    surface: Surface,
+    context: Mapping[str, object],
+    ledger: Ledger,
+    templates: Templates,
+    locale: str,
+) -> Rendered:
+    """Render one template and read its marks; a subject loses the line end of its file."""
+    file = f"{name}{SUFFIXES[surface]}"
+    engine = _engine(templates, locale, surface == "html")
+    try:
+        marked = engine.get_template(file).render(context)
+    except TemplateRefused:
+        raise
+    except jinja2.TemplateNotFound as error:
+        what = f"there is no template {error.name!r} for locale {locale!r}: add it"
+        raise GateRefused(what, code="template") from error
+    except Exception as error:  # a template can fail in any way, and each of them means a person
+        raise _failed(error, file) from error
+    spans = _read_marks(marked, engine.literals, ledger.sources)
+    if surface == "subject" and spans and not spans[-1].text.rstrip("\n"):
+        spans.pop()
+    elif surface == "subject" and spans:
+        spans[-1] = spans[-1].model_copy(update={"text": spans[-1].text.rstrip("\n")})
+    return Rendered(spans=tuple(spans))
+
+
+class _Environment(ImmutableSandboxedEnvironment):
+    """Jinja with nothing in it: no globals, no filter but `length`, no test but `none`."""
+
+    def __init__(self, templates: Templates, locale: str, is_html: bool) -> None:
+        super().__init__(
+            loader=_Loader(templates, locale),
+            undefined=jinja2.StrictUndefined,
+            autoescape=is_html,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            auto_reload=False,
+            finalize=_mark_value,
+        )
+        self.globals.clear()
+        self.filters = {"length": len}
+        self.tests = {"none": lambda value: value is None}
+        self.literals: list[Source] = []
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        """Parse, refuse what is outside the grammar, and put marks around the literal text."""
+        full_name = filename or name or "?"
+        try:
+            tree = super()._parse(source, name, filename)
+        except jinja2.TemplateSyntaxError as error:
+            raise TemplateRefused(full_name, _syntax_problem(error)) from error
+        for problem in problems(source, tree):
+            raise TemplateRefused(full_name, problem)
+        for literal in tree.find_all(nodes.TemplateData):
+            literal.data = "".join(
+                self._mark_literal(piece, full_name, line)
+                for line, piece in enumerate(literal.data.splitlines(keepends=True), start=literal.lineno)
+            )
+        return tree
+
+    def _mark_literal(self, text: str, full_name: str, line: int) -> str:
+        self.literals.append(TemplateSource(name=full_name, line=line))
+        return f"{OPEN}t{len(self.literals) - 1}{MIDDLE}{text}{CLOSE}"
+
+
+class _Loader(jinja2.BaseLoader):
+    """Finds a template for a locale among the loaded ones; its file name is the full name."""
+
+    def __init__(self, templates: Templates, locale: str) -> None:
+        self._templates = templates
+        self._locale = locale
+
+    def get_source(self, environment: jinja2.Environment, template: str) -> tuple[str, str, None]:
+        full_name = self._templates.resolve(template, self._locale)
+        if full_name is None:
+            raise jinja2.TemplateNotFound(template)
+        return self._templates.source(full_name), full_name, None
+
+
+@lru_cache(maxsize=16)
+def _engine(templates: Templates, locale: str, is_html: bool) -> _Environment:
+    return _Environment(templates, locale, is_html)
+
+
+def _mark_value(value: object) -> str:
+    """What Jinja prints for a value: the value between its marks. Anything but a `Sourced` is refused."""
+    if not isinstance(value, Sourced):
+        raise GateRefused(
+            f"a template prints {str(value)[:80]!r}, which has no source: print a value such as item.label",
+            code="template",
+        )
+    return f"{OPEN}v{value.ref}{MIDDLE}{value.text}{CLOSE}"
+
+
+def _read_marks(marked: str, literals: list[Source], values: list[Source]) -> list[Span]:
+    """The spans of a marked text, without the empty ones."""
+    spans: list[Span] = []
+    position = 0
+    while position < len(marked):
+        middle = marked.find(MIDDLE, position)
+        close = marked.find(CLOSE, position)
+        if marked[position] != OPEN or not position < middle < close:
+            raise GateRefused(f"rendered text without a source: {marked[position : position + 80]!r}")
+        kind, number = marked[position + 1], int(marked[position + 2 : middle])
+        text = marked[middle + 1 : close]
+        if text:
+            spans.append(Span(text=text, source=(literals if kind == "t" else values)[number]))
+        position = close + 1
+    return spans
+
+
+def _failed(error: Exception, file: str) -> GateRefused:
+    """The failure of a template with the line where it failed, which Jinja leaves in the traceback."""
+    places = [
+        (frame.filename, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename.endswith(".j2")
+    ]
+    if not places:
+        return GateRefused(f"template {file!r} failed: {error}", code="template")
+    name, line = places[-1]
+    return TemplateRefused(name, Problem(line=line or 1, what=str(error), todo="correct the template"))
+
+
+def _syntax_problem(error: jinja2.TemplateSyntaxError) -> Problem:
+    return Problem(
+        line=error.lineno,
+        what=f"this is not a template ({error.message})",
+        todo="correct the tag or expression",
+    )

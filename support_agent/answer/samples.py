@@ -1,0 +1,205 @@
+"""Items and mails of every kind, made up, for trying templates before a customer's mail does.
+
+Invariant: between them the samples take every branch that an item can cause (no value, one row, no row, each
+code), so that a template which fails on one of them is found by `check`. Checked by
+tests/unit/answer/test_checks.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
+from typing import get_args
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.final_answer import (
+    AggregateItem,
+    Answer,
+    CalculationItem,
+    ClarificationItem,
+    DocumentItem,
+    Excerpt,
+    FieldItem,
+    FinalAnswer,
+    Item,
+    Operand,
+    TableItem,
+)
+from support_agent.company.values import Count, Day, Money, Period, Quantity, Row, Text
+from support_agent.desk.packet import Considered, FoundDocument, Packet, RunnerUp
+
+PERIODS = (
+    "this_month", "last_month", "this_quarter", "last_quarter", "this_year", "last_year", "all_time",
+)  # fmt: skip
+AGGREGATIONS: tuple[str, ...] = get_args(Operand.model_fields["aggregation"].annotation)
+OPERATIONS: tuple[str, ...] = get_args(CalculationItem.model_fields["operation"].annotation)
+LEVELS = ("0", "1", "2", "3")
+CODES = {
+    "period": (*PERIODS, "year", "month"),
+    "aggregation": AGGREGATIONS,
+    "operation": OPERATIONS,
+    "level": LEVELS,
+}
+"""The codes that this package makes by itself; tools add steps and reasons."""
+
+_YEAR = Period(name="2025", first=date(2025, 1, 1), last=date(2025, 12, 31))
+_MONTH = Period(name="2024-03", first=date(2024, 3, 1), last=date(2024, 3, 31))
+_ADDRESS = "support@example.com"
+_TOTAL = Operand(
+    series="payments",
+    label="Your payments",
+    period=_YEAR,
+    steps=(),
+    aggregation="total",
+    row_count=12,
+    value=Money(amount=Decimal("228.00"), currency="EUR"),
+)
+
+
+def sample_items() -> Iterator[Item]:
+    """Items of every kind and in every shape."""
+    yield from _documents()
+    for value in (
+        None,
+        Text(text='Team <b>"plus"</b> & more'),
+        Day(day=date(2026, 3, 17)),
+        Count(count=9, unit="seats"),
+        Quantity(amount=Decimal("83.4"), unit="GB"),
+        Money(amount=Decimal("-1234.5"), currency="USD"),
+    ):
+        yield FieldItem(field="plan", label="Your plan", value=value)
+    yield from _tables()
+    yield from _aggregates()
+    for operation in OPERATIONS:
+        right = _TOTAL.model_copy(update={"period": _MONTH, "row_count": 1, "aggregation": "highest"})
+        yield CalculationItem.model_validate(
+            {
+                "operation": operation,
+                "left": _TOTAL,
+                "right": right.model_copy(update={"day": date(2024, 3, 9)}),
+                "result": Quantity(amount=Decimal("12.5"), unit=""),
+            }
+        )
+    yield ClarificationItem(number=1, text="Which invoice do you mean?")
+
+
+def around(*items: Item, locale: str = "en", asked: int | None = None) -> FinalAnswer:
+    """A whole answer of these items, one block each; `asked` more questions than that make it partial."""
+    return FinalAnswer(
+        company="Example & Co.",
+        locale=locale,
+        greeting_name="Ana O'Neil",
+        subject="An invoice",
+        asked=len(items) if asked is None else asked,
+        answers=tuple(Answer(items=(item,)) for item in items),
+        support_address=_ADDRESS,
+    )
+
+
+def sample_answers(locale: str) -> Iterator[FinalAnswer]:
+    """Whole answers: partial or not, with and without name and subject."""
+    items = tuple(sample_items())
+    yield around(*items, locale=locale)
+    yield around(items[0], locale=locale, asked=2)
+    yield around(*items[:2], locale=locale, asked=4)
+    yield around(items[0], locale=locale).model_copy(update={"greeting_name": None, "subject": None})
+
+
+def sample_acknowledgements(locale: str) -> Iterator[Acknowledgement]:
+    for subject in ("An invoice", None):
+        yield Acknowledgement(
+            company="Example & Co.", locale=locale, subject=subject, support_address=_ADDRESS
+        )
+
+
+def sample_packets(locale: str) -> Iterator[Packet]:
+    """A full packet and the least that one can be."""
+    full = Packet(
+        locale=locale,
+        case_id="case-1",
+        customer_address="ana@example.com",
+        level=3,
+        level_reason="DMARC passed for example.com",
+        subject="Re: An invoice",
+        mail_text="Hello,\n\n  please send it.\n-- \nAna",
+        reason_code="unsure",
+        reason_sentence="0.41 is below 0.50",
+        considered=(
+            Considered(
+                call="send_document(number=10)",
+                confidence=0.41,
+                outcome="below the threshold",
+                runners_up=(RunnerUp(call="escalate(reason=unsure)", confidence=0.3),),
+            ),
+            Considered(call="finish()", confidence=1, outcome="done"),
+        ),
+        found=(FoundDocument(number=10, title="Invoices, VAT and tax", score=0.71),),
+        answered_text="Hello Ana,\n\nYour plan: Team",
+        reply_address=_ADDRESS,
+    )
+    yield full
+    yield Packet(
+        locale=locale,
+        case_id="case-2",
+        customer_address="ana@example.com",
+        level=0,
+        level_reason="there is no Authentication-Results field of ours",
+        subject="",
+        mail_text="",
+        reason_code="sample_code_without_words",
+        reply_address=_ADDRESS,
+    )
+
+
+def _documents() -> Iterator[Item]:
+    excerpts = (
+        _excerpt(0, "", 0, "sentence", "Refunds are made within 14 days."),
+        _excerpt(1, "", 0, "sentence", "Ask by mail."),
+        _excerpt(4, "Exceptions", 2, "sentence", "There are two."),
+        _excerpt(5, "Exceptions", 3, "item", "Gift cards"),
+        _excerpt(6, "Exceptions", 4, "item", "Domain names"),
+        _excerpt(9, "Fees", 6, "row", "Card: none"),
+    )
+    for delivery, sent in (("excerpt", excerpts), ("full", excerpts[:2]), ("link", ())):
+        yield DocumentItem.model_validate(
+            {
+                "number": 1,
+                "title": "Refund policy",
+                "version": "0" * 64,
+                "valid_from": date(2026, 1, 1),
+                "url": "https://example.com/refunds?a=1&b=2",
+                "delivery": delivery,
+                "excerpts": sent,
+            }
+        )
+
+
+def _excerpt(index: int, heading: str, paragraph: int, kind: str, text: str) -> Excerpt:
+    return Excerpt.model_validate(
+        {"index": index, "heading": heading, "paragraph": paragraph, "kind": kind, "text": text}
+    )
+
+
+def _tables() -> Iterator[Item]:
+    value = Money(amount=Decimal("19.00"), currency="EUR")
+    rows = (
+        Row(day=date(2024, 3, 1), value=value, label="Invoice EX-2024-003"),
+        Row(day=date(2024, 3, 2), value=value),
+    )
+    for period, sent in ((_MONTH, rows), (_YEAR, rows[:1]), (_named("last_quarter"), ())):
+        yield TableItem(series="payments", label="Your payments", period=period, steps=(), rows=sent)
+
+
+def _aggregates() -> Iterator[Item]:
+    for aggregation in AGGREGATIONS:
+        day = date(2025, 5, 1) if aggregation in ("highest", "lowest", "latest") else None
+        operand = _TOTAL.model_copy(update={"aggregation": aggregation, "day": day})
+        yield AggregateItem(operand=operand)
+    for name in PERIODS:
+        yield AggregateItem(operand=_TOTAL.model_copy(update={"period": _named(name), "row_count": 1}))
+    yield AggregateItem(operand=_TOTAL.model_copy(update={"period": _MONTH, "row_count": 0, "value": None}))
+
+
+def _named(name: str) -> Period:
+    return Period(name=name, first=date(2026, 7, 1), last=date(2026, 9, 30))

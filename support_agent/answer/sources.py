@@ -1,0 +1,197 @@
+"""What a rendered mail is made of: spans of text, each with the source it came from.
+
+Invariant: a `Rendered` is nothing but its spans, so every character lies in exactly one of them; whether a
+source tells the truth is not believed here but checked again by `support_agent.answer.provenance`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from support_agent.company.values import Frozen
+
+Position = Annotated[int, Field(ge=0)]
+Side = Literal["left", "right"]
+"""Which operand of a calculation."""
+Surface = Literal["subject", "text", "html"]
+
+
+class TemplateSource(Frozen):
+    """Literal text of a template: its full name ("en/answer.txt.j2") and the 1-based line."""
+
+    kind: Literal["template"] = "template"
+    name: str
+    line: Annotated[int, Field(ge=1)]
+
+
+class WordSource(Frozen):
+    """The company's word for a code ("total", "last_quarter"): `words.yaml` of a locale, section and line.
+
+    `answer`, `item`, `side` and `step` say where in the FinalAnswer the code stands; all None in a desk
+    packet.
+    """
+
+    kind: Literal["word"] = "word"
+    name: str
+    line: Annotated[int, Field(ge=1)]
+    section: Literal["period", "aggregation", "step", "operation", "reason", "level"]
+    code: str
+    answer: Position | None = None
+    item: Position | None = None
+    side: Side | None = None
+    step: Position | None = None
+
+
+class DocumentSource(Frozen):
+    """A part of a numbered document's item; `sentence` is its index in the document, for sentences and
+    headings.
+    """
+
+    kind: Literal["document"] = "document"
+    answer: Position
+    item: Position
+    number: int
+    version: str
+    part: Literal["number", "title", "url", "valid_from", "heading", "sentence"]
+    sentence: Position | None = None
+
+
+class AccountSource(Frozen):
+    """A value of the customer's account: `name` is the field or series; `row` counts the rows of a table from
+    0.
+    """
+
+    kind: Literal["account"] = "account"
+    answer: Position
+    item: Position
+    name: str
+    part: Literal[
+        "label",
+        "value",
+        "day",
+        "period_name",
+        "period_first",
+        "period_last",
+        "row_day",
+        "row_label",
+        "row_value",
+    ]
+    row: Position | None = None
+    side: Side | None = None
+
+
+class ClarificationSource(Frozen):
+    """The text of a canned question."""
+
+    kind: Literal["clarification"] = "clarification"
+    answer: Position
+    item: Position
+    number: int
+
+
+class SettingsSource(Frozen):
+    """A setting of the company."""
+
+    kind: Literal["settings"] = "settings"
+    part: Literal["company", "support_address"]
+
+
+class CustomerSource(Frozen):
+    """The name by which the customer is greeted."""
+
+    kind: Literal["customer"] = "customer"
+    part: Literal["name"] = "name"
+
+
+class SubjectSource(Frozen):
+    """The subject of the mail that is answered."""
+
+    kind: Literal["subject"] = "subject"
+
+
+class ComputedSource(Frozen):
+    """A number that code worked out: how many questions, how many rows, the result of a calculation."""
+
+    kind: Literal["computed"] = "computed"
+    part: Literal["answered", "asked", "remaining", "row_count", "result"]
+    answer: Position | None = None
+    item: Position | None = None
+    side: Side | None = None
+
+
+class InboundSource(Frozen):
+    """A part of a desk packet, for staff only: `index` and `nested` count within its lists."""
+
+    kind: Literal["inbound"] = "inbound"
+    part: Literal[
+        "case_id",
+        "customer_address",
+        "level",
+        "level_reason",
+        "subject",
+        "mail_line",
+        "reason_code",
+        "reason_sentence",
+        "call",
+        "confidence",
+        "outcome",
+        "runner_up",
+        "runner_up_confidence",
+        "document_number",
+        "document_title",
+        "document_score",
+        "answered_line",
+        "reply_address",
+    ]
+    index: Position | None = None
+    nested: Position | None = None
+
+
+Source = Annotated[
+    TemplateSource
+    | WordSource
+    | DocumentSource
+    | AccountSource
+    | ClarificationSource
+    | SettingsSource
+    | CustomerSource
+    | SubjectSource
+    | ComputedSource
+    | InboundSource,
+    Field(discriminator="kind"),
+]
+
+
+class Span(Frozen):
+    """Text as it stands in the mail (escaped, in HTML), and where it came from."""
+
+    text: Annotated[str, Field(min_length=1)]
+    source: Source
+
+
+class Rendered(Frozen):
+    """One rendered text, whole."""
+
+    spans: tuple[Span, ...]
+
+    @property
+    def text(self) -> str:
+        """The bytes-to-be: the spans, joined."""
+        return "".join(span.text for span in self.spans)
+
+
+class RenderedAnswer(Frozen):
+    """A mail to a customer: an answer or an acknowledgement."""
+
+    subject: Rendered
+    text: Rendered
+    html: Rendered
+
+
+class RenderedPacket(Frozen):
+    """A mail to the desk, plain text."""
+
+    subject: Rendered
+    text: Rendered

@@ -1,0 +1,186 @@
+"""The company's templates as they were at one moment: read once, hashed, and handed around whole.
+
+Invariant: nothing is rendered from a file that is not in `files`, and `version` is the sha256 over all of
+them, so what is stored renders again to the same bytes. Checked by tests/unit/answer/test_templates.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict
+
+from support_agent.answer.formatting import DEFAULT_LANGUAGE, is_unsafe, language_of
+from support_agent.errors import ConfigError
+
+WORDS = "words.yaml"
+LINE_END = re.compile("\r\n?")
+
+
+class TemplatesUnusable(ConfigError):
+    """The templates cannot be read; `name` and `line` say where, as far as it has a place."""
+
+    def __init__(self, what: str, todo: str, name: str | None = None, line: int | None = None) -> None:
+        place = "" if name is None else f"{name}: " if line is None else f"{name}:{line}: "
+        super().__init__(f"{place}{what}: {todo}")
+        self.what, self.todo, self.name, self.line = what, todo, name, line
+
+
+class TemplateFile(BaseModel):
+    """One file: `name` is its path below the directory ("en/answer.txt.j2"), line ends are "\\n"."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    text: str
+
+
+class Word(BaseModel):
+    """The company's word for a code, and the 1-based line where it stands."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    line: int
+    text: str
+
+
+class Templates(BaseModel):
+    """Every template and table of words of a company, in order of name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    files: tuple[TemplateFile, ...]
+
+    @classmethod
+    def load(cls, directory: Path) -> Templates:
+        """Read `LANGUAGE/*.j2` and `LANGUAGE/words.yaml` below the directory.
+
+        Raises:
+            TemplatesUnusable: there is no such directory or no template in it, or a file is not UTF-8 text.
+        """
+        if not directory.is_dir():
+            raise TemplatesUnusable(
+                f"no templates directory at {directory}", "set company.templates or run `init`"
+            )
+        found: dict[str, str] = {}
+        for path in sorted([*directory.glob("*/*.j2"), *directory.glob(f"*/{WORDS}")]):
+            try:
+                found[path.relative_to(directory).as_posix()] = path.read_text(encoding="utf-8-sig")
+            except (OSError, UnicodeDecodeError) as error:
+                name = path.relative_to(directory).as_posix()
+                raise TemplatesUnusable(f"not UTF-8 text ({error})", "save it as UTF-8", name) from error
+        return cls.from_files(found)
+
+    @classmethod
+    def from_files(cls, files: Mapping[str, str]) -> Templates:
+        """The templates of a mapping of name to text, such as the store keeps.
+
+        Raises:
+            TemplatesUnusable: there is nothing for the fallback language, or a file holds characters that
+                cannot be seen (they could hide text, or forge the marks of spans).
+        """
+        if not any(name.startswith(f"{DEFAULT_LANGUAGE}/") for name in files):
+            raise TemplatesUnusable(
+                f"no template in {DEFAULT_LANGUAGE}/", "add it: every other language falls back to it"
+            )
+        normal = {name: LINE_END.sub("\n", text).rstrip("\n") + "\n" for name, text in sorted(files.items())}
+        for name, text in normal.items():
+            for line, content in enumerate(text.split("\n"), start=1):
+                for character in content:
+                    if is_unsafe(character) and character != "\t":
+                        raise TemplatesUnusable(
+                            f"U+{ord(character):04X} cannot be seen", "remove it", name, line
+                        )
+        return cls(files=tuple(TemplateFile(name=name, text=text) for name, text in normal.items()))
+
+    def as_files(self) -> dict[str, str]:
+        """Name to text, as `from_files` takes them."""
+        return dict(self._by_name)
+
+    @cached_property
+    def version(self) -> str:
+        """The sha256 over all names and texts, in hex."""
+        digest = hashlib.sha256()
+        for file in self.files:
+            for part in (file.name, file.text):
+                data = part.encode("utf-8")
+                digest.update(len(data).to_bytes(8, "big") + data)
+        return digest.hexdigest()
+
+    @cached_property
+    def languages(self) -> frozenset[str]:
+        """The languages that have any file."""
+        return frozenset(file.name.partition("/")[0] for file in self.files)
+
+    def locale_for(self, tag: str) -> str:
+        """The customer's locale where its language has templates, else English: words and dates agree."""
+        return tag if language_of(tag) in self.languages else DEFAULT_LANGUAGE
+
+    def resolve(self, name: str, locale: str) -> str | None:
+        """The full name of the file that is `name` in a locale: its language's, else the English one."""
+        for language in (language_of(locale), DEFAULT_LANGUAGE):
+            if (full_name := f"{language}/{name}") in self._by_name:
+                return full_name
+        return None
+
+    def source(self, full_name: str) -> str:
+        """The text of a file; "" where there is none."""
+        return self._by_name.get(full_name, "")
+
+    def word(self, section: str, code: str, locale: str) -> Word | None:
+        """The word for a code in a locale: its language's, else the English one."""
+        for language in (language_of(locale), DEFAULT_LANGUAGE):
+            if word := self._words.get((language, section, code)):
+                return word
+        return None
+
+    @cached_property
+    def _by_name(self) -> dict[str, str]:
+        return {file.name: file.text for file in self.files}
+
+    @cached_property
+    def _words(self) -> dict[tuple[str, str, str], Word]:
+        found: dict[tuple[str, str, str], Word] = {}
+        for language in self.languages:
+            name = f"{language}/{WORDS}"
+            for section, code, text, line in read_words(name, self.source(name)):
+                found[language, section, code] = Word(name=name, line=line, text=text)
+        return found
+
+
+def read_words(name: str, text: str) -> list[tuple[str, str, str, int]]:
+    """(section, code, word, 1-based line) of each entry of a `words.yaml`: a mapping of sections of codes.
+
+    Raises:
+        TemplatesUnusable: it is not such a mapping; says the line.
+    """
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", 0) + 1
+        raise TemplatesUnusable(
+            f"this is not YAML ({getattr(error, 'problem', error)})", "correct it", name, line
+        ) from error
+    found = []
+    for section, codes in _pairs(name, root):
+        for code, word in _pairs(name, codes):
+            if not isinstance(word, yaml.ScalarNode) or not word.value.strip():
+                line = word.start_mark.line + 1
+                raise TemplatesUnusable(f"{code!r} has no word", "write one word or phrase", name, line)
+            found.append((section, code, word.value, word.start_mark.line + 1))
+    return found
+
+
+def _pairs(name: str, node: yaml.Node | None) -> list[tuple[str, yaml.Node]]:
+    if node is None:
+        return []
+    if not isinstance(node, yaml.MappingNode):
+        line = node.start_mark.line + 1
+        raise TemplatesUnusable("not a table of words", "write `section:`, below it `code: word`", name, line)
+    return [(str(key.value), value) for key, value in node.value]

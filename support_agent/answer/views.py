@@ -1,0 +1,236 @@
+"""What a template sees: the FinalAnswer's values as text that knows its source, and plain facts to branch on.
+
+Invariant: everything that can be printed is a `Sourced`; codes, truths and partial names are plain and cannot
+be printed. The names here are the whole vocabulary of templates: `grammar` refuses any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from support_agent.answer.formatting import clean_line
+from support_agent.answer.sources import Source
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """Text with the position of its source in the ledger; turning it into a bare string is an error."""
+
+    text: str
+    ref: int
+
+    def __str__(self) -> NoReturn:
+        raise TypeError(
+            "a value lost its source here: print it bare, as {{ value }}, without filter or operator"
+        )
+
+    def __format__(self, spec: str) -> NoReturn:
+        str(self)
+        raise AssertionError("unreachable")
+
+
+@dataclass
+class Ledger:
+    """The sources of one rendering, in the order in which values were made."""
+
+    sources: list[Source] = field(default_factory=list)
+
+    def put(self, text: str, source: Source, clean: Callable[[str], str] = clean_line) -> Sourced:
+        """The text, cleaned, tied to its source."""
+        self.sources.append(source)
+        return Sourced(text=clean(text), ref=len(self.sources) - 1)
+
+
+@dataclass(frozen=True)
+class PeriodView:
+    """`words` ("in", "last month"), then `value` for a year or a month; the days where the period has a
+    start.
+    """
+
+    words: Sourced
+    value: Sourced | None
+    is_all_time: bool
+    first: Sourced
+    last: Sourced
+
+
+@dataclass(frozen=True)
+class SentenceView:
+    """`follows_gap`: sentences of the document before it are left out."""
+
+    text: Sourced
+    follows_gap: bool
+
+
+@dataclass(frozen=True)
+class BlockView:
+    """Sentences that stand together: a paragraph, a list (its items) or a table (its rows)."""
+
+    kind: str
+    sentences: tuple[SentenceView, ...]
+
+
+@dataclass(frozen=True)
+class SectionView:
+    heading: Sourced | None
+    blocks: tuple[BlockView, ...]
+
+
+@dataclass(frozen=True)
+class ItemView:
+    """What every item has: its kind, and the partials that print it."""
+
+    kind: str
+
+    @property
+    def text_partial(self) -> str:
+        return f"{self.kind}.txt.j2"
+
+    @property
+    def html_partial(self) -> str:
+        return f"{self.kind}.html.j2"
+
+
+@dataclass(frozen=True)
+class DocumentView(ItemView):
+    number: Sourced
+    title: Sourced
+    url: Sourced
+    valid_from: Sourced
+    delivery: str
+    sections: tuple[SectionView, ...]
+
+
+@dataclass(frozen=True)
+class FieldView(ItemView):
+    label: Sourced
+    value: Sourced | None
+
+
+@dataclass(frozen=True)
+class RowView:
+    day: Sourced
+    label: Sourced | None
+    value: Sourced
+
+
+@dataclass(frozen=True)
+class TableView(ItemView):
+    label: Sourced
+    period: PeriodView
+    steps: tuple[Sourced, ...]
+    row_count: Sourced
+    is_one_row: bool
+    rows: tuple[RowView, ...]
+
+
+@dataclass(frozen=True)
+class OperandView:
+    label: Sourced
+    period: PeriodView
+    steps: tuple[Sourced, ...]
+    aggregation: Sourced
+    row_count: Sourced
+    is_one_row: bool
+    value: Sourced | None
+    day: Sourced | None
+
+
+@dataclass(frozen=True)
+class AggregateView(ItemView):
+    operands: tuple[OperandView, ...]
+
+
+@dataclass(frozen=True)
+class CalculationView(ItemView):
+    operands: tuple[OperandView, ...]
+    operation: Sourced
+    result: Sourced
+
+
+@dataclass(frozen=True)
+class ClarificationView(ItemView):
+    text: Sourced
+
+
+@dataclass(frozen=True)
+class AnswerView:
+    items: tuple[ItemView, ...]
+
+
+@dataclass(frozen=True)
+class CountsView:
+    """How many of the mail's questions are answered; `is_partial` when a person has the rest."""
+
+    answered: Sourced
+    asked: Sourced
+    remaining: Sourced
+    is_one_answered: bool
+    is_one_remaining: bool
+    is_partial: bool
+
+
+@dataclass(frozen=True)
+class RunnerUpView:
+    call: Sourced
+    confidence: Sourced
+
+
+@dataclass(frozen=True)
+class ConsideredView:
+    call: Sourced
+    confidence: Sourced
+    outcome: Sourced
+    runners_up: tuple[RunnerUpView, ...]
+
+
+@dataclass(frozen=True)
+class FoundView:
+    number: Sourced
+    title: Sourced
+    score: Sourced
+
+
+@dataclass(frozen=True)
+class PacketView:
+    case_id: Sourced
+    customer_address: Sourced
+    level: Sourced
+    level_words: Sourced | None
+    level_reason: Sourced
+    subject: Sourced | None
+    mail_lines: tuple[Sourced, ...]
+    reason_code: Sourced
+    reason_words: Sourced | None
+    reason_sentence: Sourced | None
+    considered: tuple[ConsideredView, ...]
+    found: tuple[FoundView, ...]
+    answered_lines: tuple[Sourced, ...]
+    reply_address: Sourced
+
+
+VIEWS: tuple[type, ...] = (
+    PeriodView, SentenceView, BlockView, SectionView, DocumentView, FieldView, RowView, TableView,
+    OperandView, AggregateView, CalculationView, ClarificationView, AnswerView, CountsView, RunnerUpView,
+    ConsideredView, FoundView, PacketView,
+)  # fmt: skip
+LOOP_NAMES = frozenset({"first", "last", "index", "length"})
+ROOT_NAMES = frozenset(
+    {
+        "company",
+        "support_address",
+        "greeting_name",
+        "subject",
+        "answers",
+        "counts",
+        "packet",
+        "item",
+        "operand",
+    }
+)
+"""Names a template can start from; `item` and `operand` inside the loops that set them."""
+ATTRIBUTES = frozenset({"text_partial", "html_partial"}).union(
+    *(view.__dataclass_fields__ for view in VIEWS)  # type: ignore[attr-defined]
+)

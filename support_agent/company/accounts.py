@@ -1,0 +1,292 @@
+"""The customers' accounts: who an address is, and the declared fields and series of the company's database.
+
+Invariant: every value comes from a query declared in `accounts.toml`, run read-only for one known customer;
+NULL and no row are None, never a zero. Checked by tests/unit/company/test_accounts.py.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from support_agent.company.account_specs import (
+    AccountSpecs,
+    FieldSpec,
+    SeriesSpec,
+    read_specs,
+    spec_finding,
+)
+from support_agent.company.conversion import CellRefused, to_day, to_text, to_value
+from support_agent.company.database import ReadOnlyDatabase, Result
+from support_agent.company.values import Count, Customer, Money, Period, Quantity, Row, Value, ValueType
+from support_agent.errors import ConfigError, PermanentError, TransientError
+from support_agent.findings import Finding, Severity
+from support_agent.settings import sqlite_url_in
+from support_agent.toml_file import TomlFile, read_toml
+
+__all__ = ["Accounts", "FieldSpec", "SeriesSpec", "check_accounts"]
+
+CUSTOMER_COLUMNS = frozenset({"id", "name", "address", "locale"})
+_TODO = ": correct the query"
+_T = TypeVar("_T")
+_LOCALE = re.compile(r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$")
+_NOBODY = Customer(id="", name="", address="", locale="")
+"""Has no row in any table: the empty id goes to the queries as NULL, which equals no id of any type."""
+_EVERY_DAY = Period(name="all_time", first=date(1970, 1, 1), last=date(9999, 12, 31))
+
+
+class Accounts:
+    """The company's accounts, as `accounts.toml` declares them; one object serves all threads."""
+
+    def __init__(self, file: TomlFile, specs: AccountSpecs, database: ReadOnlyDatabase) -> None:
+        self._file, self._specs, self._database = file, specs, database
+        self.fields: Mapping[str, FieldSpec] = MappingProxyType(specs.fields)
+        self.series: Mapping[str, SeriesSpec] = MappingProxyType(specs.series)
+
+    @classmethod
+    def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Accounts:
+        """Read the declarations; no query runs yet.
+
+        Args:
+            path: accounts.toml; a relative SQLite path in it is relative to its folder.
+            environ: Where `[database] url_env` is looked up.
+        Raises:
+            ConfigError: listing everything that is wrong, or the SQLite file does not exist.
+        """
+        file = read_toml(path)
+        specs, findings = read_specs(file)
+        if specs is None:
+            raise ConfigError("\n".join(map(str, findings)), code="accounts")
+        return cls(file, specs, _open(file, specs, environ))
+
+    def customer(self, address: str) -> Customer | None:
+        """The known customer of an address (compared in lower case), or None.
+
+        Raises:
+            ConfigError: the query returns more than one row, or a row of another address.
+            PermanentError: a cell cannot be used.
+            TransientError: the database cannot be read now.
+        """
+        wanted = address.strip().lower()
+        result = self._select(self._specs.customer.query, {"address": wanted}, "customer")
+        if missing := CUSTOMER_COLUMNS - set(result.columns):
+            raise self._wrong("customer", f"the query does not return {', '.join(sorted(missing))}")
+        if not result.rows or not wanted:
+            return None
+        if len(result.rows) > 1:
+            raise self._wrong("customer", "the query returns more than one customer for one address")
+        row = dict(zip(result.columns, result.rows[0], strict=True))
+        found = self._read("customer", lambda: to_text(row["address"]).lower())
+        if found != wanted:
+            raise self._wrong("customer", "the query returns a customer of another address")
+        return Customer(
+            id=self._read("customer", lambda: to_text(row["id"])),
+            name=self._read("customer", lambda: _one_line(row["name"])),
+            address=wanted,
+            locale=self._read("customer", lambda: _to_locale(row["locale"])),
+        )
+
+    def field(self, name: str, customer: Customer) -> Value | None:
+        """The value of one account field; None where the query returns no row, NULL or empty text.
+
+        Raises:
+            KeyError: no such field is declared.
+            ConfigError, PermanentError, TransientError: as `customer`.
+        """
+        spec, table = self.fields[name], f"fields.{name}"
+        result = self._select(spec.query, {"customer_id": customer.id or None}, table)
+        if spec.type is ValueType.MONEY:
+            self._require(table, result, {"amount", "currency"})
+        elif len(result.columns) != 1:
+            raise self._wrong(table, f"the query must return one column, not {len(result.columns)}")
+        if len(result.rows) > 1:
+            raise self._wrong(table, "the query returns more than one row")
+        if not result.rows:
+            return None
+        cells = dict(zip(result.columns, result.rows[0], strict=True))
+        currency = cells.pop("currency") if spec.type is ValueType.MONEY else None
+        (cell,) = cells.values()
+        if cell is None or (isinstance(cell, str) and not cell.strip()):
+            return None
+        return self._read(table, lambda: to_value(spec.type, cell, currency, spec.unit_for(customer.locale)))
+
+    def rows(self, series: str, customer: Customer, period: Period) -> tuple[Row, ...]:
+        """The rows of a series within a period, by day, label and amount; rows without an amount left out.
+
+        Raises:
+            KeyError: no such series is declared.
+            PermanentError: more rows than `[database] max_rows`, or a cell cannot be used.
+            ConfigError, TransientError: as `customer`.
+        """
+        spec, table = self.series[series], f"series.{series}"
+        parameters = {"first": period.first, "last": period.last, "customer_id": customer.id or None}
+        result = self._select(spec.query, parameters, table)
+        needed = {"day", "amount"} | ({"currency"} if spec.type is ValueType.MONEY else set())
+        self._require(table, result, needed, optional={"label"})
+        unit = spec.unit_for(customer.locale)
+        rows = []
+        for cells in (dict(zip(result.columns, row, strict=True)) for row in result.rows):
+            if cells["amount"] is not None:
+                rows.append(self._read(table, partial(_to_row, spec, cells, unit)))
+        if any(not period.first <= row.day <= period.last for row in rows):
+            raise self._wrong(table, "the query returns days outside :first to :last")
+        return tuple(sorted(rows, key=lambda row: (row.day, row.label, _number_of(row))))
+
+    def check(self) -> list[Finding]:
+        """Run every query, for nobody and for each of `[customer] sample_addresses`: what is wrong.
+
+        Columns are known without a row; types only from a sample customer's rows.
+        """
+        findings: list[Finding] = []
+        if not self._database.enforces_read_only:
+            what = f"a {self._database.dialect} connection cannot be made read-only from here"
+            todo = "give this database user the right to SELECT alone"
+            findings.append(self._warning("database", what, todo))
+        try:
+            customers = [_NOBODY, *self._sample_customers(findings)]
+            for name in self.fields:
+                for customer in customers:
+                    self._try(f"fields.{name}", partial(self.field, name, customer), findings)
+            for name in self.series:
+                for customer in customers:
+                    self._try(f"series.{name}", partial(self.rows, name, customer, _EVERY_DAY), findings)
+        except TransientError as error:  # not the query's fault, and the next would wait as long
+            line, todo = self._file.line("database"), "start the database, or correct [database]"
+            findings.append(spec_finding(self._file, line, str(error), todo))
+        return list(dict.fromkeys(findings))
+
+    def _sample_customers(self, findings: list[Finding]) -> list[Customer]:
+        """The customers of `sample_addresses`; what is wrong with the query goes to `findings`."""
+        samples = self._specs.customer.sample_addresses
+        if not samples:
+            todo = 'add sample_addresses = ["..."] of a customer who has values'
+            what = "no sample customer, so the types of the values cannot be checked"
+            findings.append(self._warning("customer", what, todo))
+        customers = []
+        for address in samples or ("nobody@customer.invalid",):
+            works, customer = self._try("customer", partial(self.customer, address), findings)
+            if customer:
+                customers.append(customer)
+            elif works and samples:
+                line = self._file.line("customer", "sample_addresses")
+                what = f"sample address {address} is no customer"
+                findings.append(spec_finding(self._file, line, what, "name one that the query finds"))
+        return customers
+
+    def _try(self, table: str, call: Callable[[], _T], findings: list[Finding]) -> tuple[bool, _T | None]:
+        """(whether a query works, what came back); if it does not, a finding says why."""
+        try:
+            return True, call()
+        except (ConfigError, PermanentError) as error:
+            what = f"[{table}] {str(error).removeprefix(self._place(table)).removesuffix(_TODO)}"
+            line = self._file.line(table, "query")
+            findings.append(spec_finding(self._file, line, what, "correct the query"))
+            return False, None
+
+    def _warning(self, table: str, what: str, todo: str) -> Finding:
+        return spec_finding(self._file, self._file.line(table), what, todo, severity=Severity.WARNING)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    def _select(self, query: str, parameters: Mapping[str, Any], table: str) -> Result:
+        try:
+            return self._database.select(query, parameters, self._specs.database.max_rows)
+        except (TransientError, PermanentError) as error:
+            raise type(error)(f"{self._place(table)}{error}", code=error.code) from None
+        except ConfigError as error:
+            raise self._wrong(table, str(error)) from None
+
+    def _require(
+        self, table: str, result: Result, needed: set[str], optional: frozenset[str] | set[str] = frozenset()
+    ) -> None:
+        """Raises ConfigError unless the columns are the needed ones, with or without the optional."""
+        columns = set(result.columns)
+        if missing := needed - columns:
+            raise self._wrong(table, f"the query does not return {', '.join(sorted(missing))}")
+        if unknown := columns - needed - optional:
+            raise self._wrong(table, f"the query returns an unknown column {', '.join(sorted(unknown))}")
+        if len(result.columns) != len(columns):
+            raise self._wrong(table, "the query returns a column twice")
+
+    def _read(self, table: str, convert: Callable[[], _T]) -> _T:
+        """What `convert` returns; a cell that cannot be used is an error of the data, not of the file."""
+        try:
+            return convert()
+        except CellRefused as error:
+            raise PermanentError(f"{self._place(table)}{error}", code="account_value") from None
+
+    def _wrong(self, table: str, what: str) -> ConfigError:
+        return ConfigError(f"{self._place(table)}{what}{_TODO}", code="accounts")
+
+    def _place(self, table: str) -> str:
+        line = self._file.line(table, "query")
+        return f"{self._file.path}:{line}: [{table}] " if line else f"{self._file.path}: [{table}] "
+
+
+def check_accounts(path: Path, environ: Mapping[str, str] = os.environ) -> list[Finding]:
+    """What is wrong with accounts.toml: its declarations, or else what `Accounts.check` finds."""
+    try:
+        file = read_toml(path)
+    except ConfigError as error:
+        what = str(error).removeprefix(f"{path}: ")
+        todo = "correct the file, or company.accounts"
+        return [Finding(severity=Severity.ERROR, path=path, line=None, what=what, todo=todo)]
+    specs, findings = read_specs(file)
+    if specs is None:
+        return findings
+    try:
+        accounts = Accounts(file, specs, _open(file, specs, environ))
+    except ConfigError as error:
+        line = file.line("database", "url")
+        what = str(error).removeprefix(f"{path}: [database] ")
+        return [spec_finding(file, line, what, "correct [database]")]
+    try:
+        return accounts.check()
+    finally:
+        accounts.close()
+
+
+def _open(file: TomlFile, specs: AccountSpecs, environ: Mapping[str, str]) -> ReadOnlyDatabase:
+    spec, place = specs.database, f"{file.path}: [database]"
+    url = spec.url or environ.get(spec.url_env, "")
+    if not url:
+        raise ConfigError(f"{place} environment variable {spec.url_env} is not set: set it to the URL")
+    try:
+        absolute = sqlite_url_in(file.path.absolute().parent, url, name="url")
+        return ReadOnlyDatabase(absolute, spec.timeout_s)
+    except ConfigError as error:
+        raise ConfigError(f"{place} {error}", code="accounts") from None
+
+
+def _to_row(spec: SeriesSpec, cells: Mapping[str, Any], unit: str) -> Row:
+    value = to_value(spec.type, cells["amount"], cells.get("currency"), unit)
+    if not isinstance(value, Money | Count | Quantity):
+        raise CellRefused("the amount is no number")
+    label = cells.get("label")
+    return Row(day=to_day(cells["day"]), value=value, label="" if label is None else to_text(label))
+
+
+def _number_of(row: Row) -> Decimal:
+    return Decimal(row.value.count) if isinstance(row.value, Count) else row.value.amount
+
+
+def _one_line(cell: Any) -> str:
+    """A name; white space of any kind within it is one space."""
+    return " ".join(to_text(cell).split())
+
+
+def _to_locale(cell: Any) -> str:
+    """A BCP 47 tag; "" where the database has none."""
+    text = "" if cell is None else to_text(cell)
+    if text and not _LOCALE.match(text):
+        raise CellRefused("the locale is no tag such as de-DE")
+    return text.replace("_", "-")

@@ -1,0 +1,121 @@
+"""Database cells into typed values: exact, or refused.
+
+Invariant: money never passes through a binary float's digits: SQLite's REAL is read by its shortest decimal
+form and must be a whole number of the currency's smallest unit within 1e-6; text and integers are taken
+exactly. Checked by tests/unit/company/test_conversion.py.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from babel.numbers import get_currency_precision
+
+from support_agent.company.values import Count, Day, Money, Quantity, Text, Value, ValueType
+
+FLOAT_TOLERANCE = Decimal("0.000001")
+QUANTITY_PLACES = 6
+"""Decimal places kept of a measured number that the database holds as a binary float."""
+MAX_TEXT_CHARACTERS = 500
+_CURRENCY = re.compile(r"^[A-Z]{3}$")
+_DAY = re.compile(r"^\d{4}-\d\d-\d\d(?=$|[T ])")
+
+
+class CellRefused(ValueError):
+    """A cell is not of the declared type; the message names the types, never the content."""
+
+
+def to_value(kind: ValueType, cell: Any, currency: Any = None, unit: str = "") -> Value:
+    """A cell (not NULL) as a value of the declared type.
+
+    Args:
+        cell: As the database driver gives it.
+        currency: ISO 4217, for money only.
+        unit: For counts and quantities.
+    Raises:
+        CellRefused: it is of another type or cannot be told exactly.
+    """
+    match kind:
+        case ValueType.MONEY:
+            return to_money(cell, currency)
+        case ValueType.DATE:
+            return Day(day=to_day(cell))
+        case ValueType.TEXT:
+            return Text(text=to_text(cell))
+        case ValueType.COUNT:
+            return Count(count=_to_count(cell), unit=unit)
+        case ValueType.QUANTITY:
+            return Quantity(amount=_to_quantity(cell), unit=unit)
+
+
+def to_money(cell: Any, currency: Any) -> Money:
+    """An amount with the decimal places of its currency; an amount of more places than that is refused."""
+    if not isinstance(currency, str) or not _CURRENCY.match(currency):
+        raise CellRefused("the currency is no ISO 4217 code in capitals, such as EUR")
+    amount = _to_decimal(cell)
+    rounded = amount.quantize(Decimal(1).scaleb(-get_currency_precision(currency)))
+    tolerance = FLOAT_TOLERANCE if isinstance(cell, float) else Decimal(0)
+    if abs(rounded - amount) > tolerance:
+        raise CellRefused(f"the amount has more decimal places than {currency} has; round it in the query")
+    return Money(amount=rounded, currency=currency)
+
+
+def to_day(cell: Any) -> date:
+    """A date; the day of an instant (in UTC where it has a time zone); ISO text with or without a time."""
+    if isinstance(cell, datetime):
+        return (cell.astimezone(UTC) if cell.tzinfo else cell).date()
+    if isinstance(cell, date):
+        return cell
+    if isinstance(cell, str) and _DAY.match(cell):
+        try:
+            return to_day(datetime.fromisoformat(cell))
+        except ValueError:
+            raise CellRefused("the day does not exist in the calendar") from None
+    raise CellRefused(f"not a date but {_kind(cell)}; let the query return YYYY-MM-DD")
+
+
+def to_text(cell: Any) -> str:
+    """Text without white space at its ends; whole numbers are taken as their digits."""
+    if isinstance(cell, str) or (isinstance(cell, int) and not isinstance(cell, bool)):
+        text = str(cell).strip()
+        if len(text) > MAX_TEXT_CHARACTERS:
+            raise CellRefused(f"text of more than {MAX_TEXT_CHARACTERS} characters")
+        return text
+    raise CellRefused(f"not text but {_kind(cell)}; cast it in the query")
+
+
+def _to_count(cell: Any) -> int:
+    number = _to_decimal(cell)
+    if number != number.to_integral_value():
+        raise CellRefused("not a whole number; declare the type quantity, or round it in the query")
+    return int(number)
+
+
+def _to_quantity(cell: Any) -> Decimal:
+    number = _to_decimal(cell)
+    if isinstance(cell, float):
+        number = round(number, QUANTITY_PLACES)
+    whole = number.to_integral_value()
+    return whole if number == whole else number.normalize()
+
+
+def _to_decimal(cell: Any) -> Decimal:
+    """The number a cell holds: exact for integers and decimal text; a float by its shortest form."""
+    if isinstance(cell, bool) or not isinstance(cell, int | float | str | Decimal):
+        raise CellRefused(f"not a number but {_kind(cell)}")
+    if isinstance(cell, str) and not re.fullmatch(r"[+-]?\d+(\.\d+)?", cell.strip(), re.ASCII):
+        raise CellRefused("text that is no plain decimal number")
+    try:
+        number = Decimal(repr(cell) if isinstance(cell, float) else cell)
+    except InvalidOperation:
+        raise CellRefused("not a decimal number") from None
+    if not number.is_finite() or abs(number) >= Decimal(10) ** 15:
+        raise CellRefused("the number is not finite or has more than 15 digits before the point")
+    return number
+
+
+def _kind(cell: Any) -> str:
+    return type(cell).__name__

@@ -1,0 +1,204 @@
+"""The company's own database, read-only: one SELECT at a time, bounded in time and in rows.
+
+Invariant: nothing that goes through here can write: the statement must be a single SELECT; SQLite is opened
+with `mode=ro`, `query_only` and an authorizer that admits reads alone; PostgreSQL runs the session read-only;
+every transaction is rolled back. Any other database must be used by a user that may only read, which `check`
+says. Checked by tests/unit/company/test_database.py.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Engine, create_engine, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    NoSuchModuleError,
+    OperationalError,
+    SQLAlchemyError,
+)
+from sqlalchemy.pool import NullPool
+
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
+from support_agent.settings import DATABASE_URL_HELP
+
+_STEPS_BETWEEN_LOOKS = 10_000
+"""SQLite instructions between two looks at the time-out."""
+_TRANSIENT_SQLITE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+}
+_READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+_COMMENTS_AND_TEXTS = (
+    r"--[^\n]*",
+    r"/\*.*?\*/",
+    r"'(?:[^']|'')*'",
+    r'"(?:[^"]|"")*"',
+    r"`[^`]*`",
+)
+_NOT_CODE = re.compile("|".join(_COMMENTS_AND_TEXTS), re.DOTALL)
+_WRITES = re.compile(r"\b(insert|update|delete|merge|into|set_config|nextval|setval|load_extension)\b")
+"""Words by which a statement that begins with SELECT or WITH could still change something."""
+_BIND = re.compile(r"(?<![:\w]):([a-z_]\w*)", re.IGNORECASE)
+
+
+def statement_defect(sql: str) -> str | None:
+    """Why a text is not one read-only SELECT, or None.
+
+    This reads words, not grammar: it finds honest mistakes early, with a line. What keeps the database
+    unwritten is the read-only connection.
+    """
+    code = _NOT_CODE.sub(" ", sql).strip().rstrip(";").strip().lower()
+    if not code:
+        return "the query is empty"
+    if ";" in code:
+        return "the query is more than one statement"
+    if "$$" in code:
+        return "the query has a dollar-quoted text"
+    if not re.match(r"(select|with)\b", code):
+        return "the query does not begin with SELECT"
+    if match := _WRITES.search(code):
+        return f"the query has the word {match.group(1).upper()}, which could write"
+    return None
+
+
+def bind_names(sql: str) -> frozenset[str]:
+    """The names of the `:parameters` of a query."""
+    return frozenset(_BIND.findall(_NOT_CODE.sub(" ", sql)))
+
+
+@dataclass(frozen=True)
+class Result:
+    """Column names in lower case, and the rows."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+class ReadOnlyDatabase:
+    """A database that can only be read. `timeout_s` bounds each connection and each statement."""
+
+    def __init__(self, url: str, timeout_s: float) -> None:
+        """Prepare the connection; nothing is opened yet, but a SQLite file must exist.
+
+        Raises:
+            ConfigError: no URL, no driver for it, or no such SQLite file.
+        """
+        self._timeout_s = timeout_s
+        try:
+            self._url = make_url(url)
+            self.dialect = self._url.get_backend_name()
+            self._engine = self._sqlite() if self.dialect == "sqlite" else self._server()
+        except (NoSuchModuleError, ImportError) as error:
+            raise ConfigError(f"no driver for this database URL ({error}): install one") from None
+        except (ArgumentError, ValueError):
+            raise ConfigError(f"not a database URL: {DATABASE_URL_HELP}") from None
+
+    def select(self, sql: str, parameters: Mapping[str, str | date], max_rows: int) -> Result:
+        """Run one query in a transaction that is always rolled back.
+
+        Raises:
+            ConfigError: it is no single SELECT, or the database does not accept it.
+            TransientError: the database cannot be reached, is busy, or took more than `timeout_s`.
+            PermanentError: more than `max_rows` rows; cutting them off would make every total wrong.
+        """
+        if defect := statement_defect(sql):
+            raise ConfigError(f"{defect}: write one SELECT")
+        is_sqlite = self.dialect == "sqlite"
+        values = {k: v.isoformat() if is_sqlite and isinstance(v, date) else v for k, v in parameters.items()}
+        try:
+            with self._engine.connect() as connection:
+                cursor = connection.execute(text(sql.strip().rstrip(";")), values)
+                columns = tuple(str(key).lower() for key in cursor.keys())  # noqa: SIM118 - a result is no dict
+                rows = tuple(tuple(row) for row in cursor.fetchmany(max_rows + 1))
+                connection.rollback()
+        except SQLAlchemyError as error:
+            raise _mapped(error, self._timeout_s) from None
+        if len(rows) > max_rows:
+            message = f"more than {max_rows} rows: raise [database] max_rows"
+            raise PermanentError(message, code="too_many_rows")
+        return Result(columns, rows)
+
+    @property
+    def enforces_read_only(self) -> bool:
+        """Whether the connection itself refuses to write; otherwise the database user's rights must."""
+        return self.dialect in {"sqlite", "postgresql"}
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._engine.dispose()
+
+    def _sqlite(self) -> Engine:
+        """Each query opens the file anew, so that a file that is replaced or deleted is noticed."""
+        path = Path(self._url.database or "")
+        if not self._url.database or self._url.database == ":memory:":
+            raise ConfigError("a SQLite database must be a file: write sqlite:///file")
+        if not path.is_file():
+            raise ConfigError(f"{path}: no such database file: create it, or correct [database] url")
+        uri = f"file:{quote(str(path))}?mode=ro"
+
+        def connect() -> sqlite3.Connection:
+            connection = sqlite3.connect(uri, uri=True, timeout=self._timeout_s, check_same_thread=False)
+            connection.execute("PRAGMA query_only = ON")
+            connection.set_authorizer(_authorize)
+            deadline = time.monotonic() + self._timeout_s
+            connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS_BETWEEN_LOOKS)
+            return connection
+
+        return create_engine("sqlite://", creator=connect, poolclass=NullPool)
+
+    def _server(self) -> Engine:
+        """PostgreSQL through psycopg, any other server through its own default driver."""
+        timeout_ms, timeout_s = int(self._timeout_s * 1000), max(2, int(self._timeout_s))
+        if self.dialect == "postgresql":
+            url = self._url
+            if "+" not in url.drivername:
+                url = url.set(drivername="postgresql+psycopg")
+            options = f"-c default_transaction_read_only=on -c statement_timeout={timeout_ms}"
+            connect_args = {"connect_timeout": timeout_s, "options": options}
+            return create_engine(url, pool_pre_ping=True, pool_size=2, connect_args=connect_args)
+        return create_engine(self._url, pool_pre_ping=True, pool_size=2)
+
+
+def _authorize(action: int, first: str | None, second: str | None, *rest: str | None) -> int:
+    """SQLite asks this before each part of a statement; only reading is admitted.
+
+    The one PRAGMA is SQLAlchemy's own question for the isolation level when it first connects.
+    """
+    if action in _READS and not (action == sqlite3.SQLITE_FUNCTION and second == "load_extension"):
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_PRAGMA and first == "read_uncommitted" and second is None:
+        return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY
+
+
+def _mapped(error: SQLAlchemyError, timeout_s: float) -> SupportAgentError:
+    """A library error as one of ours, with the driver's own message: SQLAlchemy's repeats the parameters."""
+    if not isinstance(error, DBAPIError):
+        return ConfigError(f"the query cannot be run: {type(error).__name__}")
+    message = str(error.orig).strip().partition("\n")[0]
+    if isinstance(error.orig, sqlite3.Error):
+        is_transient = (getattr(error.orig, "sqlite_errorcode", 0) & 0xFF) in _TRANSIENT_SQLITE
+        is_late = getattr(error.orig, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT
+    else:
+        is_late = "timeout" in message.lower()
+        is_transient = error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)
+    if is_late:
+        return TransientError(f"the query took over {timeout_s:g} s ([database] timeout_s)", code="timeout")
+    if is_transient:
+        return TransientError(f"the company's database cannot be read now: {message}", code="database")
+    return ConfigError(f"the database refuses the query: {message}")

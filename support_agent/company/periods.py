@@ -1,0 +1,199 @@
+"""The closed set of periods that a series can be asked for.
+
+Invariant: the set is a function of `today` alone; every period lies within `all_time`, months tile their
+years and years tile the range. Checked by tests/unit/company/test_periods.py. The patterns that read periods
+from a text are in `period_words`.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Callable
+from datetime import date
+
+from support_agent.company import period_words as words
+from support_agent.company.values import Period
+from support_agent.errors import ToolCallRejected
+
+YEARS_BACK = 3
+"""Whole calendar years before this one that can be asked for by name."""
+ALL_TIME_FIRST = date(1970, 1, 1)
+RELATIVE_NAMES = (
+    "this_month",
+    "last_month",
+    "this_quarter",
+    "last_quarter",
+    "this_year",
+    "last_year",
+    "all_time",
+)
+
+
+def periods(today: date, years_back: int = YEARS_BACK) -> tuple[Period, ...]:
+    """Every period that exists on `today`: the relative ones, then years and months, the newest first.
+
+    Periods are whole calendar ranges, so `this_month` ends on the month's last day. `all_time` runs from 1970
+    to the end of this year. Months run from this one back to January of the year `years_back` years ago.
+    """
+    quarter = (today.month - 1) // 3
+    relative = (
+        _months("this_month", today.year, today.month),
+        _months("last_month", today.year, today.month - 1),
+        _months("this_quarter", today.year, quarter * 3 + 1, count=3),
+        _months("last_quarter", today.year, quarter * 3 - 2, count=3),
+        _months("this_year", today.year, 1, count=12),
+        _months("last_year", today.year - 1, 1, count=12),
+        Period(name="all_time", first=ALL_TIME_FIRST, last=date(today.year, 12, 31)),
+    )
+    years = range(today.year, today.year - years_back - 1, -1)
+    return (
+        *relative,
+        *(_months(f"{year}", year, 1, count=12) for year in years),
+        *(
+            _months(f"{year}-{month:02d}", year, month)
+            for year in years
+            for month in range(12, 0, -1)
+            if (year, month) <= (today.year, today.month)
+        ),
+    )
+
+
+def period_named(name: str, today: date, years_back: int = YEARS_BACK) -> Period:
+    """The member of `periods(today)` with that name.
+
+    Raises:
+        ToolCallRejected: there is none.
+    """
+    for period in periods(today, years_back):
+        if period.name == name:
+            return period
+    raise ToolCallRejected(f"no period {name!r} on {today}: choose one of the listed periods", code="period")
+
+
+def _months(name: str, year: int, month: int, count: int = 1) -> Period:
+    """`count` whole months from the given one; a month below 1 counts back into the year before."""
+    first = date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1)
+    last_month = month + count - 1
+    last_year, last_month = year + (last_month - 1) // 12, (last_month - 1) % 12 + 1
+    return Period(
+        name=name, first=first, last=date(last_year, last_month, monthrange(last_year, last_month)[1])
+    )
+
+
+def mentioned_periods(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[str, ...]:
+    """Names of the periods that a text states in so many words (English, German, Spanish), in order, each
+    once.
+
+    "In March" is the most recent March that has begun; "in 2024" is the year. A period that the set has no
+    member for, and a month that could be of two years, are left out and reported by
+    `has_inexpressible_period`.
+    """
+    mentions, _ = _read(text, today)
+    known = {period.name for period in periods(today, years_back)}
+    return tuple(dict.fromkeys(name for name in mentions if name in known))
+
+
+def has_inexpressible_period(text: str, today: date | None = None, years_back: int = YEARS_BACK) -> bool:
+    """Whether a text states a period that is no member of the set: "last 90 days", "since May", "12 March".
+
+    With `today`, also whole periods outside the set, such as a year too long ago or a quarter before the
+    last.
+    """
+    mentions, has_range = _read(text, today or date(2000, 1, 1))
+    if has_range or today is None:
+        return has_range
+    known = {period.name for period in periods(today, years_back)}
+    return any(name not in known for name in mentions)
+
+
+def _read(text: str, today: date) -> tuple[list[str], bool]:
+    """(names of whole calendar periods in order of mention, whether anything else was said about time).
+
+    A name may be outside the closed set ("2009", "2025-q1"). What has been read is blanked out, ranges before
+    all else, so that the May in "since May" is not read as a month nor the 2024 in "March 2024" as a year.
+    """
+    text = " ".join(text.lower().split())
+    while (expanded := words.MONTHS_AND_YEAR.sub(r"\g<first> \g<year>\g<and>\g<second>", text)) != text:
+        text = expanded
+    found, text = _take(text, words.ALL_TIME, lambda match: "all_time")
+    has_range = False
+    for pattern in words.RANGES:
+        matches, text = _take(text, pattern, lambda match: "")
+        has_range = has_range or bool(matches)
+    readers: list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = [
+        (words.MONTH_AND_YEAR, lambda match: _month_name(match["month"], _year(match["year"], today))),
+        (words.NUMERIC_MONTH, _numeric_month),
+        (words.QUARTER, lambda match: _quarter(match, today)),
+        (words.RELATIVE, lambda match: _relative(match, today)),
+        (words.BARE_YEAR, lambda match: match["year"]),
+    ]
+    for pattern, name_of in readers:
+        matches, text = _take(text, pattern, name_of)
+        found += matches
+    months = _bare_months(text, today)
+    if months and any(name.isdigit() or name in {"this_year", "last_year"} for _, name in found):
+        has_range = True  # "In 2023, what did I pay in March?": which March would be a guess
+    else:
+        found += months
+    if not found and words.WEAK_DAYS.search(text):
+        has_range = True
+    return [name for _, name in sorted(found)], has_range
+
+
+def _take(
+    text: str, pattern: re.Pattern[str], name_of: Callable[[re.Match[str]], str]
+) -> tuple[list[tuple[int, str]], str]:
+    """(offset, name) of each match, and the text with the matches blanked out at the same length."""
+    found = [(match.start(), name_of(match)) for match in pattern.finditer(text)]
+    return found, pattern.sub(lambda match: "\0" * len(match.group()), text)
+
+
+def _bare_months(text: str, today: date) -> list[tuple[int, str]]:
+    """Months without a year, each the most recent that has begun; in "Thanks, April" there is none."""
+    matches = list(words.BARE_MONTH.finditer(text))
+    if all(match["comma"] for match in matches):
+        return []
+    months = ((match, words.MONTH_NUMBERS[match["month"] or match["named"]]) for match in matches)
+    return [
+        (match.start(), f"{today.year if month <= today.month else today.year - 1}-{month:02d}")
+        for match, month in months
+    ]
+
+
+def _year(word: str, today: date) -> int:
+    """The year that "2024", "last year" or "this year" says."""
+    if word.isdigit():
+        return int(word)
+    return today.year - 1 if re.fullmatch(words.LAST_YEAR, word) else today.year
+
+
+def _month_name(word: str, year: int) -> str:
+    word = word.rstrip(".")
+    month = words.MONTH_NUMBERS.get(word) or words.SHORT_MONTH_NUMBERS[word]
+    return f"{year}-{month:02d}"
+
+
+def _numeric_month(match: re.Match[str]) -> str:
+    return f"{match['iso_year'] or match['year']}-{int(match['iso_month'] or match['month']):02d}"
+
+
+def _quarter(match: re.Match[str], today: date) -> str:
+    """`this_quarter` or `last_quarter` where the quarter is one of them, else a name outside the set."""
+    quarter = next(number for number in range(1, 5) if match[f"q{number}"])
+    current = (today.month - 1) // 3 + 1
+    if match["year"]:
+        year = _year(match["year"], today)
+    else:
+        year = today.year if quarter <= current else today.year - 1
+    back = (today.year - year) * 4 + current - quarter
+    return {0: "this_quarter", 1: "last_quarter"}.get(back, f"{year}-q{quarter}")
+
+
+def _relative(match: re.Match[str], today: date) -> str:
+    name = match.lastgroup or ""
+    if name == "year_before_last":
+        return str(today.year - 2)
+    if name == "month_before_last":
+        return _months("", today.year, today.month - 2).first.strftime("%Y-%m")
+    return name

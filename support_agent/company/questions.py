@@ -1,0 +1,134 @@
+"""The canned clarification questions of `policies/questions.toml`: numbered, one text per locale.
+
+Invariant: a question that an answer asks is one of these, word for word. Checked by
+tests/unit/company/test_questions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from support_agent.company.text import REMOVE, refused_character
+from support_agent.errors import ConfigError
+from support_agent.findings import Finding, Severity, nearest
+from support_agent.toml_file import TomlFile, read_toml
+
+FALLBACK_LOCALE = "en"
+"""Every text of the company exists in this locale; the others are optional."""
+
+
+class CannedQuestion(BaseModel):
+    """One question that may be asked back; `about` is for the model, `text` maps locales to words."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: Annotated[int, Field(ge=1, le=9_999)]
+    about: Annotated[str, Field(min_length=1, max_length=300)]
+    text: dict[str, Annotated[str, Field(min_length=1, max_length=1_000)]]
+
+    def text_for(self, locale: str) -> str:
+        """The words for a BCP 47 tag; see `localised`."""
+        return localised(self.text, locale)
+
+
+def localised(texts: Mapping[str, str], locale: str) -> str:
+    """The text for a BCP 47 tag: the tag itself ("de-AT"), its language ("de"), else English."""
+    tag = locale.replace("_", "-")
+    by_tag = {key.lower(): text for key, text in texts.items()}
+    for key in (tag.lower(), tag.partition("-")[0].lower()):
+        if key in by_tag:
+            return by_tag[key]
+    return texts[FALLBACK_LOCALE]
+
+
+def load_questions(path: Path) -> tuple[CannedQuestion, ...]:
+    """The questions by number; none where the file does not exist.
+
+    Raises:
+        ConfigError: listing everything that is wrong.
+    """
+    questions, findings = _inspect(path)
+    if findings:
+        raise ConfigError("\n".join(map(str, findings)), code="questions")
+    return questions
+
+
+def check_questions(path: Path) -> list[Finding]:
+    """What is wrong with the file; a file that does not exist is an empty one."""
+    return _inspect(path)[1]
+
+
+def _inspect(path: Path) -> tuple[tuple[CannedQuestion, ...], list[Finding]]:
+    if not path.exists():
+        return (), []
+    try:
+        file = read_toml(path)
+    except ConfigError as error:
+        what = str(error).removeprefix(f"{path}: ")
+        return (), [_finding(path, None, what, "write [[question]] tables as the comments of `init` show")]
+    findings = [
+        _finding(path, file.line(key), f"unknown key {key}", "keep [[question]] tables only")
+        for key in file.data
+        if key != "question"
+    ]
+    tables = file.data.get("question", [])
+    if not isinstance(tables, list):
+        line = file.line("question")
+        return (), [
+            *findings,
+            _finding(path, line, "question is not a list", "write [[question]] in double brackets"),
+        ]
+    questions: dict[int, CannedQuestion] = {}
+    for nth, table in enumerate(tables):
+        question, errors = _question(file, nth, table)
+        findings += errors
+        if question is None:
+            continue
+        if question.number in questions:
+            line = file.line("question", "number", nth)
+            findings.append(_finding(path, line, f"number {question.number} stands twice", "number it anew"))
+        questions[question.number] = question
+    return tuple(questions[number] for number in sorted(questions)), findings
+
+
+def _question(file: TomlFile, nth: int, table: Any) -> tuple[CannedQuestion | None, list[Finding]]:
+    try:
+        question = CannedQuestion.model_validate(table)
+    except ValidationError as error:
+        return None, [
+            _question_finding(file, nth, e["loc"], e["type"]) for e in error.errors(include_input=False)
+        ]
+    findings = []
+    line = file.line("question", "text", nth) or file.line("question", "", nth)
+    if FALLBACK_LOCALE not in question.text:
+        what = f"question {question.number} has no English text"
+        findings.append(
+            _finding(file.path, line, what, 'add en = "..." to it: the other locales fall back to it')
+        )
+    for text in (question.about, *question.text.values()):
+        if refused := refused_character(text, is_one_line=True):
+            what = f"forbidden character {refused[1]} in question {question.number}"
+            findings.append(_finding(file.path, line, what, REMOVE))
+    return question, findings
+
+
+def _question_finding(file: TomlFile, nth: int, loc: tuple[int | str, ...], error_type: str) -> Finding:
+    key = str(loc[0]) if loc else ""
+    line = file.line("question", key, nth)
+    if error_type == "missing":
+        return _finding(
+            file.path, line, f"{key} is missing", 'a question has number, about and text = { en = "..." }'
+        )
+    if error_type == "extra_forbidden":
+        todo = f"delete it{nearest(key, CannedQuestion.model_fields)}"
+        return _finding(file.path, line, f"unknown key {key}", todo)
+    todo = 'a question has number = 1 to 9999, about = "..." and text = { en = "..." }'
+    return _finding(file.path, line, f"{'.'.join(map(str, loc))} cannot be used", todo)
+
+
+def _finding(path: Path, line: int | None, what: str, todo: str) -> Finding:
+    return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=todo)

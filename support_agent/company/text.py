@@ -1,0 +1,99 @@
+"""Plain-text rules of the company's words: which characters are refused, and where a sentence ends.
+
+Invariant: the sentences of a text, joined by one space, are the text with its white space collapsed; where a
+full stop could be an abbreviation's the text is left whole, because a sentence too long is true and half a
+one may not be. Checked by tests/unit/company/test_text.py.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+INVISIBLE = frozenset("\u00ad\u200b\u2028\u2029\u2060\ufeff")
+
+_ABBREVIATIONS = """
+    e.g i.e etc vs cf approx incl excl max min dept est ext inc ltd co corp mr mrs ms dr
+    prof st jr sr a.m p.m u.s u.k z.b d.h u.a o.ä bzw usw ca bspw evtl ggf inkl exkl zzgl
+    vgl sog tel str mio mrd hr fr i.d.r u.u s.o s.u p.ej sra dra ud uds vd aprox ee.uu
+"""
+ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
+"""Words, lower-case and without the last full stop, after which a capital does not begin a sentence."""
+NUMBER_ABBREVIATIONS = frozenset(["no", "nos", "nr", "fig", "art", "abs", "núm", "pág", "p"])
+"""The same, where a number follows ("No. 5"); else they are words ("No. You cannot.")."""
+_GERMAN_MONTHS = """
+    januar jänner februar märz april mai juni juli august september oktober november
+    dezember
+"""
+GERMAN_MONTHS = frozenset(_GERMAN_MONTHS.split())
+
+_END = re.compile(r"""[.!?…]+["'”\u2019»)\]]*(?=\s)""")
+_START = re.compile(r"""[\s"'\u201c\u2018«„¿¡(\[]*""")
+_LAST_WORD = re.compile(r"[^\s(\[\"'“„«]*$")
+
+
+REMOVE = "delete it: no mail may carry it"
+"""What to do about a refused character."""
+
+
+def refused_character(text: str, *, is_one_line: bool = False) -> tuple[int, str] | None:
+    """The first character that no mail may carry, as (offset, name such as "U+202E"), or None.
+
+    Refused are control characters other than newline and tab, the bidirectional controls of Unicode (they can
+    make a sentence read differently from what is stored) and characters that cannot be seen;
+    newlines too where `is_one_line`.
+    """
+    for offset, character in enumerate(text):
+        is_space = character == "\t" or (character == "\n" and not is_one_line)
+        is_control = unicodedata.category(character) == "Cc" and not is_space
+        if is_control or character in BIDI_CONTROLS or character in INVISIBLE:
+            return offset, f"U+{ord(character):04X}"
+    return None
+
+
+def collapse(text: str) -> str:
+    """The text with each run of white space as one space, and none at its ends."""
+    return " ".join(text.split())
+
+
+def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
+    """(start, end) offsets of a paragraph's whole sentences, in order, without the white space between."""
+    spans: list[tuple[int, int]] = []
+    start = len(text) - len(text.lstrip())
+    for match in _END.finditer(text):
+        if match.start() >= start and _is_sentence_end(text, match):
+            spans.append((start, match.end()))
+            start = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
+    end = len(text.rstrip())
+    if start < end:
+        spans.append((start, end))
+    return tuple(spans)
+
+
+def split_sentences(text: str) -> tuple[str, ...]:
+    """The whole sentences of a paragraph, white space collapsed."""
+    return tuple(collapse(text[start:end]) for start, end in sentence_spans(text))
+
+
+def _is_sentence_end(text: str, end: re.Match[str]) -> bool:
+    """Whether the marks at `end` close a sentence: one begins after them; they are no abbreviation's."""
+    rest = _START.sub("", text[end.end() :], count=1)
+    if not rest:
+        return True
+    if not (rest[0].isupper() or rest[0].isdigit()):
+        return False
+    if end.group().startswith(("..", "…")):
+        return False
+    return not end.group().startswith(".") or not _is_abbreviation(text[: end.start()], rest)
+
+
+def _is_abbreviation(before: str, rest: str) -> bool:
+    match = _LAST_WORD.search(before)
+    word = match.group().lower() if match else ""
+    if word in ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
+        return True
+    if word in NUMBER_ABBREVIATIONS and rest[0].isdigit():
+        return True
+    next_word = re.split(r"\W", rest, maxsplit=1)[0].lower()
+    return word.isdigit() and next_word in GERMAN_MONTHS

@@ -1,0 +1,146 @@
+"""From a mail and its sender to a decision: the part of the journey that depends on nothing but its arguments.
+
+The pipeline, the dry run (`try`) and `replay --plan` all decide here, so that what an admin sees is what a customer
+gets. Checked by tests/unit/test_decide.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.templates import Templates
+from support_agent.company.company import Company
+from support_agent.company.periods import periods
+from support_agent.company.values import Customer
+from support_agent.desk.packet import FoundDocument
+from support_agent.mail.identity import Sender
+from support_agent.mail.message import Message
+from support_agent.planner.loop import Planner
+from support_agent.planner.plan import Plan
+from support_agent.planner.port import Usage
+from support_agent.planner.questions import questions_of
+from support_agent.settings import Settings
+from support_agent.tools.base import AccountData, Context, Search
+from support_agent.tools.ending import Reason
+
+LEVEL_FOR_ANSWERS = 1
+"""Below this nothing but the desk: a forged mail must not make us write to a stranger."""
+LEVEL_FOR_SUBJECT = 2
+LEVEL_FOR_NAME = 3
+
+
+class Decision(BaseModel):
+    """What was decided for a mail, and everything needed to write it down.
+
+    `final` is there where the plan's outcome is `answer`; `found` are the documents the search came up with.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    plan: Plan
+    final: FinalAnswer | None
+    found: tuple[FoundDocument, ...]
+    decided_at: datetime
+
+
+@dataclass(frozen=True)
+class Decider:
+    """Decides mails with one company, one planner and one search; keeps nothing between mails."""
+
+    company: Company
+    planner: Planner
+    search: Search
+    templates: Templates
+    settings: Settings
+
+    def decide(self, message: Message, sender: Sender, customer: Customer | None, now: datetime) -> Decision:
+        """Plan the mail and make its final answer.
+
+        Args:
+            message: As parsed.
+            sender: With the level that the answer may use.
+            customer: The known customer, at level 3 only.
+            now: Aware; its day is "today" for periods and for the validity of documents.
+        """
+        reason = self._refusal(message, sender)
+        if reason is not None:
+            return Decision(plan=_no_plan(reason), final=None, found=(), decided_at=now)
+        context = self._context(message, sender, customer, now)
+        plan = self.planner.plan(context)
+        final = self._final(message, sender, context, plan) if plan.outcome == "answer" else None
+        return Decision(plan=plan, final=final, found=_found(context), decided_at=now)
+
+    def locale_of(self, customer: Customer | None) -> str:
+        """The locale an answer is written in: the customer's own, where there are templates for it."""
+        return self.settings.company.locale if customer is None else customer.locale
+
+    def _refusal(self, message: Message, sender: Sender) -> Reason | None:
+        if sender.level < LEVEL_FOR_ANSWERS:
+            return Reason.LEVEL
+        if len(message.visible_text) > self.settings.planner.max_mail_characters:
+            return Reason.LIMIT
+        return None
+
+    def _context(self, message: Message, sender: Sender, customer: Customer | None, now: datetime) -> Context:
+        today = now.date()
+        accounts: AccountData = self.company.accounts
+        return Context(
+            today=today,
+            locale=self.templates.locale_for(self.locale_of(customer)),
+            level=sender.level,
+            customer=customer,
+            documents={document.number: document for document in self.company.documents},
+            clarifications={question.number: question for question in self.company.questions},
+            periods={period.name: period for period in periods(today)},
+            accounts=accounts,
+            search=self.search,
+            questions=questions_of(
+                message.subject, message.visible_text, most=self.settings.planner.max_questions
+            ),
+        )
+
+    def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
+        is_known = sender.level >= LEVEL_FOR_NAME and context.customer is not None
+        return FinalAnswer(
+            company=self.settings.company.name,
+            locale=self.locale_of(context.customer),
+            greeting_name=context.customer.name if is_known and context.customer else None,
+            subject=message.subject or None if sender.level >= LEVEL_FOR_SUBJECT else None,
+            asked=plan.asked,
+            answers=plan.answers,
+            support_address=self.settings.agent.address,
+            customer=context.customer if is_known else None,
+        )
+
+
+def _no_plan(reason: Reason) -> Plan:
+    return Plan(
+        outcome="escalate",
+        reason=reason.value,
+        asked=0,
+        questions=(),
+        answers=(),
+        calls=(),
+        usage=Usage(),
+        seconds=0.0,
+        model="",
+        combiner="",
+    )
+
+
+def _found(context: Context) -> tuple[FoundDocument, ...]:
+    """The documents found for any question, each once with its best score, the nearest first."""
+    best: dict[int, float] = {}
+    for matches in context.found.values():
+        for match in matches:
+            kind, _, number = match.topic.partition(":")
+            if kind == "document":
+                best[int(number)] = max(match.score, best.get(int(number), -1.0))
+    titles: Mapping[int, str] = {number: document.head.title for number, document in context.documents.items()}
+    ranked = sorted(best.items(), key=lambda entry: -entry[1])[:5]
+    return tuple(FoundDocument(number=number, title=titles[number], score=score) for number, score in ranked)

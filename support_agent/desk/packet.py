@@ -1,0 +1,69 @@
+"""What a person gets when a case stops: everything that was seen and considered, as data.
+
+Invariant: a packet goes to staff only. It is the one mail that holds a customer's own text, and still none of
+a model's: calls are closed, reasons are codes with the company's words. Checked by
+tests/unit/answer/test_packet.py.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Frozen(BaseModel):
+    """A value of the desk."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RunnerUp(Frozen):
+    """A call that was considered and not chosen."""
+
+    call: str
+    confidence: Probability
+
+
+class Considered(Frozen):
+    """A call that was chosen: its closed arguments as text, how sure the choice was, and what came of it."""
+
+    call: str
+    confidence: Probability
+    outcome: str
+    runners_up: tuple[RunnerUp, ...] = ()
+
+
+class FoundDocument(Frozen):
+    """A document that the search found; the score is a cosine similarity."""
+
+    number: int
+    title: str
+    score: Annotated[float, Field(ge=-1, le=1)]
+
+
+class Packet(Frozen):
+    """One case for a person. `mail_text` is the customer's mail; `answered_text` what was answered, if part
+    was.
+    """
+
+    locale: str = "en"
+    """The locale of the staff."""
+    case_id: str
+    customer_address: str
+    level: Literal[0, 1, 2, 3]
+    level_reason: str
+    """Why the sender has that level, in one sentence."""
+    subject: str
+    mail_text: str
+    reason_code: str
+    """Why the case stopped, as a code; its words come from `words.yaml` where it has some."""
+    reason_sentence: str = ""
+    """What more is known of the reason ("the plan needs level 3")."""
+    considered: tuple[Considered, ...] = ()
+    found: tuple[FoundDocument, ...] = ()
+    answered_text: str | None = None
+    reply_address: str
+    """A reply to this address is passed on to the customer."""

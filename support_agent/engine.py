@@ -1,0 +1,390 @@
+"""Run each mail's journey as recorded steps, so that a process which dies loses nothing.
+
+Invariant: a step whose result was recorded never runs again, a mail started twice runs once, and mails of one
+case run one after the other in the order of their start. A step runs *at least* once: one that was in flight
+when the process died runs again, which is why the outbox, not the engine, prevents a second mail. All that is
+recorded is JSON. Checked by tests/integration/engine: real processes, real `kill -9`, SQLite and PostgreSQL.
+
+DBOS stays inside this file; the journey sees `steps.Steps`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import structlog
+from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
+from dbos import error as dbos_error
+from pydantic import JsonValue
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError
+from support_agent.settings import EngineSettings
+from support_agent.steps import ERROR_CLASSES, Steps, Work, first_line, known_error
+
+log = structlog.get_logger(__name__)
+
+APPLICATION = "support-agent"
+APPLICATION_VERSION = "1"
+"""Never changes: DBOS lets work of another version lie. A changed journey is noticed by the steps' names."""
+QUEUE = "mails"
+WORKFLOW = "handle_mail"
+ACTIVE = ["ENQUEUED", "PENDING"]
+FAILED = ["ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+FINISHED = ["SUCCESS", *FAILED]
+
+BUSY_TIMEOUT_S = 30.0
+"""How long a writer waits for SQLite's lock; DBOS sets the same on each of its own connections."""
+DELETE_BATCH = 500
+
+Handle = Callable[[str, Steps], str]
+"""The journey of one mail: its id and its steps in, the outcome out."""
+
+
+class Failure(NamedTuple):
+    """A mail whose journey ended in an error; the caller sets it aside."""
+
+    mail_id: str
+    error: SupportAgentError
+
+
+class Engine:
+    """A queue of mails in a database, worked through in threads. One per process: DBOS is a singleton.
+
+    Args:
+        url: SQLAlchemy URL of the engine's own tables: a SQLite file or PostgreSQL, see `engine_url`.
+        executor_id: See `executor_id`: two processes under the same name would run steps twice.
+        settings: The `engine` section.
+        handle: The journey; runs once per mail, and again from its first open step after each interruption.
+    """
+
+    _live: Engine | None = None
+
+    def __init__(self, url: str, executor_id: str, settings: EngineSettings, handle: Handle) -> None:
+        self._url = url
+        self._executor_id = executor_id
+        self._settings = settings
+        self._handle = handle
+        self._workflow: Callable[[str, str], str] | None = None
+        self._in_hand: set[str] = set()
+        self._starting = threading.Lock()
+        self._next_place = 1
+        self._stopping = threading.Event()
+        self._abandoning = threading.Event()
+
+    def launch(self) -> None:
+        """Open the database, take over what a dead process left, and begin to work.
+
+        Raises:
+            ConfigError: The database cannot be used, or an engine is already running in this process.
+        """
+        if Engine._live is not None:
+            raise ConfigError("an engine is already running in this process: stop it first")
+        if self._stopping.is_set():
+            raise RuntimeError("a stopped engine does not start again: make one with a new executor id")
+        _prepare(self._url)
+        _route_library_log()
+
+        @DBOS.workflow(name=WORKFLOW)
+        def handle_mail(mail_id: str, case_key: str) -> str:
+            return self._run(mail_id, case_key)
+
+        self._workflow = handle_mail
+        try:
+            DBOS(config=self._configuration())
+            DBOS.launch()
+            DBOS.register_queue(
+                QUEUE,
+                worker_concurrency=self._settings.concurrency,
+                partition_concurrency=1,
+                polling_interval_sec=self._settings.poll_interval_s,
+                on_conflict="always_update",
+            )
+            self._take_over()
+            self._next_place = 1 + _last_place()
+        except Exception as error:
+            DBOS.destroy(destroy_registry=True)
+            raise ConfigError(
+                f"the engine's database {_shown(self._url)} cannot be used ({first_line(error)}): "
+                "check that it is reachable and that this user may create tables in it",
+                code="engine_database",
+            ) from error
+        Engine._live = self
+        log.info("engine_launched", executor_id=self._executor_id, database=_shown(self._url))
+
+    def start(self, mail_id: str, case_key: str) -> None:
+        """Queue a mail; one that was started before, finished or not, is left as it is.
+
+        Args:
+            mail_id: Not empty, unique among all mails.
+            case_key: Not empty; mails with the same key are handled one by one, in the order of their start.
+        """
+        if not mail_id.strip() or not case_key.strip():
+            raise ValueError(f"a mail needs an id and a case, not {mail_id!r} and {case_key!r}")
+        if self._workflow is None or Engine._live is not self:
+            raise RuntimeError("the engine is not running: launch() comes first")
+        with self._starting:
+            # The priority keeps the order: by itself DBOS orders by the time, on SQLite in whole seconds.
+            place = SetEnqueueOptions(queue_partition_key=case_key, priority=self._next_place)
+            self._next_place += 1
+            with SetWorkflowID(mail_id), place:
+                DBOS.enqueue_workflow(QUEUE, self._workflow, mail_id, case_key)
+
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        """Wait until no mail is queued or in hand; False if that took too long or the engine was stopped."""
+        deadline = time.monotonic() + timeout_s
+        while not self._stopping.is_set():
+            if not DBOS.list_workflows(status=ACTIVE, limit=1, load_input=False, load_output=False):
+                return True
+            if time.monotonic() >= deadline:
+                return False
+            self._stopping.wait(self._settings.poll_interval_s)
+        return False
+
+    def failed(self) -> list[Failure]:
+        """Mails whose journey ended in an error, oldest first, until `delete_finished` removes them."""
+        return [
+            Failure(status.workflow_id, _failure(status))
+            for status in DBOS.list_workflows(status=FAILED, load_input=False)
+        ]
+
+    def delete_finished(self, before: datetime) -> int:
+        """Delete the records of mails that ended before an aware instant; after that their ids may run again.
+
+        Returns:
+            How many were deleted.
+        """
+        count = 0
+        while batch := DBOS.list_workflows(
+            status=FINISHED,
+            completed_before=before.astimezone(UTC).isoformat(),
+            limit=DELETE_BATCH,
+            load_input=False,
+            load_output=False,
+        ):
+            DBOS.delete_workflows([status.workflow_id for status in batch])
+            count += len(batch)
+        return count
+
+    def stop(self, timeout_s: float) -> None:
+        """Take no further mail, let those in hand finish, and close the database.
+
+        A mail still in hand after `timeout_s` seconds stops before its next step; one that waits for another
+        try stops at once. The next launch takes both up where they were. Nothing happens when not launched.
+        """
+        if Engine._live is not self:
+            return
+        self._stopping.set()
+        abandon = threading.Timer(timeout_s, self._abandoning.set)
+        abandon.start()
+        # A second more than asked for: in it, mails that stop before their next step leave.
+        patience_s = math.ceil(timeout_s) + 1 if self._in_hand else 0
+        DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=patience_s)
+        abandon.cancel()
+        self._abandoning.set()
+        Engine._live = None
+        log.info("engine_stopped", executor_id=self._executor_id)
+
+    def _run(self, mail_id: str, case_key: str) -> str:
+        """One mail, in a thread of the queue; the error it ends with is always one of errors.py."""
+        self._in_hand.add(mail_id)
+        with structlog.contextvars.bound_contextvars(message_id=mail_id, case_id=case_key):
+            try:
+                return self._handle(mail_id, Steps(self._record, self._settings, self._pause))
+            except Exception as error:
+                if self._abandoning.is_set():
+                    raise _Interrupted from error
+                known = known_error(error, "the journey")
+                log.error("mail_failed", code=known.code, error=type(known).__name__)
+                raise known from error
+            finally:
+                self._in_hand.discard(mail_id)
+
+    def _record(self, name: str, work: Work) -> JsonValue:
+        if self._abandoning.is_set():
+            raise _Interrupted
+        try:
+            return DBOS.run_step({"name": name}, work)
+        except dbos_error.DBOSUnexpectedStepError as error:
+            raise PermanentError(
+                f"step {name!r} comes where the record has another one: the journey has changed since this "
+                "mail began it, handle the mail by hand",
+                code="journey_changed",
+            ) from error
+
+    def _pause(self, seconds: float) -> None:
+        if self._stopping.wait(seconds):
+            raise _Interrupted
+
+    def _take_over(self) -> None:
+        """Queue again what a dead process had in hand; what was only queued, any process takes.
+
+        There is one process at a time, so every other executor is dead. With several, this is where their
+        leases are asked for; DBOS refuses the records of an executor that has lost its mail.
+        """
+        for status in DBOS.list_workflows(status="PENDING", load_input=False, load_output=False):
+            if status.executor_id == self._executor_id:
+                continue
+            count = _interruptions(status) + 1
+            # Counted first, and by us: resuming forgets DBOS's own count, and a mail that kills the process
+            # each time must end somewhere.
+            DBOS.update_workflow_attributes(status.workflow_id, {"interruptions": count}, merge=True)
+            if count > self._settings.max_interruptions:
+                DBOS.cancel_workflow(status.workflow_id)
+                log.error("mail_given_up", message_id=status.workflow_id, interruptions=count)
+            else:
+                # Without the name it would go to DBOS's internal queue and lose its turn within the case.
+                DBOS.resume_workflow(status.workflow_id, queue_name=QUEUE)
+                log.info("mail_taken_over", message_id=status.workflow_id, interruptions=count)
+
+    def _configuration(self) -> DBOSConfig:
+        return {
+            "name": APPLICATION,
+            "system_database_url": self._url,
+            "application_version": APPLICATION_VERSION,
+            "executor_id": self._executor_id,
+            "serializer": _JsonSerializer(),
+            "sys_db_pool_size": self._settings.concurrency + 4,
+            # Errors of the database must not carry a mail's text into the log.
+            "db_engine_kwargs": {"hide_parameters": True},
+            "use_listen_notify": False,
+            "notification_listener_polling_interval_sec": 0.2,
+            "enable_otlp": False,
+            "log_level": "WARNING",
+        }
+
+
+def executor_id(nonce: str) -> str:
+    """A name for this process which no other, earlier or later, has: the nonce makes it so."""
+    return f"{socket.gethostname()}-{os.getpid()}-{nonce}"
+
+
+def engine_url(store_url: str) -> str:
+    """Where the engine keeps its tables: a file of its own beside a SQLite store, else the same database.
+
+    Raises:
+        ConfigError: The URL is not that of a SQLite file or of PostgreSQL.
+    """
+    url = _parsed(store_url)
+    if url.get_backend_name() != "sqlite":
+        return store_url
+    path = Path(cast(str, url.database))
+    url = url.set(database=str(path.with_name(f"{path.stem}-engine.sqlite3")))
+    return url.render_as_string(hide_password=False)
+
+
+class _Interrupted(BaseException):
+    """The engine stops in the middle of a mail; no Exception, so that nobody records it as the mail's end."""
+
+
+class _JsonSerializer(Serializer):
+    """What DBOS writes: `{"value": ...}`, or `{"error": {...}}` for an error; never a pickle."""
+
+    def name(self) -> str:
+        return "support_agent_json"
+
+    def serialize(self, data: Any) -> str:
+        if isinstance(data, Exception):
+            error = known_error(data, "the engine")
+            data = {"error": {"class": type(error).__name__, "code": error.code, "message": str(error)}}
+        else:
+            data = {"value": data}
+        try:
+            # ASCII: an escaped lone surrogate or NUL passes through every database.
+            return json.dumps(data, allow_nan=False, separators=(",", ":"))
+        except (TypeError, ValueError) as error:
+            raise PermanentError(f"only JSON can be recorded: {error}", code="not_json") from error
+
+    def deserialize(self, serialized_data: str) -> Any:
+        data = json.loads(serialized_data)
+        if "error" in data:
+            error = data["error"]
+            return ERROR_CLASSES[error["class"]](error["message"], code=error["code"])
+        return data["value"]
+
+
+class _LibraryLog(logging.Handler):
+    """DBOS's warnings as events of our log; a mail's own error (`exc_info`) is logged where it happens."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info is None:
+            log.warning("engine_warning", text=first_line(record.getMessage()), where=record.funcName)
+
+
+def _route_library_log() -> None:
+    """Keep DBOS off the console: it adds a handler of its own only to a logger without one."""
+    library = logging.getLogger("dbos")
+    library.propagate = False
+    library.handlers = [_LibraryLog(logging.WARNING)]
+
+
+def _failure(status: WorkflowStatus) -> SupportAgentError:
+    """Why a mail failed, as one of our errors."""
+    if isinstance(status.error, SupportAgentError):
+        return status.error
+    return PermanentError(
+        f"given up after {_interruptions(status)} interruptions: each time the program died or was stopped "
+        "while this mail was in hand",
+        code="interrupted",
+    )
+
+
+def _interruptions(status: WorkflowStatus) -> int:
+    return int((status.attributes or {}).get("interruptions", 0))
+
+
+def _last_place() -> int:
+    """The highest place in the queue that is taken, so that new mails come after those of an earlier process."""
+    active = DBOS.list_workflows(status=ACTIVE, load_input=False, load_output=False)
+    return max((status.priority or 0 for status in active), default=0)
+
+
+def _parsed(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise ConfigError("store.url is no database URL: write sqlite:///file or postgresql://...") from error
+    backend = parsed.get_backend_name()
+    if backend not in ("sqlite", "postgresql"):
+        raise ConfigError(f"store.url names {backend!r}: write sqlite:///file or postgresql://...")
+    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise ConfigError("store.url is a database in memory, which dies with the process: name a file")
+    return parsed
+
+
+def _prepare(url: str) -> None:
+    """Put a SQLite file into WAL mode, which it keeps: readers and the writer do not block each other."""
+    parsed = _parsed(url)
+    if parsed.get_backend_name() != "sqlite":
+        return
+    path = cast(str, parsed.database)
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
+            (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+    except sqlite3.Error as error:
+        raise ConfigError(
+            f"the engine's database {path} cannot be opened ({error}): check the folder and its permissions",
+            code="engine_database",
+        ) from error
+    if mode != "wal":
+        raise ConfigError(
+            f"the engine's database {path} cannot use write-ahead logging: put it on a local disk",
+            code="engine_database",
+        )
+
+
+def _shown(url: str) -> str:
+    return make_url(url).render_as_string(hide_password=True)

@@ -1,0 +1,173 @@
+"""Addresses out of address fields, in one linear pass that behaves the same on every Python version.
+
+Invariant: `Addresses.is_exact` is False whenever two readers could disagree on who is named (a group, an unclosed
+quote, words after the address, a second address in the display name), so that identity is never built on a guess
+(RFC 5322, section 3.4). Checked by tests/unit/mail/test_addresses.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import idna
+from pydantic import BaseModel, ConfigDict
+
+MAX_LOCAL_CHARACTERS = 64
+MAX_DOMAIN_CHARACTERS = 253
+LOCAL_PART = re.compile(r"[^\s<>()\[\]\\,;:@\"\x00-\x20\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069]+")
+ASCII_DOMAIN = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
+
+
+class Address(BaseModel):
+    """One mailbox address; `addr` is lower-cased, its domain an A-label."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    addr: str
+
+    @property
+    def domain(self) -> str:
+        return self.addr.rpartition("@")[2]
+
+
+class Addresses(NamedTuple):
+    """The usable addresses of one field; `is_exact` where the field is nothing but plain addresses."""
+
+    found: tuple[Address, ...]
+    is_exact: bool
+
+
+def normal_address(text: str) -> str | None:
+    """`local@domain` lower-cased with the domain as A-labels (RFC 5890), or None where it is no plain address."""
+    local, at, domain = text.strip().rpartition("@")
+    if not at or len(local) > MAX_LOCAL_CHARACTERS or not LOCAL_PART.fullmatch(local):
+        return None
+    a_label = normal_domain(domain)
+    return f"{local.lower()}@{a_label}" if a_label else None
+
+
+def normal_domain(text: str) -> str | None:
+    """A domain as lower-case A-labels without the final dot, or None where it is none."""
+    domain = text.strip().lower()
+    if not domain or len(domain) > MAX_DOMAIN_CHARACTERS:
+        return None
+    if domain.isascii():
+        return domain.rstrip(".") if ASCII_DOMAIN.fullmatch(domain) else None
+    try:
+        return idna.encode(domain, uts46=True).decode("ascii").rstrip(".")
+    except (idna.IDNAError, UnicodeError):
+        return None
+
+
+@dataclass
+class _Mailbox:
+    """What has been read of the address under way."""
+
+    phrase: list[str] = field(default_factory=list)
+    comment: list[str] = field(default_factory=list)
+    angle: str | None = None
+    bare: list[str] = field(default_factory=list)  # unquoted words outside of angle brackets
+
+    def is_empty(self) -> bool:
+        return self.angle is None and not "".join(self.phrase).strip()
+
+
+def parse_addresses(value: str, decode: Callable[[str], str]) -> Addresses:
+    """Read one unfolded, still encoded address field; `decode` turns a raw display name into text."""
+    found: list[Address] = []
+    is_exact = True
+    mailbox = _Mailbox()
+    at = 0
+    while at <= len(value):
+        char = value[at] if at < len(value) else ","
+        if char in ",;":
+            is_exact &= _finish(mailbox, found, decode)
+            is_exact &= char == ","
+            mailbox = _Mailbox()
+            at += 1
+            continue
+        if char == ":" and mailbox.angle is None:
+            is_exact, mailbox = False, _Mailbox()  # a group: its name is dropped, its members are read
+            at += 1
+            continue
+        end = _token_end(value, at)
+        if end is None:
+            return Addresses(tuple(found), False)
+        is_exact &= _take(mailbox, value[at:end])
+        at = end
+    return Addresses(tuple(found), is_exact)
+
+
+def _token_end(value: str, at: int) -> int | None:
+    """End of the quoted string, comment, angle address or run of characters at `at`; None where it never ends."""
+    match value[at]:
+        case '"':
+            return _closing(value, at, '"')
+        case "(":
+            return _closing(value, at, ")")
+        case "<":
+            end = value.find(">", at)
+            return None if end < 0 else end + 1
+        case _:
+            end = at + 1
+            while end < len(value) and value[end] not in '"(<,;:':
+                end += 1
+            return end
+
+
+def _closing(value: str, at: int, closer: str) -> int | None:
+    """Index after the closer; a backslash quotes the next character, comments nest."""
+    depth = 0
+    escaped = False
+    for index in range(at, len(value)):
+        char = value[index]
+        if escaped:
+            escaped = False
+        elif char == "\\":
+            escaped = True
+        elif char == "(" and closer == ")":
+            depth += 1
+        elif char == closer and (closer == ")" or index > at):
+            depth -= 1
+            if depth <= 0:
+                return index + 1
+    return None
+
+
+def _take(mailbox: _Mailbox, token: str) -> bool:
+    """Add one token; False where it makes the address ambiguous."""
+    if token[0] == "<":
+        is_first = mailbox.angle is None
+        mailbox.angle = token[1:-1] if is_first else mailbox.angle
+        return is_first
+    if token[0] == "(":
+        mailbox.comment.append(token[1:-1])
+        return True
+    if token[0] == '"':
+        mailbox.phrase.append(re.sub(r"\\(.)", r"\1", token[1:-1]))
+        return mailbox.angle is None
+    mailbox.phrase.append(token)
+    mailbox.bare.append(token)
+    return mailbox.angle is None or not token.strip()
+
+
+def _finish(mailbox: _Mailbox, found: list[Address], decode: Callable[[str], str]) -> bool:
+    """Close the address under way; False where it is ambiguous or unusable. Nothing at all is fine."""
+    if mailbox.is_empty():
+        return True
+    bare = "".join(mailbox.bare)
+    addr = normal_address(mailbox.angle if mailbox.angle is not None else bare)
+    if addr is None:
+        return False
+    if mailbox.angle is None:
+        is_exact = len(mailbox.phrase) == len(mailbox.bare)
+        name = " ".join(mailbox.comment)
+    else:
+        is_exact = "@" not in bare
+        name = "".join(mailbox.phrase)
+    found.append(Address(name=" ".join(decode(name).split()), addr=addr))
+    return is_exact

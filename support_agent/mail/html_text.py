@@ -1,0 +1,126 @@
+"""Plain text out of an HTML body, with the standard library's parser; nothing is fetched, nothing is run.
+
+Invariant: what a mail program would not show (scripts, styles, `display:none`, comments) is not in the text, and the
+text of a `<blockquote>` is marked with "> " like quoted plain text. Checked by tests/unit/mail/test_html_text.py.
+"""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import NamedTuple
+
+SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "object", "svg", "math"})
+VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+BLOCK = frozenset(
+    "address article aside blockquote center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr li"
+    " main nav ol p pre section table tbody tfoot thead tr ul".split()
+)
+PARAGRAPH = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "ul", "ol", "table"})
+HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE)
+MAX_OPEN = 500
+"""Elements open at once; deeper ones are read as text of their parent."""
+
+
+class Extract(NamedTuple):
+    """`is_whole` is False when the markup broke off in the middle and something may be missing."""
+
+    text: str
+    is_whole: bool
+
+
+def html_to_text(html: str) -> Extract:
+    """Turn an HTML body into lines that end in LF. Never raises on any string."""
+    reader = _Reader()
+    reader.feed(html)
+    # close() would look for the end of each broken construct again, which is quadratic: only for a plain rest.
+    is_whole = "<" not in reader.rawdata
+    if is_whole:
+        reader.close()
+    return Extract(reader.text(), is_whole)
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self._lines: list[str] = []
+        self._words: list[str] = []
+        self._open: list[tuple[str, bool]] = []  # tag, and whether it hides what is inside
+        self._hidden = 0
+        self._quotes = 0
+        self._preformatted = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "br":
+            self._end_line()
+            return
+        if tag in BLOCK:
+            self._start_block(tag)
+        if tag == "li":
+            self._words.append("- ")
+        if tag in VOID or len(self._open) >= MAX_OPEN:
+            return
+        hides = tag in SILENT or _is_hidden(attrs)
+        self._open.append((tag, hides))
+        self._hidden += hides
+        self._quotes += tag == "blockquote"
+        self._preformatted += tag == "pre"
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.handle_endtag(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in BLOCK:
+            self._start_block(tag)
+        if tag in {"td", "th"}:
+            self._words.append(" ")
+        if not any(name == tag for name, _ in self._open[-50:]):  # a stray end tag closes nothing
+            return
+        while self._open:
+            name, hides = self._open.pop()
+            self._hidden -= hides
+            self._quotes -= name == "blockquote"
+            self._preformatted -= name == "pre"
+            if name == tag:
+                return
+
+    def handle_data(self, data: str) -> None:
+        if self._hidden:
+            return
+        if not self._preformatted:
+            self._words.append(data)
+            return
+        first, *rest = data.split("\n")
+        self._words.append(first)
+        for line in rest:
+            self._end_line()
+            self._words.append(line)
+
+    def _start_block(self, tag: str) -> None:
+        if "".join(self._words).strip():
+            self._end_line()
+        self._words.clear()
+        if tag in PARAGRAPH and self._lines and self._lines[-1].strip("> "):
+            self._lines.append(">" * min(self._quotes, 20))
+
+    def _end_line(self) -> None:
+        line = "".join(self._words)
+        self._words.clear()
+        if not self._preformatted:
+            line = re.sub(r"[ \t\r\n\f\xa0]+", " ", line).strip()
+        mark = ">" * min(self._quotes, 20)
+        self._lines.append(f"{mark} {line}".rstrip() if mark else line)
+
+    def text(self) -> str:
+        """All lines, with at most one blank line in a row."""
+        if self._words:
+            self._end_line()
+        return re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip("\n")
+
+
+def _is_hidden(attrs: list[tuple[str, str | None]]) -> bool:
+    return any(
+        name == "hidden" or (name == "style" and HIDDEN_STYLE.search(value or "") is not None) for name, value in attrs
+    )

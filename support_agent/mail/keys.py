@@ -1,0 +1,94 @@
+"""What we sign so that we know it again: Message-IDs and the origin header (HMAC-SHA256 under `agent.secret`).
+
+Invariant: the same arguments give the same id on every try and in every replay, and nobody without the key can make
+one that verifies; an empty or short key signs nothing and verifies nothing. Checked by tests/unit/mail/test_keys.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from typing import NamedTuple
+
+from pydantic import SecretStr
+
+from support_agent.errors import ConfigError
+
+MIN_SECRET_CHARACTERS = 32
+TOKEN_BITS = 96
+TAG_BITS = 128
+MESSAGE_ID = re.compile(r"<sa\.([0-9a-f]{24})\.([0-9a-f]{32})@[^<>@\s]+>")
+ORIGIN_HEADER = "X-Support-Agent-Origin"
+ORIGIN = re.compile(r"v1; hops=([0-9]{1,4}); token=([0-9a-f]{24}); tag=([0-9a-f]{32})")
+
+
+class Origin(NamedTuple):
+    """One origin header (S50): how many automatic answers led to the mail, and whether we made it."""
+
+    hops: int
+    is_ours: bool
+
+
+def message_id(secret: SecretStr, domain: str, case_id: str, number: int, kind: str) -> str:
+    """The Message-ID of one outgoing mail, in angle brackets; the same for all tries (S42).
+
+    Args:
+        secret: `agent.secret`, at least 32 characters.
+        domain: Right side of the id, the domain of our address.
+        case_id: The case the mail belongs to.
+        number: Counts the mails of this kind in the case.
+        kind: "answer", "acknowledgement", "packet", "reply", ...
+    Raises:
+        ConfigError: the secret is missing or too short.
+    """
+    token = _hmac(secret, "token", case_id, str(number), kind)[: TOKEN_BITS // 4]
+    return f"<sa.{token}.{_tag(secret, 'message-id', token)}@{domain}>"
+
+
+def is_own_message_id(secret: SecretStr, candidate: str) -> bool:
+    """Whether `message_id` made it under this key, whatever the domain (gateways rewrite that)."""
+    match = MESSAGE_ID.fullmatch(candidate.strip())
+    return match is not None and _verifies(secret, match[2], "message-id", match[1])
+
+
+def origin_header(secret: SecretStr, own_id: str, hops: int) -> str:
+    """The value of our origin header; `own_id` is a Message-ID of ours, `hops` at least 1."""
+    token = _hmac(secret, "origin-token", own_id)[: TOKEN_BITS // 4]
+    return f"v1; hops={hops}; token={token}; tag={_tag(secret, 'origin', str(hops), token)}"
+
+
+def read_origin(secret: SecretStr, value: str) -> Origin | None:
+    """Read an origin header, also one of another installation, whose hops count too; None where it is none."""
+    match = ORIGIN.fullmatch(value.strip())
+    if match is None:
+        return None
+    return Origin(hops=int(match[1]), is_ours=_verifies(secret, match[3], "origin", str(int(match[1])), match[2]))
+
+
+def boundary(own_id: str) -> str:
+    """A MIME boundary that follows from the Message-ID, so that a replay has the same bytes."""
+    return "sa-" + hashlib.sha256(f"boundary\0{own_id}".encode()).hexdigest()[:40]
+
+
+def _tag(secret: SecretStr, *parts: str) -> str:
+    return _hmac(secret, *parts)[: TAG_BITS // 4]
+
+
+def _verifies(secret: SecretStr, tag: str, *parts: str) -> bool:
+    return _is_usable(secret) and hmac.compare_digest(tag, _tag(secret, *parts))
+
+
+def _is_usable(secret: SecretStr) -> bool:
+    return len(secret.get_secret_value()) >= MIN_SECRET_CHARACTERS
+
+
+def _hmac(secret: SecretStr, *parts: str) -> str:
+    """Hex digest over the parts, each with its length in front, so that no two lists of parts are the same bytes."""
+    if not _is_usable(secret):
+        raise ConfigError(
+            f"agent.secret has fewer than {MIN_SECRET_CHARACTERS} characters: set agent.secret or agent.secret_file",
+            code="secret_too_short",
+        )
+    data = b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in parts)
+    return hmac.new(secret.get_secret_value().encode(), data, hashlib.sha256).hexdigest()

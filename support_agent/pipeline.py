@@ -1,0 +1,48 @@
+"""START HERE: the journey of one mail, as one durable workflow.
+
+Each step is recorded before the next begins; a process that dies goes on where it was. What a step does stands in
+`stages`, what is decided in `decide`. Whatever fails ends with a person, never in a guess and never in silence.
+Checked by tests/integration/test_journey_kill.py: `kill -9` in every step, on SQLite and PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from support_agent.decide import Decision
+from support_agent.errors import GateRefused
+from support_agent.mail.identity import Sender
+from support_agent.mail.screening import Screening, Verdict
+from support_agent.stages import Outcome, Place, Stages
+from support_agent.steps import Steps
+
+
+def handle(mail_id: str, steps: Steps, stages: Stages) -> str:
+    """mailbox -> parse -> screen -> identify -> plan <-> tools -> answer -> render -> gate -> outbox -> SMTP."""
+    message = stages.parse(mail_id)
+    screening = steps.step("screen", lambda: stages.screen(mail_id, message), Screening)
+    if screening.verdict in (Verdict.FILE, Verdict.DROP):
+        return steps.step("file", lambda: stages.file(mail_id, screening))
+
+    sender = steps.step("identify", lambda: stages.identify(mail_id, message), Sender)
+    place = steps.step("place", lambda: stages.place(mail_id, message, sender), Place)
+    if place.is_staff_reply:
+        steps.step("pass_on", lambda: stages.pass_on(mail_id, message, place))
+        return _send(mail_id, steps, stages, Outcome.FILED)
+
+    if screening.verdict is Verdict.DESK or not place.may_answer:
+        decision = steps.step("hand_over", lambda: stages.hand_over(mail_id, message, screening, place), Decision)
+    else:
+        decision = steps.step("plan", lambda: stages.plan(mail_id, message, sender), Decision)
+    try:
+        outcome = steps.step("answer", lambda: stages.answer(mail_id, message, sender, place, decision), Outcome)
+    except GateRefused as refused:
+        reason = str(refused)
+        outcome = steps.step(
+            "escalate", lambda: stages.escalate(mail_id, message, sender, place, decision, reason), Outcome
+        )
+    return _send(mail_id, steps, stages, outcome)
+
+
+def _send(mail_id: str, steps: Steps, stages: Stages, outcome: Outcome) -> str:
+    """What is in the outbox goes out; what cannot now stays there and is tried again by the agent's loop."""
+    steps.step("send", lambda: stages.send(mail_id))
+    return steps.step("settle", lambda: stages.settle(mail_id, outcome))

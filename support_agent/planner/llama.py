@@ -1,0 +1,256 @@
+"""The embedded language model: scores closed options in one forward pass each, through llama.cpp.
+
+The valid continuations of a prompt form a finite tree of tokens. The model decides at its branch points only: the
+tokens between them are forced. The whole tree is evaluated as *one* batch in which every node belongs to the
+sequences of the options below it, and the prompt's unchanged start stays in the cache, so it is never evaluated
+twice. Nothing is sampled: there is no call in this file that makes the model write text.
+
+Text from outside (the mail) is tokenised without special tokens, so a mail cannot close its own turn.
+
+Checked by tests/contract/test_model.py and tests/integration/test_llama.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import llama_cpp
+import numpy as np
+from llama_cpp import llama_cpp as lib
+from llama_cpp.llama_chat_format import Jinja2ChatFormatter
+
+from support_agent.errors import ConfigError, PermanentError, TransientError
+from support_agent.planner.port import Prompt, Scores, Usage
+
+MAX_OPTIONS = 60
+"""Options of one choice; each is a sequence of the batch."""
+MAX_BATCH_TOKENS = 512
+_SPLIT = "\u241e"  # stands for the outside text while the chat template is filled in
+
+
+@dataclass
+class Node:
+    """One token of the tree of continuations; the root's token is -1 and is the prompt's last token."""
+
+    token: int
+    depth: int
+    leaves: list[int] = field(default_factory=list)
+    children: dict[int, Node] = field(default_factory=dict)
+    row: int = -1
+    """The row of the batch whose logits predict the children."""
+
+
+def build_tree(continuations: Sequence[Sequence[int]]) -> Node:
+    """The tree of the continuations, cut after the last token that distinguishes each from the others.
+
+    Raises:
+        ValueError: a continuation is empty, or the start of another one (give each an end token).
+    """
+    root = Node(token=-1, depth=0)
+    for leaf, tokens in enumerate(continuations):
+        node = root
+        node.leaves.append(leaf)
+        for token in tokens:
+            node = node.children.setdefault(token, Node(token=token, depth=node.depth + 1))
+            node.leaves.append(leaf)
+        if not tokens or node.children or len(node.leaves) > 1:
+            raise ValueError("each continuation must differ from, and not begin, another one")
+    return root
+
+
+class LlamaModel:
+    """`support_agent.planner.port.Model` on a GGUF file. One at a time: calls are serialised by a lock."""
+
+    def __init__(self, path: Path, *, context_tokens: int, threads: int = 0, timeout_s: float = 30.0) -> None:
+        if not path.is_file():
+            raise ConfigError(f"no model file at {path}: run 'support-agent model pull' or set model.path")
+        self.name = path.stem
+        self.timeout_s = timeout_s
+        try:
+            self._llama = llama_cpp.Llama(
+                model_path=str(path), vocab_only=False, n_ctx=32, n_seq_max=1, verbose=False, n_threads=1
+            )
+        except (ValueError, AssertionError, RuntimeError) as error:
+            raise ConfigError(f"{path} is not a model llama.cpp can load ({error}): run 'support-agent model verify'") from error
+        self._model = self._llama._model.model
+        self._vocab = lib.llama_model_get_vocab(self._model)
+        self._n_vocab = lib.llama_vocab_n_tokens(self._vocab)
+        self._n_ctx = context_tokens
+        self._context = self._new_context(threads or os.cpu_count() or 1)
+        self._memory = lib.llama_get_memory(self._context)
+        self._batch = lib.llama_batch_init(MAX_BATCH_TOKENS, 0, MAX_OPTIONS + 1)
+        self._cached: list[int] = []
+        self._lock = threading.Lock()
+        self._formatter = self._chat_formatter()
+
+    def _new_context(self, threads: int) -> Any:
+        params = lib.llama_context_default_params()
+        params.n_ctx = self._n_ctx
+        params.n_batch = params.n_ubatch = MAX_BATCH_TOKENS
+        params.n_seq_max = MAX_OPTIONS + 1
+        params.kv_unified = True
+        params.n_threads = params.n_threads_batch = threads
+        params.no_perf = True
+        context = lib.llama_init_from_model(self._model, params)
+        if not context:
+            raise ConfigError(f"llama.cpp gave no context of {self._n_ctx} tokens: lower model.context_tokens")
+        return context
+
+    def _chat_formatter(self) -> Jinja2ChatFormatter:
+        metadata = self._llama.metadata
+        template = metadata.get("tokenizer.chat_template")
+        if not template:
+            raise ConfigError(f"{self.name} has no chat template: use an instruction-tuned model")
+        eos = self._piece(lib.llama_vocab_eos(self._vocab))
+        bos = self._piece(lib.llama_vocab_bos(self._vocab))
+        return Jinja2ChatFormatter(template=template, eos_token=eos, bos_token=bos)
+
+    def _piece(self, token: int) -> str:
+        if token < 0:
+            return ""
+        buffer = ctypes.create_string_buffer(128)
+        size = lib.llama_token_to_piece(self._vocab, token, buffer, 128, 0, True)
+        return buffer.raw[: max(size, 0)].decode("utf-8", "replace")
+
+    def _tokens(self, text: str, *, trusted: bool) -> list[int]:
+        if not text:
+            return []
+        tokens: list[int] = self._llama.tokenize(text.encode("utf-8"), add_bos=False, special=trusted)
+        return tokens
+
+    def prompt_tokens(self, prompt: Prompt) -> list[int]:
+        """The prompt as tokens: the program's own text trusted, the mail and every name of an option not."""
+        parts = [(prompt.task, True), *prompt.parts]
+        frame = self._formatter(
+            messages=[
+                {"role": "system", "content": prompt.system},
+                {"role": "user", "content": _SPLIT},
+            ]
+        ).prompt
+        before, _, after = frame.partition(_SPLIT)
+        tokens = self._tokens(before, trusted=True)
+        for text, trusted in parts:
+            tokens += self._tokens(text, trusted=trusted)
+        return tokens + self._tokens(after + prompt.lead, trusted=True)
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        """The probability of each option as the continuation, given that one of them follows.
+
+        Args:
+            prompt: What the model reads; its start is kept in the cache from call to call.
+            options: 2..60 different texts.
+        Raises:
+            PermanentError: prompt and options exceed the context (code `context`).
+            TransientError: the model could not evaluate the batch.
+        """
+        if not 2 <= len(options) <= MAX_OPTIONS:
+            raise PermanentError(f"a choice has 2..{MAX_OPTIONS} options, not {len(options)}", code="options")
+        with self._lock:
+            tokens = self.prompt_tokens(prompt)
+            ends = self._tokens("\n", trusted=True)
+            tree = build_tree([self._tokens(option, trusted=False) + ends for option in options])
+            evaluated = self._evaluate_prompt(tokens)
+            probabilities, more, passes = self._score_tree(tree, len(options))
+        return Scores(
+            log_probabilities=tuple(probabilities),
+            usage=Usage(prompt_tokens=evaluated, tree_tokens=more, forward_passes=passes),
+        )
+
+    def _evaluate_prompt(self, tokens: list[int]) -> int:
+        """Brings sequence 0 to `tokens` and leaves the logits of the last one; returns how many were evaluated."""
+        if len(tokens) + MAX_BATCH_TOKENS > self._n_ctx:
+            raise PermanentError(
+                f"the prompt has {len(tokens)} tokens, the context {self._n_ctx}: raise model.context_tokens", code="context"
+            )
+        kept = 0
+        for old, new in zip(self._cached, tokens[:-1], strict=False):
+            if old != new:
+                break
+            kept += 1
+        lib.llama_memory_seq_rm(self._memory, 0, kept, -1)
+        self._cached = tokens[:kept]
+        for start in range(kept, len(tokens), MAX_BATCH_TOKENS):
+            part = tokens[start : start + MAX_BATCH_TOKENS]
+            is_last = start + len(part) == len(tokens)
+            for row, token in enumerate(part):
+                self._put(row, token, start + row, [0], is_last and row == len(part) - 1)
+            self._decode(len(part))
+            self._cached = tokens[: start + len(part)]
+        return len(tokens) - kept
+
+    def _put(self, row: int, token: int, position: int, sequences: Sequence[int], wants_logits: bool) -> None:
+        self._batch.token[row] = token
+        self._batch.pos[row] = position
+        self._batch.n_seq_id[row] = len(sequences)
+        for i, sequence in enumerate(sequences):
+            self._batch.seq_id[row][i] = sequence
+        self._batch.logits[row] = wants_logits
+
+    def _decode(self, rows: int) -> None:
+        self._batch.n_tokens = rows
+        status = lib.llama_decode(self._context, self._batch)
+        if status != 0:
+            lib.llama_memory_clear(self._memory, True)
+            self._cached = []
+            raise TransientError(f"llama.cpp could not evaluate {rows} tokens (status {status})", code="model")
+
+    def _logits(self, row: int) -> np.ndarray[Any, np.dtype[np.float32]]:
+        pointer = lib.llama_get_logits_ith(self._context, row)
+        return np.ctypeslib.as_array(pointer, shape=(self._n_vocab,))
+
+    def _score_tree(self, tree: Node, count: int) -> tuple[list[float], int, int]:
+        """Log-probabilities of the leaves; tokens and forward passes spent beyond the prompt's own."""
+        scores = [0.0] * count
+        self._add_branch(tree, self._logits(-1), scores)
+        nodes = [node for node in _below(tree) if len(node.leaves) > 1]
+        if not nodes:
+            return scores, 0, 1
+        for leaf in range(count):
+            lib.llama_memory_seq_cp(self._memory, 0, leaf + 1, -1, -1)
+        base = len(self._cached)
+        for row, node in enumerate(nodes):
+            node.row = row
+            sequences = [leaf + 1 for leaf in node.leaves]
+            self._put(row, node.token, base + node.depth - 1, sequences, len(node.children) > 1)
+        try:
+            self._decode(len(nodes))
+            for node in nodes:
+                if len(node.children) > 1:
+                    self._add_branch(node, self._logits(node.row), scores)
+        finally:
+            for leaf in range(count):
+                lib.llama_memory_seq_rm(self._memory, leaf + 1, -1, -1)
+        return scores, len(nodes), 2
+
+    @staticmethod
+    def _add_branch(node: Node, logits: np.ndarray[Any, np.dtype[np.float32]], scores: list[float]) -> None:
+        if len(node.children) < 2:
+            return
+        children = list(node.children.values())
+        values = logits[[child.token for child in children]].astype(np.float64)
+        peak = float(values.max())
+        norm = peak + math.log(float(np.exp(values - peak).sum()))
+        for child, value in zip(children, values, strict=True):
+            for leaf in child.leaves:
+                scores[leaf] += float(value) - norm
+
+    def close(self) -> None:
+        """Frees the model's memory."""
+        lib.llama_batch_free(self._batch)
+        lib.llama_free(self._context)
+        self._llama.close()
+
+
+def _below(node: Node) -> list[Node]:
+    nodes = []
+    for child in node.children.values():
+        nodes.append(child)
+        nodes += _below(child)
+    return nodes

@@ -1,0 +1,328 @@
+"""The planner's loop: for each question of the mail a call is chosen, carried out, and its pointer shown, until all
+are answered or handed over.
+
+Invariant: every call is made through `catalogue.validated`, with a confidence of at least its tool's threshold;
+whatever goes wrong ends in `escalate`, never in a guess. Bounds: calls, tokens and seconds a mail, tries a question.
+Checked by tests/unit/planner/test_loop.py with a scripted model, and by tests/integration/test_choices.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from support_agent.answer.final_answer import Answer, Item
+from support_agent.company.periods import has_inexpressible_period, mentioned_periods
+from support_agent.errors import PermanentError, ToolCallRejected, TransientError
+from support_agent.planner.choice import ARGUMENT_WEIGHTS, NONE_KEY, WEIGHTS, Choice, Chooser, Option, Vote
+from support_agent.planner.forms import Form, forms_for
+from support_agent.planner.plan import Call, Plan
+from support_agent.planner.port import Model, Usage
+from support_agent.settings import PlannerSettings
+from support_agent.tools.base import Added, Context, Ended, Kind, Match, Pointed, Result
+from support_agent.tools.catalogue import TOOLS, validated
+from support_agent.tools.ending import Reason
+
+USUAL_PERIODS = ("all_time", "this_year", "last_year", "this_month", "last_month")
+"""On the list beside the periods a question names."""
+PERIOD_WORDS = {
+    "all_time": "all the time since the start",
+    "this_year": "this year",
+    "last_year": "last year",
+    "this_quarter": "this quarter",
+    "last_quarter": "last quarter",
+    "this_month": "this month",
+    "last_month": "last month",
+}
+Arguments = Mapping[str, str | int | bool]
+
+
+class _Stop(Exception):
+    """The question, or with `whole_mail` every one that is left, goes to a person."""
+
+    def __init__(self, reason: Reason, *, whole_mail: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.whole_mail = whole_mail
+
+
+class Planner:
+    """Plans mails with a model; keeps nothing of one mail for the next."""
+
+    def __init__(self, model: Model, limits: PlannerSettings, clock: Callable[[], float]) -> None:
+        self._chooser = Chooser(model)
+        self._model = model
+        self._limits = limits
+        self._clock = clock
+
+    def plan(self, context: Context) -> Plan:
+        """Choose and carry out the calls for `context.questions`. Never raises for what the model or a tool does."""
+        work = _Work(self._chooser, self._limits, self._clock, context)
+        work.run()
+        return Plan(
+            outcome="answer" if work.answers else "escalate",
+            reason=work.reasons[0].value if work.reasons else None,
+            asked=len(work.answers) + len(work.reasons),
+            questions=context.questions,
+            answers=tuple(work.answers),
+            calls=tuple(work.calls),
+            usage=work.usage,
+            seconds=self._clock() - work.started_at,
+            model=self._model.name,
+            combiner=f"{WEIGHTS.version} {ARGUMENT_WEIGHTS.version}",
+        )
+
+
+class _Work:
+    """The plan of one mail while it is made."""
+
+    def __init__(self, chooser: Chooser, limits: PlannerSettings, clock: Callable[[], float], context: Context) -> None:
+        self.chooser = chooser
+        self.limits = limits
+        self.clock = clock
+        self.context = context
+        self.started_at = clock()
+        self.calls: list[Call] = []
+        self.answers: list[Answer] = []
+        self.reasons: list[Reason] = []
+        self.usage = Usage()
+
+    def run(self) -> None:
+        """Every question in turn; then `finish`."""
+        for number in range(1, len(self.context.questions) + 1):
+            self.context.question = number
+            try:
+                item = self._answer()
+            except _Stop as stop:
+                self._end("escalate", {"reason": stop.reason.value})
+                self.reasons.append(stop.reason)
+                if stop.whole_mail:
+                    self.reasons += [stop.reason] * (len(self.context.questions) - number)
+                    return
+            else:
+                if item is not None and Answer(items=(item,)) not in self.answers:
+                    self.answers.append(Answer(items=(item,)))
+        self._end("finish", {})
+
+    def _answer(self) -> Item | None:
+        """The item that answers the question in hand, after a bounded number of repairs.
+
+        A call that a tool rejects is taken off the list and the model chooses again.
+        """
+        refused: set[str] = set()
+        for _ in range(self.limits.max_repairs + 1):
+            choice = self._guarded(lambda: self._topic(refused))
+            try:
+                return self._carry_out(choice)
+            except ToolCallRejected as error:
+                if error.code == "level":
+                    raise _Stop(Reason.LEVEL) from error
+                if error.code in ("no_data", "zero"):
+                    raise _Stop(Reason.NO_DATA) from error
+                refused.add(choice.key)
+        raise _Stop(Reason.TOOL_FAILED)
+
+    def _topic(self, refused: set[str]) -> Choice:
+        """Which document, account value or series answers the question."""
+        number = self.context.question
+        if number not in self.context.found:
+            self._call("find_documents", {"question": number}, 1.0, ())
+        options = [
+            topic_option(match, self.context)
+            for match in self.context.found[number][: self.limits.shortlist]
+            if match.topic not in refused
+        ]
+        if not options:
+            raise _Stop(Reason.NOT_COVERED)
+        return self._spend(self.chooser.topic(self.context.current_question, options))
+
+    def _carry_out(self, choice: Choice) -> Item:
+        kind, _, name = choice.key.partition(":")
+        match kind:
+            case "document":
+                return self._send("send_document", {"number": int(name)}, choice.probability, choice.votes)
+            case "field":
+                return self._send("send_account_field", {"field": name}, choice.probability, choice.votes)
+            case "series":
+                return self._series(name, choice)
+            case _:
+                clarification = self._clarification(choice)
+                if clarification is not None:
+                    return clarification
+                raise _Stop(Reason.NOT_COVERED)
+
+    def _series(self, series: str, topic: Choice) -> Item:
+        """Fetch, shape and send rows of a series: the model chooses the period and the form."""
+        question = self.context.current_question
+        if has_inexpressible_period(question):
+            raise _Stop(Reason.NOT_COVERED)
+        named = mentioned_periods(question, self.context.today)
+        form_choice = self._guarded(lambda: self._form(question, len(named)))
+        form = next(form for form in forms_for(question, len(named)) if form.key == form_choice.key)
+        sure = topic.probability * form_choice.probability
+        if form.periods == 2:
+            return self._two_periods(series, form, named, sure, (*topic.votes, *form_choice.votes))
+        period = self._guarded(lambda: self._period(question, named))
+        sure *= period.probability
+        fetched = self._call("fetch_series", {"series": series, "period": period.key}, sure, (*topic.votes, *period.votes))
+        return self._shape(form, self._pointer(fetched), sure, form_choice.votes)
+
+    def _shape(self, form: Form, pointer: str, sure: float, votes: tuple[Vote, ...]) -> Item:
+        for tool, arguments in form.calls:
+            filled = {name: pointer if value == "@" else value for name, value in arguments}
+            result = self._call(tool, filled, sure, votes)
+            if isinstance(result, Added):
+                return result.item
+            pointer = self._pointer(result)
+        raise _Stop(Reason.TOOL_FAILED)
+
+    def _two_periods(self, series: str, form: Form, named: tuple[str, ...], sure: float, votes: tuple[Vote, ...]) -> Item:
+        sides = []
+        for period in named[:2]:
+            fetched = self._call("fetch_series", {"series": series, "period": period}, sure, votes)
+            pointer = self._pointer(fetched)
+            total = self._call("aggregate", {"pointer": pointer, "aggregation": "total"}, sure, votes)
+            sides.append(self._pointer(total))
+        calculation = {"operation": form.operation, "left": sides[0], "right": sides[1]}
+        joined = self._call("calculate", calculation, sure, votes)
+        return self._send("send_aggregate", {"pointer": self._pointer(joined)}, sure, votes)
+
+    def _period(self, question: str, named: tuple[str, ...]) -> Choice:
+        keys = list(dict.fromkeys([*named, *USUAL_PERIODS])) if not named else list(named)
+        options = [
+            Option(key=key, title=PERIOD_WORDS.get(key, key), mentioned=1.0 if key in named else 0.5 * (key == "all_time"))
+            for key in keys
+        ]
+        return self._spend(self.chooser.argument(question, "Which period does the customer ask about?", options))
+
+    def _form(self, question: str, period_count: int) -> Choice:
+        options = [
+            Option(key=form.key, title=form.title, mentioned=float(form.is_mentioned_in(question)))
+            for form in forms_for(question, period_count)
+        ]
+        return self._spend(self.chooser.argument(question, "What does the customer want to know of the numbers?", options))
+
+    def _clarification(self, choice: Choice) -> Item | None:
+        """A canned question, where the customer must mean one of a few documents and did not say which."""
+        for number, canned in self.context.clarifications.items():
+            keys = {f"document:{document}" for document in canned.between}
+            together = sum(vote.probability for vote in choice.votes if vote.key in keys)
+            if len(keys) > 1 and together >= self.limits.threshold_answer:
+                return self._send("ask_clarification", {"number": number}, together, choice.votes)
+        return None
+
+    def _send(self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...]) -> Item:
+        result = self._call(tool, arguments, sure, votes)
+        if isinstance(result, Added):
+            return result.item
+        raise _Stop(Reason.TOOL_FAILED)
+
+    def _call(self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...]) -> Result:
+        """Carry out one call, if it is sure enough, and record it either way."""
+        self._check_limits()
+        threshold = self._threshold(tool)
+        record: dict[str, Any] = {
+            "question": self.context.question,
+            "tool": tool,
+            "args": dict(arguments),
+            "confidence": sure,
+            "threshold": threshold,
+            "considered": votes,
+            "usage": self.usage,
+        }
+        if sure < threshold:
+            self.calls.append(Call(**record, status="below_threshold", result=""))
+            raise _Stop(Reason.UNSURE)
+        try:
+            result = validated(tool, arguments, self.context).run(self.context)
+        except ToolCallRejected as error:
+            self.calls.append(Call(**record, status="rejected", result=str(error)))
+            raise
+        except (TransientError, PermanentError) as error:
+            self.calls.append(Call(**record, status="failed", result=f"{error.code}: {error}"))
+            raise _Stop(Reason.TOOL_FAILED) from error
+        self.calls.append(Call(**record, status="done", result=_shown(result)))
+        return result
+
+    def _end(self, tool: str, arguments: Arguments) -> None:
+        result = validated(tool, arguments, self.context).run(self.context)
+        self.calls.append(
+            Call(
+                question=self.context.question,
+                tool=tool,
+                args=dict(arguments),
+                confidence=1.0,
+                threshold=0.0,
+                considered=(),
+                status="done",
+                result=_shown(result),
+                usage=self.usage,
+            )
+        )
+
+    def _threshold(self, tool: str) -> float:
+        match TOOLS[tool].kind:
+            case Kind.ANSWER:
+                return self.limits.threshold_answer
+            case Kind.DATA:
+                return self.limits.threshold_data
+            case Kind.FACT | Kind.ENDING:
+                return 0.0
+
+    def _guarded(self, choose: Callable[[], Choice]) -> Choice:
+        """A choice of the model; whatever it does wrong ends in a person's hands, after the bounded tries."""
+        for _ in range(self.limits.max_repairs + 1):
+            self._check_limits()
+            try:
+                return choose()
+            except ToolCallRejected:
+                continue
+            except (TransientError, PermanentError) as error:
+                raise _Stop(Reason.MODEL_FAILED, whole_mail=True) from error
+        raise _Stop(Reason.MODEL_FAILED)
+
+    def _spend(self, choice: Choice) -> Choice:
+        self.usage = self.usage + choice.usage
+        return choice
+
+    def _check_limits(self) -> None:
+        if (
+            len(self.calls) >= self.limits.max_calls
+            or self.usage.tokens >= self.limits.max_tokens
+            or self.clock() - self.started_at >= self.limits.max_s
+        ):
+            raise _Stop(Reason.LIMIT, whole_mail=True)
+
+    @staticmethod
+    def _pointer(result: Result) -> str:
+        if isinstance(result, Pointed):
+            return result.pointer
+        raise _Stop(Reason.TOOL_FAILED)
+
+
+def topic_option(match: Match, context: Context) -> Option:
+    """A topic of the search as the model sees it: by title, never by number."""
+    kind, _, name = match.topic.partition(":")
+    match kind:
+        case "document":
+            head = context.documents[int(name)].head
+            title, summary = head.title, head.summary
+        case "field":
+            field = context.accounts.fields[name]
+            title, summary = f"This customer's own {field.label_for('en').lower()}", field.summary
+        case "series":
+            series = context.accounts.series[name]
+            title, summary = f"This customer's own {series.label_for('en').lower()} over time", series.summary
+        case _:
+            raise PermanentError(f"the search found a topic of no known kind: {match.topic!r}", code="topic")
+    return Option(key=match.topic, title=title, summary=summary, similarity=match.score)
+
+
+def _shown(result: Result) -> str:
+    match result:
+        case Added(item=item):
+            return f"added {item.kind}"
+        case Pointed(pointer=pointer, description=description):
+            return f"{pointer}: {description}"
+        case Ended(reason=reason):
+            return reason or "finished"

@@ -1,0 +1,52 @@
+"""What a plan is: the calls that were considered and made for one mail, and what came of them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from support_agent.answer.final_answer import Answer
+from support_agent.planner.choice import Vote
+from support_agent.planner.port import Frozen, Usage
+
+
+class Call(Frozen):
+    """One call, whether it happened or not.
+
+    `confidence` is the joint probability of the choices that led to it; a call below `threshold` did not happen.
+    `considered` are the votes of the choices made for this call, the likeliest option first.
+    `result` is what the model was shown of the outcome: a pointer and a description, never data.
+    """
+
+    question: int
+    tool: str
+    args: dict[str, str | int | bool]
+    confidence: float
+    threshold: float
+    considered: tuple[Vote, ...]
+    status: Literal["done", "below_threshold", "rejected", "failed"]
+    result: str
+    usage: Usage
+
+
+class Plan(Frozen):
+    """The outcome for a mail.
+
+    `answers` holds one block for each answered question; `asked` is how many there were. With at least one answer the
+    outcome is `answer`, and `reason` then says why the other questions went to a person, if any did.
+    """
+
+    outcome: Literal["answer", "escalate"]
+    reason: str | None
+    asked: int
+    questions: tuple[str, ...]
+    answers: tuple[Answer, ...]
+    calls: tuple[Call, ...]
+    usage: Usage
+    seconds: float
+    model: str
+    combiner: str
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether something was answered and something else went to a person."""
+        return self.outcome == "answer" and self.reason is not None

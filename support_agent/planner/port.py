@@ -1,0 +1,78 @@
+"""What a language model is to this program: something that says how likely each of a few closed options is.
+
+Two implementations: `llama.LlamaModel` (embedded) and `openai.OpenAIModel` (any OpenAI-compatible server). Both pass
+tests/contract/test_model.py. There is no method that returns text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Frozen(BaseModel):
+    """A value of the planner."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Prompt(Frozen):
+    """What the model reads.
+
+    `system` and `task` are the program's own words; `parts` follow as (text, is the program's own) so that text from
+    outside is never taken for control tokens; `lead` is the start of the model's own turn, forced.
+    """
+
+    system: str
+    task: str
+    parts: tuple[tuple[str, bool], ...]
+    lead: str = ""
+
+
+class Usage(Frozen):
+    """What a choice cost; adds up."""
+
+    prompt_tokens: int = 0
+    tree_tokens: int = 0
+    forward_passes: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            tree_tokens=self.tree_tokens + other.tree_tokens,
+            forward_passes=self.forward_passes + other.forward_passes,
+        )
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.tree_tokens
+
+
+class Scores(Frozen):
+    """One log-probability an option, normalised over the options.
+
+    None where the server told only which option it picked: then `picked` is its index and nothing is known of how
+    sure it was.
+    """
+
+    log_probabilities: tuple[float, ...] | None
+    picked: int | None = None
+    usage: Usage
+
+
+class Model(Protocol):
+    """The model's seat."""
+
+    name: str
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        """How likely each option is as the continuation of the prompt.
+
+        Raises:
+            TransientError: no answer in time, or the server failed.
+            ToolCallRejected: what came back is not one of the options, after the bounded retries.
+            PermanentError: the prompt does not fit, or the server refused.
+        """
+        ...

@@ -1,0 +1,108 @@
+"""Where settings come from, and what is said about wrong ones: the file, the environment, misspelt names.
+
+Invariant: a message names where a value was set, its key and what to do; it never repeats the value, which
+may be a secret. Checked by tests/unit/test_settings.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
+
+from support_agent.errors import ConfigError
+from support_agent.findings import nearest
+from support_agent.toml_file import read_toml
+
+ENVIRONMENT = "environment variable"
+ENV_PREFIX = "SUPPORT_AGENT__"
+
+
+def read_file(model: type[BaseSettings], path: Path) -> dict[str, Any]:
+    """The sections of a TOML file; raises ConfigError where a key stands outside them."""
+    data = read_toml(path).data
+    for key, value in data.items():
+        if not isinstance(value, dict):
+            todo = f"put it below a section such as [{_home_of(model, key) or 'agent'}]"
+            raise ConfigError(f"{path}: {key} stands outside any section: {todo}")
+    return data
+
+
+def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
+    """Sections from `SUPPORT_AGENT__SECTION__KEY`; a variable that names no setting is an error.
+
+    pydantic-settings ignores a misspelt section, so the names are looked at first.
+    """
+    problems = []
+    for name in sorted(os.environ):
+        if name.upper().startswith(ENV_PREFIX):
+            section, _, key = name[len(ENV_PREFIX) :].lower().partition("__")
+            if key not in _keys(model, section):
+                hint = nearest(f"{section}.{key}", _all_keys(model)).replace(".", "__").upper()
+                hint = hint.replace("DID YOU MEAN ", f"did you mean {ENV_PREFIX}")
+                problems.append(f"{ENVIRONMENT} {name}: no such setting{hint}; correct or unset it")
+    if problems:
+        raise ConfigError("\n".join(problems))
+    try:
+        return EnvSettingsSource(model)()
+    except SettingsError as error:
+        what = str(error).partition(" from source")[0]
+        raise ConfigError(f'environment: {what}: write lists as JSON, such as ["a", "b"]') from None
+
+
+def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections joined key by key; a later source wins."""
+    result: dict[str, Any] = {}
+    for source in sources:
+        for section, values in source.items():
+            result.setdefault(section, {}).update(values)
+    return result
+
+
+def explain(
+    model: type[BaseSettings],
+    loc: tuple[int | str, ...],
+    error_type: str,
+    message: str,
+    origins: Iterable[tuple[Mapping[str, Any], str]],
+) -> str:
+    """One refused key as one line: where it was set, which key, what to do."""
+    section, key = str(loc[0]), str(loc[1]) if len(loc) > 1 else ""
+    origin = "default"
+    for source, name in origins:
+        if section in source and (not key or key in source[section]):
+            variable = f"{ENV_PREFIX}{section}__{key}".upper()
+            origin = f"{name} {variable}" if name == ENVIRONMENT else name
+            break
+    dotted = ".".join(str(part) for part in loc)
+    if error_type != "extra_forbidden":
+        return f"{origin}: {dotted}: {message.removeprefix('Value error, ')}"
+    if not key:
+        hint = nearest(section, model.model_fields)
+        return f"{origin}: unknown section [{section}]{hint}; sections: {', '.join(model.model_fields)}"
+    hint = nearest(key, _keys(model, section))
+    if not hint and (home := _home_of(model, key)):
+        hint = f", did you mean {home}.{key}?"
+    return f"{origin}: unknown key {dotted}{hint}; keys of [{section}]: {', '.join(_keys(model, section))}"
+
+
+def _keys(model: type[BaseSettings], section: str) -> tuple[str, ...]:
+    """The keys of a section; none for a section that does not exist."""
+    field = model.model_fields.get(section)
+    annotation = field.annotation if field else None
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return tuple(annotation.model_fields)
+    return ()
+
+
+def _all_keys(model: type[BaseSettings]) -> tuple[str, ...]:
+    return tuple(f"{section}.{key}" for section in model.model_fields for key in _keys(model, section))
+
+
+def _home_of(model: type[BaseSettings], key: str) -> str:
+    """The first section that has such a key, or ""."""
+    return next((section for section in model.model_fields if key in _keys(model, section)), "")

@@ -1,0 +1,71 @@
+"""Column types that make SQLite and PostgreSQL behave alike.
+
+Invariant: what is written is what is read, on both databases: instants come back aware and in UTC, JSON comes
+back equal, and text that PostgreSQL refuses (NUL, lone surrogates) never makes a mail unstorable. Checked by
+tests/unit/store/test_columns.py and tests/contract/store/test_values.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from datetime import UTC, datetime
+
+from sqlalchemy import DateTime, Dialect, Text
+from sqlalchemy.types import TypeDecorator
+
+MAX_KEY_BYTES = 998
+"""Longest indexed text: a line of a mail (RFC 5322 2.1.1). PostgreSQL indexes no more than 2,700."""
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """Replace what PostgreSQL's text cannot hold by U+FFFD; the raw bytes of the mail stay the truth."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def index_key(text: str) -> str:
+    """Return `text` as it is indexed: storable, and its sha256 in hex where it is over `MAX_KEY_BYTES`."""
+    clean = storable(text)
+    encoded = clean.encode()
+    return clean if len(encoded) <= MAX_KEY_BYTES else f"sha256:{hashlib.sha256(encoded).hexdigest()}"
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An instant: only aware datetimes go in, aware UTC comes out, also from SQLite, which knows no zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"{value.isoformat()} has no time zone: pass an aware datetime")
+        return value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class StoredText(TypeDecorator[str]):
+    """Any text, see `storable`."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else storable(value)
+
+
+class KeyText(TypeDecorator[str]):
+    """Indexed text from outside, see `index_key`; what it is compared to is treated the same."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        return None if value is None else index_key(value)

@@ -1,0 +1,264 @@
+"""One database, SQLite or PostgreSQL: its URL, its transactions, its errors, its schema.
+
+Invariant: a transaction is committed whole or not at all and survives a power cut once committed, and a
+library error leaves this file as one of `support_agent.errors`. Checked by
+tests/integration/store/test_database.py.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sqlite3
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import ConnectionPoolEntry
+from sqlmodel import Session
+
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
+from support_agent.store.tables import Row
+
+WRITES = "support_agent_writes"
+"""Execution option of the connections whose transactions write."""
+UPGRADE_LOCK = 7_103_462_911
+"""Key of the PostgreSQL advisory lock that lets one process at a time change the schema."""
+UNUSABLE_FILE = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_READONLY", "SQLITE_PERM"}
+MISSING_SCHEMA = {"42P01", "42703"}
+"""SQLSTATE of an undefined table and an undefined column."""
+MISSING_IN_SQLITE = re.compile(r"^no such (table|column)|has no column named")
+
+_alembic = threading.Lock()  # Alembic keeps its context in a module: one run at a time in a process
+
+
+def normalise_url(url: str) -> URL:
+    """Read a database URL, choose the driver, and make a relative SQLite path absolute (working directory).
+
+    Args:
+        url: `sqlite:///path`, `postgresql://...` or `postgres://...`; a `+psycopg` is accepted.
+    Raises:
+        ConfigError: not such a URL. The message never holds the URL, which may carry a password.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        raise ConfigError(
+            "store.url is not a database URL: write sqlite:///file.sqlite3 or postgresql://user@host/name"
+        ) from None
+    match parsed.drivername:
+        case "postgresql" | "postgres" | "postgresql+psycopg":
+            return parsed.set(drivername="postgresql+psycopg")
+        case "sqlite" | "sqlite+pysqlite":
+            path = parsed.database or ":memory:"
+            if path == ":memory:" or path.startswith("file:"):
+                raise ConfigError("store.url must name a file, such as sqlite:///support-agent.sqlite3")
+            return parsed.set(drivername="sqlite", database=str(Path(path).absolute()))
+        case other:
+            raise ConfigError(f"store.url has the scheme {other!r}: use sqlite or postgresql")
+
+
+@contextmanager
+def mapped_errors() -> Iterator[None]:
+    """Turn the library's errors into ours, by what happens next."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _translated(error) from error
+    except PoolTimeout as error:
+        raise TransientError("all database connections are in use: try again", code="database") from error
+
+
+def _translated(error: DBAPIError) -> SupportAgentError:
+    # The first line only: the next ones may quote the row, which is a customer's.
+    what = (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]
+    if MISSING_IN_SQLITE.search(what) or getattr(error.orig, "sqlstate", None) in MISSING_SCHEMA:
+        return ConfigError(f"the database has another schema ({what}): upgrade it first", code="schema")
+    # Extended codes such as SQLITE_READONLY_DIRECTORY begin with the plain one.
+    name = "_".join(getattr(error.orig, "sqlite_errorname", "").split("_")[:2])
+    if name in UNUSABLE_FILE:
+        return ConfigError(f"the database file cannot be used ({what}): check store.url", code="database")
+    if isinstance(error, OperationalError | InterfaceError):
+        return TransientError(f"the database did not answer ({what}): it is tried again", code="database")
+    return PermanentError(f"the database refused the data ({what})", code="database")
+
+
+class Database:
+    """The engine with its transactions and its migrations.
+
+    Args:
+        url: See `normalise_url`.
+        migrations_dir: The folder with `env.py` and `versions/`.
+        timeout_s: Longest wait for a lock (SQLite), a connection or a connection of the pool.
+    """
+
+    def __init__(self, url: URL, migrations_dir: Path, timeout_s: float) -> None:
+        self.url = url
+        self._migrations_dir = migrations_dir
+        self._engine = _sqlite(url, timeout_s) if url.drivername == "sqlite" else _postgresql(url, timeout_s)
+        self._writer = self._engine.execution_options(**{WRITES: True})
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """A session that only reads."""
+        with mapped_errors(), Session(self._engine) as session:
+            yield session
+
+    @contextmanager
+    def write(self) -> Iterator[Session]:
+        """One transaction: committed at the end of the block, rolled back by any error."""
+        with mapped_errors(), Session(self._writer) as session, session.begin():
+            yield session
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def upgrade(self, revision: str = "head") -> None:
+        """Bring the schema up to a revision, in one transaction; does nothing where it is there already."""
+        self._migrate(partial(command.upgrade, revision=revision))
+
+    def downgrade(self, revision: str) -> None:
+        """Bring the schema down to a revision; `base` is the empty database."""
+        self._migrate(partial(command.downgrade, revision=revision))
+
+    def revision(self) -> str | None:
+        """Return the revision of the schema; None: there is none yet."""
+        with mapped_errors(), self._engine.connect() as connection:
+            return MigrationContext.configure(connection).get_current_revision()
+
+    def head(self) -> str | None:
+        """Return the newest revision among the migrations."""
+        return ScriptDirectory.from_config(self._config()).get_current_head()
+
+    def _config(self) -> Config:
+        if not (self._migrations_dir / "env.py").is_file():
+            raise ConfigError(f"no migrations in {self._migrations_dir}: install the package again")
+        config = Config()
+        config.set_main_option("script_location", str(self._migrations_dir).replace("%", "%%"))
+        return config
+
+    def _migrate(self, run: Callable[[Config], None]) -> None:
+        config = self._config()
+        with (
+            _alembic,
+            mapped_errors(),
+            self._writer.connect() as connection,
+            _foreign_keys_off(connection),
+            connection.begin(),
+        ):
+            if connection.dialect.name == "postgresql":
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": UPGRADE_LOCK})
+            config.attributes.update(connection=connection, metadata=Row.metadata)
+            try:
+                run(config)
+            except CommandError as error:
+                raise ConfigError(
+                    f"the database cannot be migrated ({error}): was it written by a newer version?",
+                    code="schema",
+                ) from error
+            _refuse_broken_references(connection)
+
+
+@contextmanager
+def _foreign_keys_off(connection: Connection) -> Iterator[None]:
+    """SQLite changes a table by making it anew; dropping the old one must not touch its children."""
+    if connection.dialect.name != "sqlite":
+        yield
+        return
+    # The raw connection: the setting is ignored inside a transaction, and SQLAlchemy would begin one.
+    cursor = connection.connection.cursor()
+    cursor.execute("PRAGMA foreign_keys=OFF")
+    try:
+        yield
+    finally:
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.close()
+
+
+def _refuse_broken_references(connection: Connection) -> None:
+    if connection.dialect.name == "sqlite":
+        broken = connection.exec_driver_sql("PRAGMA foreign_key_check").first()
+        if broken is not None:
+            raise PermanentError(f"rows of {broken[0]} would lose their {broken[2]}", code="schema")
+
+
+def _sqlite(url: URL, timeout_s: float) -> Engine:
+    path = Path(url.database or "")
+    if not path.parent.is_dir():
+        raise ConfigError(f"the folder {path.parent} of store.url does not exist: create it")
+    engine = create_engine(
+        url,
+        connect_args={"timeout": timeout_s},
+        pool_timeout=timeout_s,
+        hide_parameters=True,
+        json_serializer=_json,
+    )
+
+    @event.listens_for(engine, "do_connect")
+    def _private(*_: object) -> None:
+        if not path.exists():
+            with suppress(OSError):  # SQLite itself says next what is wrong
+                _create_file(path)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # the driver's own BEGIN comes too late to lock what was read
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=FULL")  # a lost `sending` after a power cut would be a second mail
+        cursor.execute("PRAGMA foreign_keys=ON")
+        cursor.execute("PRAGMA secure_delete=ON")  # what retention deletes is gone from the file as well
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        # A writer takes its lock at once and waits for it; a reader that turns writer would fail at once.
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _create_file(path: Path) -> None:
+    """Make an empty database at once in WAL mode and for its owner alone; one that is there already stays.
+
+    Switching an open database to WAL waits for no lock: of two processes that start together, one would fail.
+    """
+    handle, name = tempfile.mkstemp(prefix=f"{path.name}-new-", dir=path.parent)
+    os.close(handle)
+    try:
+        with closing(sqlite3.connect(name)) as connection:
+            connection.execute("PRAGMA journal_mode=WAL")
+        with suppress(FileExistsError):
+            os.link(name, path)
+    finally:
+        Path(name).unlink()
+
+
+def _postgresql(url: URL, timeout_s: float) -> Engine:
+    return create_engine(
+        url,
+        connect_args={"connect_timeout": math.ceil(timeout_s)},
+        pool_timeout=timeout_s,
+        pool_pre_ping=True,
+        hide_parameters=True,
+        json_serializer=_json,
+    )
+
+
+_json = partial(json.dumps, allow_nan=False)

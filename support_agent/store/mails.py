@@ -1,0 +1,156 @@
+"""Inbound mails and how far each folder has been read.
+
+Invariant: a mail and the cursor that passes it are one transaction, and the same bytes are one mail for ever.
+Checked by tests/contract/store/test_mails.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+from typing import cast
+
+from sqlalchemy import or_, update
+from sqlalchemy.orm import QueryableAttribute, defer
+from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
+
+from support_agent.errors import PermanentError
+from support_agent.store.records import (
+    CaseId,
+    Cursor,
+    Level,
+    MailId,
+    MailRecord,
+    MailStatus,
+    RecordedMail,
+    mail_id_of,
+)
+from support_agent.store.rows import affected, insert_if_new, upsert
+from support_agent.store.tables import CursorRow, ForgottenMailRow, MailRow
+
+MAY_BECOME: dict[MailStatus, tuple[MailStatus, ...]] = {
+    MailStatus.NEW: (),
+    MailStatus.ANSWERED: (MailStatus.NEW,),
+    MailStatus.ESCALATED: (MailStatus.NEW, MailStatus.ANSWERED),  # answered, but it could not be delivered
+    MailStatus.FILED: (MailStatus.NEW,),
+    MailStatus.SET_ASIDE: (MailStatus.NEW,),
+}
+"""Which statuses a mail may come from, for each it may go to."""
+
+
+def record_mail(
+    session: Session, raw: bytes, message_id: str, cursor: Cursor, received_at: datetime
+) -> RecordedMail:
+    """Store a mail if its bytes are new, and move the cursor past it."""
+    move_cursor(session, cursor)
+    mail_id = mail_id_of(raw)
+    if session.get(ForgottenMailRow, mail_id) is not None:
+        return RecordedMail(id=mail_id, is_new=False)
+    record = MailRecord(
+        id=mail_id,
+        raw_sha256=hashlib.sha256(raw).hexdigest(),
+        message_id=message_id,
+        folder=cursor.folder,
+        uid_validity=cursor.uid_validity,
+        uid=cursor.uid,
+        received_at=received_at,
+    )
+    return RecordedMail(id=mail_id, is_new=insert_if_new(session, MailRow(**record.model_dump(), raw=raw)))
+
+
+def move_cursor(session: Session, cursor: Cursor) -> None:
+    """Move a folder's cursor forward, never back; a changed UIDVALIDITY starts again where `cursor` says."""
+    moves = or_(
+        col(CursorRow.uid_validity) != cursor.uid_validity,
+        col(CursorRow.uid) < cursor.uid,
+    )
+    upsert(session, CursorRow(**cursor.model_dump()), key="folder", where=moves)
+
+
+def cursor(session: Session, folder: str) -> Cursor | None:
+    row = session.exec(select(CursorRow).where(col(CursorRow.folder) == folder)).first()
+    return None if row is None else Cursor.model_validate(row)
+
+
+def without_raw() -> SelectOfScalar[MailRow]:
+    """Select mails without their bytes; reading those by mistake raises."""
+    return select(MailRow).options(defer(cast("QueryableAttribute[bytes]", MailRow.raw), raiseload=True))
+
+
+def mail(session: Session, mail_id: MailId) -> MailRecord | None:
+    found = mails(session, ids=(mail_id,))
+    return found[0] if found else None
+
+
+def raw_mail(session: Session, mail_id: MailId) -> bytes:
+    raw = session.exec(select(MailRow.raw).where(col(MailRow.id) == mail_id)).first()
+    if raw is None:
+        raise PermanentError(f"mail {mail_id} is not in the store", code="no_mail")
+    return raw
+
+
+def mails(
+    session: Session,
+    since: datetime | None = None,
+    ids: Sequence[MailId] | None = None,
+    status: MailStatus | None = None,
+) -> tuple[MailRecord, ...]:
+    query = without_raw()
+    if since is not None:
+        query = query.where(col(MailRow.received_at) >= since)
+    if ids is not None:
+        query = query.where(col(MailRow.id).in_(ids))
+    if status is not None:
+        query = query.where(col(MailRow.status) == status)
+    return records(session, query)
+
+
+def mails_with_message_id(session: Session, message_id: str) -> tuple[MailRecord, ...]:
+    return records(session, without_raw().where(col(MailRow.message_id) == message_id))
+
+
+def records(session: Session, query: SelectOfScalar[MailRow]) -> tuple[MailRecord, ...]:
+    """Run a `without_raw` query, the oldest mail first."""
+    ordered = query.order_by(col(MailRow.received_at), col(MailRow.uid), col(MailRow.id))
+    return tuple(MailRecord.model_validate(row) for row in session.exec(ordered))
+
+
+def save_screening(session: Session, mail_id: MailId, verdict: str, rule: str | None) -> None:
+    _set(session, mail_id, screening_verdict=verdict, screening_rule=rule)
+
+
+def save_sender(session: Session, mail_id: MailId, level: Level, why: str) -> None:
+    _set(session, mail_id, level=level, sender_why=why)
+
+
+def set_case(session: Session, mail_id: MailId, case_id: CaseId) -> None:
+    _set(session, mail_id, case_id=case_id)
+
+
+def settle_mail(
+    session: Session,
+    mail_id: MailId,
+    status: MailStatus,
+    reason_code: str | None,
+    reason_text: str | None,
+    handled_at: datetime,
+) -> bool:
+    """Guarded by `MAY_BECOME`; see `Store.settle_mail`."""
+    statement = (
+        update(MailRow)
+        .where(col(MailRow.id) == mail_id, col(MailRow.status).in_(MAY_BECOME[status]))
+        .values(status=status, reason_code=reason_code, reason_text=reason_text, handled_at=handled_at)
+    )
+    if affected(session, statement) == 1:
+        return True
+    now = mail(session, mail_id)
+    if now is None:
+        raise PermanentError(f"mail {mail_id} is not in the store", code="no_mail")
+    return now.status is status
+
+
+def _set(session: Session, mail_id: MailId, **values: object) -> None:
+    if affected(session, update(MailRow).where(col(MailRow.id) == mail_id).values(**values)) != 1:
+        raise PermanentError(f"mail {mail_id} is not in the store", code="no_mail")

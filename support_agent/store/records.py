@@ -1,0 +1,263 @@
+"""What goes into the store and comes out of it: frozen records, never a live row.
+
+Invariant: a record is valid before it is written and after it is read, so a row is only ever built from a
+validated type. Checked by tests/contract/store, which compares what went in with what comes out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Literal, NewType
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+
+MailId = NewType("MailId", str)
+CaseId = NewType("CaseId", str)
+OutboxId = NewType("OutboxId", str)
+
+
+def _utc(instant: datetime) -> datetime:
+    return instant.astimezone(UTC)
+
+
+def _without_nan(value: JsonValue) -> JsonValue:
+    json.dumps(value, allow_nan=False)  # raises ValueError: NaN is not JSON, and PostgreSQL refuses it
+    return value
+
+
+Instant = Annotated[AwareDatetime, AfterValidator(_utc)]
+Json = Annotated[JsonValue, AfterValidator(_without_nan)]
+JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_without_nan)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Level = Annotated[int, Field(ge=0, le=3)]
+
+
+class MailStatus(StrEnum):
+    """What became of an inbound mail; `new` is the only one with work left."""
+
+    NEW = "new"
+    ANSWERED = "answered"
+    ESCALATED = "escalated"
+    FILED = "filed"
+    SET_ASIDE = "set_aside"
+
+
+class CaseState(StrEnum):
+    """Who has the case; only an `open` case may be answered by the machine."""
+
+    OPEN = "open"
+    WITH_PERSON = "with_person"
+    CLOSED = "closed"
+
+
+class AnswerKind(StrEnum):
+    """What an outgoing mail is to the mail that caused it; at most one of each kind goes out for a mail."""
+
+    ANSWER = "answer"
+    ACKNOWLEDGEMENT = "acknowledgement"
+    PACKET = "packet"
+    PERSON_REPLY = "person_reply"
+
+
+class ToolCallStatus(StrEnum):
+    DONE = "done"
+    REJECTED = "rejected"
+    BELOW_THRESHOLD = "below_threshold"
+    ERROR = "error"
+
+
+class OutboxStatus(StrEnum):
+    """`uncertain`: the server may have it; only a look into the sent mail, a bounce or a person decides."""
+
+    READY = "ready"
+    SENDING = "sending"
+    SENT = "sent"
+    UNCERTAIN = "uncertain"
+    FAILED = "failed"
+
+
+class Record(BaseModel):
+    """A value of the store room."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
+
+
+class Cursor(Record):
+    """How far a folder has been read: everything up to and including `uid` is recorded (RFC 3501 2.3.1.1)."""
+
+    folder: str
+    uid_validity: Annotated[int, Field(ge=0, lt=2**32)]
+    uid: Annotated[int, Field(ge=0, lt=2**32)]
+
+
+class RecordedMail(Record):
+    """`is_new` is False where the same bytes were recorded before, also when they have been deleted since."""
+
+    id: MailId
+    is_new: bool
+
+
+class MailRecord(Record):
+    """An inbound mail without its bytes, which `Store.raw_mail` returns."""
+
+    id: MailId
+    raw_sha256: Sha256
+    message_id: str
+    folder: str
+    uid_validity: int
+    uid: int
+    received_at: Instant
+    case_id: CaseId | None = None
+    status: MailStatus = MailStatus.NEW
+    reason_code: str | None = None
+    reason_text: str | None = None
+    handled_at: Instant | None = None
+    level: Level | None = None
+    sender_why: str | None = None
+    screening_verdict: str | None = None
+    screening_rule: str | None = None
+
+
+class CaseRecord(Record):
+    """One customer's thread. `participants` are its addresses, sorted; only they may continue it."""
+
+    id: Annotated[CaseId, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
+    customer_address: str
+    subject: str
+    state: CaseState = CaseState.OPEN
+    opened_at: Instant
+    participants: tuple[str, ...] = ()
+
+
+class CaseSummary(Record):
+    """One line of the list of cases."""
+
+    case: CaseRecord
+    mails: int
+    last_received_at: Instant | None
+
+
+class ToolCallRecord(Record):
+    """One choice of the planner. `seq` counts from 0; `votes` holds the runners-up with each vote."""
+
+    seq: Annotated[int, Field(ge=0)]
+    tool: str
+    args: JsonObject
+    confidence: Probability
+    threshold: Probability
+    votes: Json
+    result: str
+    status: ToolCallStatus
+    seconds: Seconds
+
+
+class PlanRecord(Record):
+    """How a mail was decided. `planned_at` is the instant that was "today"; versions say what was asked."""
+
+    mail_id: MailId
+    planned_at: Instant
+    model: str
+    combiner_version: str
+    company_version: str
+    index_version: str
+    outcome: Literal["answer", "escalate"]
+    reason: str | None
+    seconds: Seconds
+    forward_passes: Annotated[int, Field(ge=0)]
+    tokens: Annotated[int, Field(ge=0)]
+    trace: Json
+    calls: tuple[ToolCallRecord, ...] = ()
+
+
+class AnswerRecord(Record):
+    """One composed mail, as data: from it the bytes can be rebuilt and each of them explained.
+
+    `payload` is what was rendered (a FinalAnswer, an acknowledgement, a packet), `rendered` the subject, text
+    and HTML as spans with their sources, `header_inputs` what the headers were made from.
+    """
+
+    mail_id: MailId
+    kind: AnswerKind
+    payload: JsonObject
+    templates_version: str
+    rendered: JsonObject
+    header_inputs: JsonObject
+    created_at: Instant
+
+
+class StoredDocument(Record):
+    """One version of a company document: `version` is the sha256 of `raw`, in hex."""
+
+    version: Sha256
+    number: Annotated[int, Field(ge=1, le=99_999)]
+    raw: bytes
+
+
+class OutgoingMail(Record):
+    """A mail to be sent. `message_id` is the same on each try, and no other mail has it."""
+
+    mail_id: MailId
+    case_id: CaseId | None
+    kind: AnswerKind
+    message_id: str
+    envelope_from: str
+    recipient: str
+    raw: bytes
+    created_at: Instant
+
+
+class OutboxRecord(OutgoingMail):
+    """A mail in the outbox. `attempts` counts claims; `last_detail` is the server's last word."""
+
+    id: OutboxId
+    status: OutboxStatus
+    attempts: int
+    next_try_at: Instant
+    last_detail: str | None
+    sent_at: Instant | None
+
+
+class MailTimeline(Record):
+    """A mail and everything that came of it."""
+
+    mail: MailRecord
+    plan: PlanRecord | None
+    answers: tuple[AnswerRecord, ...]
+    outbox: tuple[OutboxRecord, ...]
+
+
+class Timeline(Record):
+    """A case and its mails, the oldest first."""
+
+    case: CaseRecord
+    mails: tuple[MailTimeline, ...]
+
+
+class Counts(Record):
+    """How much there is of each status; every status is a key."""
+
+    mails: dict[MailStatus, int]
+    cases: dict[CaseState, int]
+    outbox: dict[OutboxStatus, int]
+
+
+class Deleted(Record):
+    """What a retention run removed."""
+
+    cases: int
+    mails: int
+
+
+def mail_id_of(raw: bytes) -> MailId:
+    """Return the id of a mail: the first 32 hex digits of the sha256 of its bytes."""
+    return MailId(hashlib.sha256(raw).hexdigest()[:32])
+
+
+def outbox_id_of(mail_id: MailId, kind: AnswerKind) -> OutboxId:
+    """Return the id of the one outgoing mail of that kind for a mail."""
+    return OutboxId(f"{mail_id}-{kind.value}")

@@ -1,0 +1,100 @@
+"""How much there is, and the removal of what is too old.
+
+Invariant: a case goes whole or not at all, nothing with work left goes, and the id of a deleted mail is kept
+so that it is never answered again. Checked by tests/contract/store/test_retention.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from sqlalchemy import delete, func, or_
+from sqlmodel import Session, col, select
+
+from support_agent.store.records import CaseState, Counts, Deleted, MailStatus, OutboxStatus
+from support_agent.store.rows import affected, insert_if_new
+from support_agent.store.tables import (
+    AnswerRow,
+    CaseRow,
+    ForgottenMailRow,
+    MailRow,
+    OutboxRow,
+    ParticipantRow,
+    PlanRow,
+    ToolCallRow,
+)
+
+UNFINISHED = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
+CHUNK = 500
+"""Ids of one statement."""
+
+Status = TypeVar("Status", bound=StrEnum)
+
+
+def counts(session: Session) -> Counts:
+    return Counts(
+        mails=_count(session, MailStatus, MailRow.status),
+        cases=_count(session, CaseState, CaseRow.state),
+        outbox=_count(session, OutboxStatus, OutboxRow.status),
+    )
+
+
+def _count(session: Session, statuses: type[Status], column: str) -> dict[Status, int]:
+    found = dict(session.exec(select(column, func.count()).group_by(column)).all())
+    return {status: found.get(status.value, 0) for status in statuses}
+
+
+def delete_older_than(session: Session, instant: datetime) -> Deleted:
+    """See `Store.delete_older_than`."""
+    cases = _old_cases(session, instant)
+    mails = _old_mails(session, instant, cases)
+    for part in _chunks(mails):
+        for mail_id in part:
+            insert_if_new(session, ForgottenMailRow(id=mail_id))
+        for table in (OutboxRow, AnswerRow, ToolCallRow, PlanRow):
+            affected(session, delete(table).where(col(table.mail_id).in_(part)))
+        affected(session, delete(MailRow).where(col(MailRow.id).in_(part)))
+    for part in _chunks(cases):
+        affected(session, delete(OutboxRow).where(col(OutboxRow.case_id).in_(part)))
+        affected(session, delete(ParticipantRow).where(col(ParticipantRow.case_id).in_(part)))
+        affected(session, delete(CaseRow).where(col(CaseRow.id).in_(part)))
+    return Deleted(cases=len(cases), mails=len(mails))
+
+
+def _old_cases(session: Session, instant: datetime) -> list[str]:
+    """Cases opened before the instant, with no mail since, none unhandled and nothing waiting to be sent."""
+    case_id = col(CaseRow.id)
+    mails = select(MailRow.id).where(col(MailRow.case_id) == case_id).correlate(CaseRow)
+    recent = mails.where(or_(col(MailRow.received_at) >= instant, col(MailRow.status) == MailStatus.NEW))
+    waiting = select(OutboxRow.id).where(
+        or_(col(OutboxRow.case_id) == case_id, col(OutboxRow.mail_id).in_(mails)),
+        col(OutboxRow.status).in_(UNFINISHED),
+    )
+    query = select(CaseRow.id).where(col(CaseRow.opened_at) < instant, ~recent.exists(), ~waiting.exists())
+    return list(session.exec(query))
+
+
+def _old_mails(session: Session, instant: datetime, cases: Sequence[str]) -> list[str]:
+    """Mails of those cases, and handled mails without a case from before the instant."""
+    of_cases = [
+        mail_id
+        for part in _chunks(cases)
+        for mail_id in session.exec(select(MailRow.id).where(col(MailRow.case_id).in_(part)))
+    ]
+    waiting = select(OutboxRow.id).where(
+        col(OutboxRow.mail_id) == col(MailRow.id), col(OutboxRow.status).in_(UNFINISHED)
+    )
+    without_case = select(MailRow.id).where(
+        col(MailRow.case_id).is_(None),
+        col(MailRow.received_at) < instant,
+        col(MailRow.status) != MailStatus.NEW,
+        ~waiting.exists(),
+    )
+    return of_cases + list(session.exec(without_case))
+
+
+def _chunks(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (ids[start : start + CHUNK] for start in range(0, len(ids), CHUNK))

@@ -1,0 +1,36 @@
+"""The three statements that need care: insert once, insert or update, and how many rows an update hit."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, CursorResult, Delete, Update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session
+
+from support_agent.store.tables import Row
+
+
+def _insert(session: Session, row: Row) -> postgresql.Insert | sqlite.Insert:
+    is_sqlite = session.get_bind().dialect.name == "sqlite"
+    statement = (sqlite.insert if is_sqlite else postgresql.insert)(type(row))
+    return statement.values(**row.model_dump())
+
+
+def insert_if_new(session: Session, row: Row) -> bool:
+    """Insert a row; False where one with any of its unique keys is there already, which stays as it is."""
+    return affected(session, _insert(session, row).on_conflict_do_nothing()) == 1
+
+
+def upsert(session: Session, row: Row, *, key: str, where: ColumnElement[bool]) -> None:
+    """Insert a row, or replace the one with the same `key` where the stored one meets `where`."""
+    values = {name: value for name, value in row.model_dump().items() if name != key}
+    statement = _insert(session, row)
+    affected(session, statement.on_conflict_do_update(index_elements=[key], set_=values, where=where))
+
+
+def affected(session: Session, statement: postgresql.Insert | sqlite.Insert | Update | Delete) -> int:
+    """Run a statement and return how many rows it changed."""
+    # Without `preserve_rowcount` the count of an INSERT is -1 on PostgreSQL.
+    options = {"synchronize_session": False, "preserve_rowcount": True}
+    return cast("CursorResult[Any]", session.execute(statement, execution_options=options)).rowcount

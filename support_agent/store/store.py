@@ -1,0 +1,342 @@
+"""The door to everything that is kept: one method a task, frozen records in and out.
+
+Invariant: each method is one transaction, and a step that runs twice after a crash, with the same input,
+leaves the same rows and no error. Checked by tests/contract/store on SQLite and PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from support_agent.store import cases, mails, outbox, plans, retention
+from support_agent.store.database import Database, normalise_url
+from support_agent.store.records import (
+    AnswerKind,
+    AnswerRecord,
+    CaseId,
+    CaseRecord,
+    CaseState,
+    CaseSummary,
+    Counts,
+    Cursor,
+    Deleted,
+    Level,
+    MailId,
+    MailRecord,
+    MailStatus,
+    OutboxId,
+    OutboxRecord,
+    OutboxStatus,
+    OutgoingMail,
+    PlanRecord,
+    RecordedMail,
+    StoredDocument,
+    Timeline,
+)
+
+
+class Store:
+    """The mails, cases, plans, answers and the outbox of one agent.
+
+    Any method may raise `TransientError` (the database is busy or away), `ConfigError` (file not usable,
+    schema not upgraded) or `PermanentError` (no such row, or a change that the rules do not allow).
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    @classmethod
+    def open(cls, url: str, migrations_dir: Path, *, timeout_s: float = 30.0) -> Self:
+        """Open a store; nothing is read or created yet.
+
+        Args:
+            url: SQLite or PostgreSQL, see `database.normalise_url`.
+            migrations_dir: The folder with `env.py` and `versions/`, from the checkout or the wheel.
+            timeout_s: Longest wait for a lock, a connection or a free connection.
+        Raises:
+            ConfigError: the URL cannot be used.
+        """
+        return cls(Database(normalise_url(url), migrations_dir, timeout_s))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; the store opens them again when it is used again."""
+        self.database.close()
+
+    # The schema
+
+    def upgrade(self) -> None:
+        """Create or upgrade the schema; processes that do it at the same time wait for each other."""
+        self.database.upgrade()
+
+    def downgrade(self, revision: str) -> None:
+        """Take the schema back to a revision (`base`: nothing is left); what it has no place for is lost."""
+        self.database.downgrade(revision)
+
+    def is_current(self) -> bool:
+        """Whether the schema is the one of this version of the program."""
+        return self.database.revision() == self.database.head()
+
+    # Inbound mails
+
+    def record_mail(self, raw: bytes, message_id: str, cursor: Cursor, received_at: datetime) -> RecordedMail:
+        """Store a mail, status `new`, and move the folder's cursor past it, together.
+
+        The same bytes are one mail wherever they come from, also after retention deleted it.
+        """
+        with self.database.write() as session:
+            return mails.record_mail(session, raw, message_id, cursor, received_at)
+
+    def move_cursor(self, cursor: Cursor) -> None:
+        """Move a folder's cursor without a mail; never back while UIDVALIDITY stays the same."""
+        with self.database.write() as session:
+            mails.move_cursor(session, cursor)
+
+    def cursor(self, folder: str) -> Cursor | None:
+        """Return how far a folder has been read; None: it never was."""
+        with self.database.read() as session:
+            return mails.cursor(session, folder)
+
+    def mail(self, mail_id: MailId) -> MailRecord | None:
+        """Return one mail."""
+        with self.database.read() as session:
+            return mails.mail(session, mail_id)
+
+    def raw_mail(self, mail_id: MailId) -> bytes:
+        """Return a mail's bytes as they were fetched."""
+        with self.database.read() as session:
+            return mails.raw_mail(session, mail_id)
+
+    def mails(
+        self,
+        since: datetime | None = None,
+        ids: Sequence[MailId] | None = None,
+        status: MailStatus | None = None,
+    ) -> tuple[MailRecord, ...]:
+        """Return the mails that meet every condition given, the oldest first."""
+        with self.database.read() as session:
+            return mails.mails(session, since, ids, status)
+
+    def mails_with_message_id(self, message_id: str) -> tuple[MailRecord, ...]:
+        """Return the mails that bear a Message-ID, the oldest first; senders make it, so it may repeat."""
+        with self.database.read() as session:
+            return mails.mails_with_message_id(session, message_id)
+
+    def save_screening(self, mail_id: MailId, verdict: str, rule: str | None) -> None:
+        """Record whether the mail may be answered by a machine, and the rule that said so."""
+        with self.database.write() as session:
+            mails.save_screening(session, mail_id, verdict, rule)
+
+    def save_sender(self, mail_id: MailId, level: Level, why: str) -> None:
+        """Record the sender's level, 0 to 3, and what it rests on."""
+        with self.database.write() as session:
+            mails.save_sender(session, mail_id, level, why)
+
+    def settle_mail(
+        self,
+        mail_id: MailId,
+        status: MailStatus,
+        reason_code: str | None,
+        reason_text: str | None,
+        handled_at: datetime,
+    ) -> bool:
+        """Give a `new` mail its final status; `answered` may still become `escalated` (it was not delivered).
+
+        Returns:
+            Whether the mail has this status now. The first reason and instant stay.
+        """
+        with self.database.write() as session:
+            return mails.settle_mail(session, mail_id, status, reason_code, reason_text, handled_at)
+
+    # Cases
+
+    def open_case(self, case: CaseRecord, mail_id: MailId) -> CaseRecord:
+        """Open a case with its first mail; its customer is a participant. An existing case stays."""
+        with self.database.write() as session:
+            return cases.open_case(session, case, mail_id)
+
+    def join_case(self, mail_id: MailId, case_id: CaseId, participant: str | None = None) -> CaseRecord:
+        """Put a mail into a case; `participant` is a further address that may continue it."""
+        with self.database.write() as session:
+            return cases.join_case(session, mail_id, case_id, participant)
+
+    def case(self, case_id: CaseId) -> CaseRecord | None:
+        """Return one case."""
+        with self.database.read() as session:
+            return cases.case(session, case_id)
+
+    def case_for_thread(self, references: Sequence[str]) -> CaseRecord | None:
+        """Find the case that a mail continues.
+
+        Anybody can write a Message-ID into a header: the caller must check that the sender is a participant.
+
+        Args:
+            references: Message-IDs, the nearest first: In-Reply-To, then References from its end.
+        Returns:
+            The case of the first one that is known, sent by us or received; None: a new thread.
+        """
+        with self.database.read() as session:
+            return cases.case_for_thread(session, references)
+
+    def move_case(self, case_id: CaseId, state: CaseState) -> bool:
+        """Change who has a case; nothing goes back to `open`, a closed case can only go to a person.
+
+        Returns:
+            Whether the case is in this state now.
+        """
+        with self.database.write() as session:
+            return cases.move_case(session, case_id, state)
+
+    def cases(self, limit: int) -> tuple[CaseSummary, ...]:
+        """Return the cases, the one with the youngest mail first."""
+        with self.database.read() as session:
+            return cases.cases(session, limit)
+
+    def timeline(self, case_id: CaseId) -> Timeline | None:
+        """Return a case with its mails and all that came of them."""
+        with self.database.read() as session:
+            return cases.timeline(session, case_id)
+
+    # Plans and answers
+
+    def save_plan(self, plan: PlanRecord) -> None:
+        """Store the plan of a mail with its calls. Another plan replaces it, and the answers made from it.
+
+        Raises:
+            PermanentError: a different plan, and something made from the first is in the outbox.
+        """
+        with self.database.write() as session:
+            plans.save_plan(session, plan)
+
+    def plan(self, mail_id: MailId) -> PlanRecord | None:
+        """Return the plan of a mail; None: it was not planned."""
+        with self.database.read() as session:
+            return plans.plan(session, mail_id)
+
+    def save_answer(self, answer: AnswerRecord) -> None:
+        """Store one composed mail; another of its kind replaces it until its bytes are in the outbox.
+
+        Raises:
+            PermanentError: a different one, and the first is in the outbox.
+        """
+        with self.database.write() as session:
+            plans.save_answer(session, answer)
+
+    def answer_for(self, mail_id: MailId, kind: AnswerKind) -> AnswerRecord | None:
+        """Return what was composed for a mail."""
+        with self.database.read() as session:
+            return plans.answer_for(session, mail_id, kind)
+
+    def save_document(self, number: int, raw: bytes) -> str:
+        """Store a version of a company document once; return the version, the sha256 of `raw` in hex."""
+        with self.database.write() as session:
+            return plans.save_document(session, number, raw)
+
+    def document(self, version: str) -> StoredDocument | None:
+        """Return a version of a company document."""
+        with self.database.read() as session:
+            return plans.document(session, version)
+
+    def save_templates(self, version: str, files: Mapping[str, str]) -> None:
+        """Store a set of templates, file name to text, once; a version with other files is an error."""
+        with self.database.write() as session:
+            plans.save_templates(session, version, files)
+
+    def templates(self, version: str) -> dict[str, str] | None:
+        """Return a set of templates, file name to text."""
+        with self.database.read() as session:
+            return plans.templates(session, version)
+
+    # The outbox
+
+    def queue(self, mail: OutgoingMail) -> OutboxRecord:
+        """Put a mail into the outbox, due at its `created_at`.
+
+        Returns:
+            The row; where the mail and kind have one already, that one: its bytes are sent.
+        """
+        with self.database.write() as session:
+            return outbox.queue(session, mail)
+
+    def ready(self, now: datetime, limit: int) -> tuple[OutboxRecord, ...]:
+        """Return what is due, the longest due first; each must be claimed before it is sent."""
+        with self.database.read() as session:
+            return outbox.ready(session, now, limit)
+
+    def outgoing(
+        self,
+        status: OutboxStatus | None = None,
+        mail_id: MailId | None = None,
+        kind: AnswerKind | None = None,
+        message_id: str | None = None,
+    ) -> tuple[OutboxRecord, ...]:
+        """Return the rows of the outbox that meet every condition given, the oldest first."""
+        with self.database.read() as session:
+            return outbox.outgoing(session, status, mail_id, kind, message_id)
+
+    def claim(self, outbox_id: OutboxId, now: datetime) -> bool:
+        """Turn a due row from `ready` to `sending` and count the attempt; False: somebody else has it."""
+        with self.database.write() as session:
+            return outbox.claim(session, outbox_id, now)
+
+    def mark_sent(self, outbox_id: OutboxId, detail: str, sent_at: datetime) -> None:
+        """The server took it; also for an `uncertain` row whose mail was found to have gone out."""
+        sources = (OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
+        with self.database.write() as session:
+            outbox.move(session, outbox_id, sources, OutboxStatus.SENT, last_detail=detail, sent_at=sent_at)
+
+    def mark_uncertain(self, outbox_id: OutboxId, detail: str) -> None:
+        """The connection was lost after the final dot: never tried again by the machine."""
+        with self.database.write() as session:
+            outbox.move(
+                session, outbox_id, (OutboxStatus.SENDING,), OutboxStatus.UNCERTAIN, last_detail=detail
+            )
+
+    def mark_failed(self, outbox_id: OutboxId, detail: str) -> None:
+        """The server refused it for good; also for an `uncertain` row that is known not to have gone out."""
+        sources = (OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
+        with self.database.write() as session:
+            outbox.move(session, outbox_id, sources, OutboxStatus.FAILED, last_detail=detail)
+
+    def mark_retry(self, outbox_id: OutboxId, detail: str, next_try_at: datetime) -> None:
+        """It was certainly not taken: back to `ready`, due at `next_try_at`."""
+        with self.database.write() as session:
+            outbox.move(
+                session,
+                outbox_id,
+                (OutboxStatus.SENDING,),
+                OutboxStatus.READY,
+                last_detail=detail,
+                next_try_at=next_try_at,
+            )
+
+    def recover_sending(self) -> tuple[OutboxRecord, ...]:
+        """Turn what a dead process left in `sending` to `uncertain`; call it before any sender starts.
+
+        Whether the server had the final dot cannot be known any more, so a person decides.
+        """
+        with self.database.write() as session:
+            return outbox.recover_sending(session)
+
+    # Housekeeping
+
+    def counts(self) -> Counts:
+        """Return how much there is of each status."""
+        with self.database.read() as session:
+            return retention.counts(session)
+
+    def delete_older_than(self, instant: datetime) -> Deleted:
+        """Delete the cases whose last mail is older, and older mails without a case; no unfinished work."""
+        with self.database.write() as session:
+            return retention.delete_older_than(session, instant)

@@ -1,0 +1,181 @@
+"""The tables. Rows are built from the types in `records` only: a `table=True` class validates nothing.
+
+Invariant: these classes and the last migration describe the same schema. Checked by
+tests/integration/store/test_migrations.py, where autogenerate finds no difference on either database.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, BigInteger, LargeBinary, MetaData, UniqueConstraint
+from sqlalchemy.orm import registry
+from sqlmodel import Field, SQLModel
+
+from support_agent.store.columns import KeyText, StoredText, UtcDateTime
+
+NAMING = {
+    "pk": "pk_%(table_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ix": "ix_%(table_name)s_%(column_0_name)s",
+}
+
+
+class Row(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING))):
+    """Base of all tables; keeps them apart from any other SQLModel metadata of the process."""
+
+
+class CaseRow(Row, table=True):
+    """One customer's thread."""
+
+    __tablename__ = "cases"
+
+    id: str = Field(primary_key=True, sa_type=StoredText)
+    customer_address: str = Field(sa_type=KeyText, index=True)
+    subject: str = Field(sa_type=StoredText)
+    state: str = Field(sa_type=StoredText)
+    opened_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class ParticipantRow(Row, table=True):
+    """An address that may continue a case."""
+
+    __tablename__ = "participants"
+
+    case_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="cases.id")
+    address: str = Field(primary_key=True, sa_type=KeyText)
+
+
+class MailRow(Row, table=True):
+    """An inbound mail, staff replies included."""
+
+    __tablename__ = "mails"
+
+    id: str = Field(primary_key=True, sa_type=StoredText)
+    raw_sha256: str = Field(sa_type=StoredText, unique=True)
+    raw: bytes = Field(sa_type=LargeBinary)
+    message_id: str = Field(sa_type=KeyText, index=True)
+    folder: str = Field(sa_type=StoredText)
+    uid_validity: int = Field(sa_type=BigInteger)
+    uid: int = Field(sa_type=BigInteger)
+    received_at: datetime = Field(sa_type=UtcDateTime, index=True)
+    case_id: str | None = Field(default=None, sa_type=StoredText, foreign_key="cases.id", index=True)
+    status: str = Field(sa_type=StoredText, index=True)
+    reason_code: str | None = Field(default=None, sa_type=StoredText)
+    reason_text: str | None = Field(default=None, sa_type=StoredText)
+    handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    level: int | None = None
+    sender_why: str | None = Field(default=None, sa_type=StoredText)
+    screening_verdict: str | None = Field(default=None, sa_type=StoredText)
+    screening_rule: str | None = Field(default=None, sa_type=StoredText)
+
+
+class CursorRow(Row, table=True):
+    """How far a folder has been read."""
+
+    __tablename__ = "cursors"
+
+    folder: str = Field(primary_key=True, sa_type=KeyText)
+    uid_validity: int = Field(sa_type=BigInteger)
+    uid: int = Field(sa_type=BigInteger)
+
+
+class ForgottenMailRow(Row, table=True):
+    """The id of a mail that retention deleted: a rescan of the mailbox must not answer it again."""
+
+    __tablename__ = "forgotten_mails"
+
+    id: str = Field(primary_key=True, sa_type=StoredText)
+
+
+class PlanRow(Row, table=True):
+    """The current plan of a mail."""
+
+    __tablename__ = "plans"
+
+    mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="mails.id")
+    planned_at: datetime = Field(sa_type=UtcDateTime)
+    model: str = Field(sa_type=StoredText)
+    combiner_version: str = Field(sa_type=StoredText)
+    company_version: str = Field(sa_type=StoredText)
+    index_version: str = Field(sa_type=StoredText)
+    outcome: str = Field(sa_type=StoredText)
+    reason: str | None = Field(default=None, sa_type=StoredText)
+    seconds: float
+    forward_passes: int
+    tokens: int
+    trace: Any = Field(sa_type=JSON)
+
+
+class ToolCallRow(Row, table=True):
+    """One choice within a plan."""
+
+    __tablename__ = "tool_calls"
+
+    mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="plans.mail_id")
+    seq: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    tool: str = Field(sa_type=StoredText)
+    args: Any = Field(sa_type=JSON)
+    confidence: float
+    threshold: float
+    votes: Any = Field(sa_type=JSON)
+    result: str = Field(sa_type=StoredText)
+    status: str = Field(sa_type=StoredText)
+    seconds: float
+
+
+class AnswerRow(Row, table=True):
+    """One composed mail, as data."""
+
+    __tablename__ = "answers"
+
+    mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="mails.id")
+    kind: str = Field(primary_key=True, sa_type=StoredText)
+    payload: Any = Field(sa_type=JSON)
+    templates_version: str = Field(sa_type=StoredText)
+    rendered: Any = Field(sa_type=JSON)
+    header_inputs: Any = Field(sa_type=JSON)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class DocumentVersionRow(Row, table=True):
+    """One version of a company document, stored once."""
+
+    __tablename__ = "document_versions"
+
+    version: str = Field(primary_key=True, sa_type=StoredText)
+    number: int
+    raw: bytes = Field(sa_type=LargeBinary)
+
+
+class TemplateSetRow(Row, table=True):
+    """One version of the company's templates, stored once: file name to text."""
+
+    __tablename__ = "template_sets"
+
+    version: str = Field(primary_key=True, sa_type=StoredText)
+    files: Any = Field(sa_type=JSON)
+
+
+class OutboxRow(Row, table=True):
+    """A mail that is to be sent, or was."""
+
+    __tablename__ = "outbox"
+    __table_args__ = (UniqueConstraint("mail_id", "kind"),)
+
+    id: str = Field(primary_key=True, sa_type=StoredText)
+    mail_id: str = Field(sa_type=StoredText, foreign_key="mails.id")
+    case_id: str | None = Field(default=None, sa_type=StoredText, foreign_key="cases.id", index=True)
+    kind: str = Field(sa_type=StoredText)
+    message_id: str = Field(sa_type=KeyText, unique=True)
+    envelope_from: str = Field(sa_type=StoredText)
+    recipient: str = Field(sa_type=StoredText)
+    raw: bytes = Field(sa_type=LargeBinary)
+    status: str = Field(sa_type=StoredText, index=True)
+    attempts: int
+    next_try_at: datetime = Field(sa_type=UtcDateTime)
+    last_detail: str | None = Field(default=None, sa_type=StoredText)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+    sent_at: datetime | None = Field(default=None, sa_type=UtcDateTime)

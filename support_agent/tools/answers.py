@@ -1,0 +1,166 @@
+"""Answer tools: each adds one item to the final answer, made of company text and values only."""
+
+from __future__ import annotations
+
+from typing import ClassVar, assert_never
+
+from support_agent.answer.final_answer import (
+    AggregateItem,
+    CalculationItem,
+    ClarificationItem,
+    DocumentItem,
+    Excerpt,
+    FieldItem,
+    Operand,
+    TableItem,
+)
+from support_agent.company.documents import Delivery, Document, Sentence
+from support_agent.company.questions import localised
+from support_agent.company.values import Customer
+from support_agent.errors import ToolCallRejected
+from support_agent.tools.base import Added, Context, Kind, Tool
+from support_agent.tools.closed import ClarificationNumber, DocumentNumber, FieldName, NumberPointer, TablePointer
+from support_agent.tools.excerpts import choose_sentences
+
+CUSTOMER_LEVEL = 3
+
+
+def require_level(context: Context, level: int, what: str) -> None:
+    """Refuse what the sender may not have.
+
+    Raises:
+        ToolCallRejected: code `level`.
+    """
+    if context.level < level:
+        raise ToolCallRejected(f"{what} needs sender level {level}, the sender has {context.level}", code="level")
+
+
+def require_customer(context: Context, level: int, what: str) -> Customer:
+    """The known customer, if the sender is one at that level.
+
+    Raises:
+        ToolCallRejected: code `level`.
+    """
+    require_level(context, level, what)
+    if context.customer is None:
+        raise ToolCallRejected(f"{what} needs a known customer", code="level")
+    return context.customer
+
+
+class SendDocument(Tool):
+    """Send the numbered document that answers the question."""
+
+    name: ClassVar[str] = "send_document"
+    kind: ClassVar[Kind] = Kind.ANSWER
+
+    number: DocumentNumber
+
+    def run(self, context: Context) -> Added:
+        document = context.documents[self.number]
+        head = document.head
+        if not document.is_valid_on(context.today):
+            raise ToolCallRejected(f"document {self.number} is not valid on {context.today}", code="not_valid")
+        if head.audience == "customers":
+            require_customer(context, CUSTOMER_LEVEL, f"document {self.number}")
+        return Added(
+            item=DocumentItem(
+                number=self.number,
+                title=head.title,
+                version=document.version,
+                valid_from=head.valid_from,
+                url=head.url,
+                delivery=head.delivery.value,
+                excerpts=tuple(_excerpt(sentence) for sentence in self._sentences(document, context)),
+            )
+        )
+
+    def _sentences(self, document: Document, context: Context) -> tuple[Sentence, ...]:
+        match document.head.delivery:
+            case Delivery.FULL:
+                return document.sentences
+            case Delivery.LINK:
+                return ()
+            case Delivery.EXCERPT:
+                positions = choose_sentences(document, context.current_question, context.search)
+                return tuple(document.sentences[position] for position in positions)
+            case _ as never:
+                assert_never(never)
+
+
+class SendAccountField(Tool):
+    """Send one value of the customer's account."""
+
+    name: ClassVar[str] = "send_account_field"
+    kind: ClassVar[Kind] = Kind.ANSWER
+
+    field: FieldName
+
+    def run(self, context: Context) -> Added:
+        spec = context.accounts.fields[self.field]
+        customer = require_customer(context, spec.level, f"account field {self.field}")
+        return Added(
+            item=FieldItem(
+                field=self.field,
+                label=localised(spec.label, context.locale),
+                value=context.accounts.field(self.field, customer),
+            )
+        )
+
+
+class SendTable(Tool):
+    """Send the rows a pointer stands for."""
+
+    name: ClassVar[str] = "send_table"
+    kind: ClassVar[Kind] = Kind.ANSWER
+
+    pointer: TablePointer
+
+    def run(self, context: Context) -> Added:
+        data = context.data[self.pointer]
+        if not isinstance(data, TableItem):
+            raise ToolCallRejected(f"{self.pointer} is not a table", code="pointer")
+        return Added(item=data)
+
+
+class SendAggregate(Tool):
+    """Send the one number a pointer stands for, with what it was made from."""
+
+    name: ClassVar[str] = "send_aggregate"
+    kind: ClassVar[Kind] = Kind.ANSWER
+
+    pointer: NumberPointer
+
+    def run(self, context: Context) -> Added:
+        data = context.data[self.pointer]
+        match data:
+            case Operand():
+                return Added(item=AggregateItem(operand=data))
+            case CalculationItem():
+                return Added(item=data)
+            case TableItem():
+                raise ToolCallRejected(f"{self.pointer} is not a number", code="pointer")
+            case _ as never:
+                assert_never(never)
+
+
+class AskClarification(Tool):
+    """Ask the customer one of the company's canned questions."""
+
+    name: ClassVar[str] = "ask_clarification"
+    kind: ClassVar[Kind] = Kind.ANSWER
+
+    number: ClarificationNumber
+
+    def run(self, context: Context) -> Added:
+        question = context.clarifications[self.number]
+        return Added(item=ClarificationItem(number=self.number, text=question.text_for(context.locale)))
+
+
+def _excerpt(sentence: Sentence) -> Excerpt:
+    return Excerpt(
+        index=sentence.index,
+        heading=sentence.heading,
+        text=sentence.text,
+        paragraph=sentence.paragraph,
+        kind=sentence.kind,
+    )

@@ -1,0 +1,169 @@
+"""What a tool is: a frozen pydantic model whose fields are the call's arguments and whose `run` is plain code.
+
+To add one: write a subclass in one file, list it in `catalogue.TOOLS`, and, if it adds an item, add the item's type
+and template partial. The class is refused at import when an argument is open (see `closed`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+from typing import ClassVar, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from support_agent.answer.final_answer import CalculationItem, Item, Operand, TableItem
+from support_agent.company.accounts import FieldSpec, SeriesSpec
+from support_agent.company.documents import Document
+from support_agent.company.questions import CannedQuestion
+from support_agent.company.values import Customer, Period, Row, Value
+from support_agent.tools.closed import Members, MemberOf, PointerTo, check_fields
+
+
+class Kind(StrEnum):
+    """What a call does: adds to the answer, returns a pointer to data, finds facts inside, or ends the plan."""
+
+    ANSWER = "answer"
+    DATA = "data"
+    FACT = "fact"
+    ENDING = "ending"
+
+
+class Frozen(BaseModel):
+    """A value of the tools."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Match(Frozen):
+    """How near one topic ("document:6", "field:plan", "series:payments", "clarification:2") is to a question, -1..1."""
+
+    topic: str
+    score: float
+
+
+class Added(Frozen):
+    """An answer tool's result: the item that goes into the answer."""
+
+    outcome: Literal["added"] = "added"
+    item: Item
+
+
+class Pointed(Frozen):
+    """A data or fact tool's result: where the data is, and what it is in words; never the data."""
+
+    outcome: Literal["pointed"] = "pointed"
+    pointer: str
+    description: str
+
+
+class Ended(Frozen):
+    """An ending tool's result."""
+
+    outcome: Literal["ended"] = "ended"
+    reason: str | None
+
+
+Result = Added | Pointed | Ended
+Data = TableItem | Operand | CalculationItem
+
+
+class AccountData(Protocol):
+    """The values of the customer's account: the company's database, or a recorded copy of what it said."""
+
+    @property
+    def fields(self) -> Mapping[str, FieldSpec]: ...
+
+    @property
+    def series(self) -> Mapping[str, SeriesSpec]: ...
+
+    def field(self, name: str, customer: Customer) -> Value | None: ...
+
+    def rows(self, series: str, customer: Customer, period: Period) -> tuple[Row, ...]: ...
+
+
+class Search(Protocol):
+    """Finds the topics nearest to a text, and compares texts."""
+
+    def nearest(self, text: str) -> tuple[Match, ...]: ...
+
+    def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
+
+
+@dataclass
+class Context:
+    """Everything the tools may see of the mail in hand, and what they have put down for it so far.
+
+    `questions` are the customer's own, cut out of the mail; `data` is filled by the data tools ("@1", "@2", ...) and
+    `found` by `find_documents`, by question number from 1.
+    """
+
+    today: date
+    locale: str
+    level: int
+    customer: Customer | None
+    documents: Mapping[int, Document]
+    clarifications: Mapping[int, CannedQuestion]
+    periods: Mapping[str, Period]
+    accounts: AccountData
+    search: Search
+    questions: tuple[str, ...]
+    question: int = 1
+    """The number of the question in hand, from 1."""
+    data: dict[str, Data] = field(default_factory=dict)
+    found: dict[int, tuple[Match, ...]] = field(default_factory=dict)
+
+    @property
+    def current_question(self) -> str:
+        """The text of the question in hand."""
+        return self.questions[self.question - 1]
+
+    def point_to(self, data: Data) -> str:
+        """Keeps data under the next pointer and returns that."""
+        pointer = f"@{len(self.data) + 1}"
+        self.data[pointer] = data
+        return pointer
+
+    def sets(self) -> Mapping[MemberOf | PointerTo, Members]:
+        """Every finite set an argument may be closed over, as it stands now."""
+        return {
+            MemberOf("documents"): tuple(self.documents),
+            MemberOf("fields"): tuple(self.accounts.fields),
+            MemberOf("series"): tuple(self.accounts.series),
+            MemberOf("periods"): tuple(self.periods),
+            MemberOf("clarifications"): tuple(self.clarifications),
+            MemberOf("questions"): tuple(range(1, len(self.questions) + 1)),
+            PointerTo("table"): tuple(name for name, data in self.data.items() if isinstance(data, TableItem)),
+            PointerTo("number"): tuple(name for name, data in self.data.items() if not isinstance(data, TableItem)),
+        }
+
+
+class Tool(BaseModel, ABC):
+    """One call. Subclasses set `name` and `kind`, declare closed arguments as fields, and write `run`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: ClassVar[str]
+    kind: ClassVar[Kind]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        check_fields(cls)
+
+    @abstractmethod
+    def run(self, context: Context) -> Result:
+        """Carry the call out.
+
+        Raises:
+            ToolCallRejected: the call is well-formed but cannot be done for this mail (sender level, no data).
+            TransientError, PermanentError: the company's database failed.
+        """
+
+    @property
+    def arguments(self) -> dict[str, str | int | bool]:
+        """The arguments as plain values, in the order they are declared."""
+        return self.model_dump(mode="json")

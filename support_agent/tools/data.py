@@ -1,0 +1,238 @@
+"""Data tools: they read the customer's rows themselves and hand the model a pointer.
+
+Every result carries what it was made from: series, period, steps, aggregation, number of rows. Sums of different
+currencies do not exist: a call that would need one is rejected.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import ClassVar, Literal
+
+from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
+from support_agent.company.questions import localised
+from support_agent.company.values import Count, Money, Number, Quantity, Row
+from support_agent.errors import ToolCallRejected
+from support_agent.tools.answers import require_customer
+from support_agent.tools.base import Context, Kind, Pointed, Tool
+from support_agent.tools.closed import NumberPointer, PeriodName, SeriesName, TablePointer
+
+Aggregation = Literal["total", "average", "highest", "lowest", "count", "latest"]
+Keep = Literal["highest_1", "highest_3", "highest_5", "lowest_1", "lowest_3", "latest_1", "latest_3", "latest_5",
+               "above_average", "below_average", "not_zero"]
+Operation = Literal["add", "subtract", "ratio"]
+
+AVERAGE_PLACES = Decimal("0.01")
+RATIO_PLACES = Decimal("0.0001")
+
+
+class FetchSeries(Tool):
+    """Fetch the rows of one of the customer's dated series, for a period."""
+
+    name: ClassVar[str] = "fetch_series"
+    kind: ClassVar[Kind] = Kind.DATA
+
+    series: SeriesName
+    period: PeriodName
+
+    def run(self, context: Context) -> Pointed:
+        spec = context.accounts.series[self.series]
+        customer = require_customer(context, spec.level, f"series {self.series}")
+        period = context.periods[self.period]
+        table = TableItem(
+            series=self.series,
+            label=localised(spec.label, context.locale),
+            period=period,
+            steps=(),
+            rows=context.accounts.rows(self.series, customer, period),
+        )
+        return _pointed(context, table, f"{self.series}, {self.period}, {len(table.rows)} rows")
+
+
+class Filter(Tool):
+    """Keep some of the rows a pointer stands for."""
+
+    name: ClassVar[str] = "filter"
+    kind: ClassVar[Kind] = Kind.DATA
+
+    pointer: TablePointer
+    keep: Keep
+
+    def run(self, context: Context) -> Pointed:
+        table = _table(context, self.pointer)
+        if self.keep != "not_zero":
+            _one_unit(table.rows)
+        kept = table.model_copy(update={"rows": _kept(table.rows, self.keep), "steps": (*table.steps, self.keep)})
+        return _pointed(context, kept, f"{self.pointer}, only {self.keep}, {len(kept.rows)} rows")
+
+
+class Sort(Tool):
+    """Put the rows a pointer stands for in order."""
+
+    name: ClassVar[str] = "sort"
+    kind: ClassVar[Kind] = Kind.DATA
+
+    pointer: TablePointer
+    order: Literal["newest_first", "oldest_first", "highest_first", "lowest_first"]
+
+    def run(self, context: Context) -> Pointed:
+        table = _table(context, self.pointer)
+        if self.order in ("highest_first", "lowest_first"):
+            _one_unit(table.rows)
+            rows = sorted(table.rows, key=lambda row: amount_of(row.value), reverse=self.order == "highest_first")
+        else:
+            rows = sorted(table.rows, key=lambda row: row.day, reverse=self.order == "newest_first")
+        ordered = table.model_copy(update={"rows": tuple(rows), "steps": (*table.steps, self.order)})
+        return _pointed(context, ordered, f"{self.pointer}, {self.order}")
+
+
+class Aggregate(Tool):
+    """Make one number of the rows a pointer stands for."""
+
+    name: ClassVar[str] = "aggregate"
+    kind: ClassVar[Kind] = Kind.DATA
+
+    pointer: TablePointer
+    aggregation: Aggregation
+
+    def run(self, context: Context) -> Pointed:
+        table = _table(context, self.pointer)
+        value, row = aggregate_rows(table.rows, self.aggregation)
+        operand = Operand(
+            series=table.series,
+            label=table.label,
+            period=table.period,
+            steps=table.steps,
+            aggregation=self.aggregation,
+            row_count=len(table.rows),
+            value=value,
+            day=row.day if row else None,
+        )
+        return _pointed(context, operand, f"{self.aggregation} of {self.pointer}")
+
+
+class Calculate(Tool):
+    """Add, subtract or divide two numbers that pointers stand for."""
+
+    name: ClassVar[str] = "calculate"
+    kind: ClassVar[Kind] = Kind.DATA
+
+    operation: Operation
+    left: NumberPointer
+    right: NumberPointer
+
+    def run(self, context: Context) -> Pointed:
+        left, right = (_operand(context, pointer) for pointer in (self.left, self.right))
+        item = CalculationItem(
+            operation=self.operation, left=left, right=right, result=calculate(self.operation, left.value, right.value)
+        )
+        return _pointed(context, item, f"{self.operation} of {self.left} and {self.right}")
+
+
+def amount_of(value: Number) -> Decimal:
+    """The bare number of a value, without its unit."""
+    return Decimal(value.count) if isinstance(value, Count) else value.amount
+
+
+def unit_of(value: Number) -> tuple[str, str]:
+    """What a value is measured in: its type and its currency or unit."""
+    return value.type, value.currency if isinstance(value, Money) else value.unit
+
+
+def aggregate_rows(rows: tuple[Row, ...], aggregation: Aggregation) -> tuple[Number | None, Row | None]:
+    """The number, and the row it stands in where it is one row's. (None, None) for no rows, but a count of 0.
+
+    Raises:
+        ToolCallRejected: the rows are in different currencies or units (code `units`).
+    """
+    if aggregation == "count":
+        return Count(count=len(rows)), None
+    if not rows:
+        return None, None
+    _one_unit(rows)
+    match aggregation:
+        case "highest":
+            row = max(rows, key=lambda row: amount_of(row.value))
+        case "lowest":
+            row = min(rows, key=lambda row: amount_of(row.value))
+        case "latest":
+            row = max(rows, key=lambda row: row.day)
+        case "total" | "average":
+            total = sum((amount_of(row.value) for row in rows), Decimal(0))
+            amount = total if aggregation == "total" else (total / len(rows)).quantize(AVERAGE_PLACES)
+            return _like(rows[0].value, amount), None
+    return row.value, row
+
+
+def calculate(operation: Operation, left: Number | None, right: Number | None) -> Number:
+    """The sum, difference or ratio (without a unit) of two numbers of one unit.
+
+    Raises:
+        ToolCallRejected: a number is missing (code `no_data`), units differ (`units`), or division by zero (`zero`).
+    """
+    if left is None or right is None:
+        raise ToolCallRejected("there is no data for one side of the calculation", code="no_data")
+    if unit_of(left) != unit_of(right):
+        raise ToolCallRejected(f"cannot {operation} {unit_of(left)} and {unit_of(right)}", code="units")
+    a, b = amount_of(left), amount_of(right)
+    match operation:
+        case "add":
+            return _like(left, a + b)
+        case "subtract":
+            return _like(left, a - b)
+        case "ratio":
+            if b == 0:
+                raise ToolCallRejected("the ratio to zero does not exist", code="zero")
+            return Quantity(amount=(a / b).quantize(RATIO_PLACES), unit="")
+
+
+def _like(value: Number, amount: Decimal) -> Number:
+    match value:
+        case Money(currency=currency):
+            return Money(amount=amount, currency=currency)
+        case Quantity(unit=unit):
+            return Quantity(amount=amount, unit=unit)
+        case Count(unit=unit):
+            if amount == amount.to_integral_value():
+                return Count(count=int(amount), unit=unit)
+            return Quantity(amount=amount, unit=unit)
+
+
+def _one_unit(rows: tuple[Row, ...]) -> None:
+    if len({unit_of(row.value) for row in rows}) > 1:
+        raise ToolCallRejected("the rows are in different currencies or units", code="units")
+
+
+def _kept(rows: tuple[Row, ...], keep: Keep) -> tuple[Row, ...]:
+    if not rows:
+        return ()
+    if keep == "not_zero":
+        return tuple(row for row in rows if amount_of(row.value) != 0)
+    if keep in ("above_average", "below_average"):
+        average = sum((amount_of(row.value) for row in rows), Decimal(0)) / len(rows)
+        sign = 1 if keep == "above_average" else -1
+        return tuple(row for row in rows if sign * (amount_of(row.value) - average) > 0)
+    which, _, number = keep.partition("_")
+    if which == "latest":
+        return tuple(sorted(rows, key=lambda row: row.day, reverse=True)[: int(number)])
+    by_value = sorted(rows, key=lambda row: amount_of(row.value), reverse=which == "highest")
+    return tuple(by_value[: int(number)])
+
+
+def _table(context: Context, pointer: str) -> TableItem:
+    data = context.data[pointer]
+    if not isinstance(data, TableItem):
+        raise ToolCallRejected(f"{pointer} is not a table", code="pointer")
+    return data
+
+
+def _operand(context: Context, pointer: str) -> Operand:
+    data = context.data[pointer]
+    if not isinstance(data, Operand):
+        raise ToolCallRejected(f"{pointer} is not an aggregate", code="pointer")
+    return data
+
+
+def _pointed(context: Context, data: TableItem | Operand | CalculationItem, description: str) -> Pointed:
+    pointer = context.point_to(data)
+    return Pointed(pointer=pointer, description=description)

@@ -1,0 +1,43 @@
+"""Ending tools: the plan is done, or a person takes the question."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import ClassVar
+
+from support_agent.tools.base import Context, Ended, Kind, Tool
+
+
+class Reason(StrEnum):
+    """Why a question or a whole mail goes to a person; the words staff see are in the templates."""
+
+    NOT_COVERED = "not_covered"
+    UNSURE = "unsure"
+    LEVEL = "level"
+    NO_DATA = "no_data"
+    LIMIT = "limit"
+    TOOL_FAILED = "tool_failed"
+    MODEL_FAILED = "model_failed"
+    PERSON_ASKED_FOR = "person_asked_for"
+
+
+class Escalate(Tool):
+    """Hand the question to a person."""
+
+    name: ClassVar[str] = "escalate"
+    kind: ClassVar[Kind] = Kind.ENDING
+
+    reason: Reason
+
+    def run(self, context: Context) -> Ended:
+        return Ended(reason=self.reason.value)
+
+
+class Finish(Tool):
+    """Every question is answered or handed over."""
+
+    name: ClassVar[str] = "finish"
+    kind: ClassVar[Kind] = Kind.ENDING
+
+    def run(self, context: Context) -> Ended:
+        return Ended(reason=None)

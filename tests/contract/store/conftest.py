@@ -1,0 +1,17 @@
+"""A store with its schema, once on each database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from support_agent.store.store import Store
+from tests.contract.store.examples import MIGRATIONS
+
+
+@pytest.fixture
+def store(database_url: str) -> Iterator[Store]:
+    with Store.open(database_url, MIGRATIONS) as opened:
+        opened.upgrade()
+        yield opened

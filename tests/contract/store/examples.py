@@ -1,0 +1,138 @@
+"""Examples of everything the store keeps; each has only what a test does not say itself."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from support_agent.store.records import (
+    AnswerKind,
+    AnswerRecord,
+    CaseId,
+    CaseRecord,
+    Cursor,
+    MailId,
+    OutboxRecord,
+    OutgoingMail,
+    PlanRecord,
+    ToolCallRecord,
+    ToolCallStatus,
+)
+from support_agent.store.store import Store
+
+MIGRATIONS = Path(__file__).parents[3] / "migrations"
+NOON = datetime(2025, 3, 1, 12, 0, 0, 250_000, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+CASE = CaseId("MFRGGZDFMZ")
+ANNA = "anna.keller@example.net"
+
+
+def cursor(uid: int, uid_validity: int = 7, folder: str = "INBOX") -> Cursor:
+    return Cursor(folder=folder, uid_validity=uid_validity, uid=uid)
+
+
+def raw(number: int = 1) -> bytes:
+    return b"From: anna.keller@example.net\r\nSubject: mail %d\r\n\r\n\xff\x00 bytes\r\n" % number
+
+
+def record(store: Store, number: int = 1, at: datetime = NOON, message_id: str | None = None) -> MailId:
+    """Record mail `number` with the UID of the same number."""
+    message_id = message_id or f"<{number}@example.net>"
+    return store.record_mail(raw(number), message_id, cursor(number), at).id
+
+
+def case(
+    case_id: CaseId = CASE, opened_at: datetime = NOON, participants: tuple[str, ...] = ()
+) -> CaseRecord:
+    return CaseRecord(
+        id=case_id,
+        customer_address=ANNA,
+        subject="Refund?",
+        opened_at=opened_at,
+        participants=participants,
+    )
+
+
+def call(seq: int = 0) -> ToolCallRecord:
+    return ToolCallRecord(
+        seq=seq,
+        tool="send_document",
+        args={"number": 1, "sections": ["a", None, True, 0.1]},
+        confidence=0.93,
+        threshold=0.5,
+        votes=[{"option": "Refund policy", "similarity": 0.61}, {"option": "None", "list": 0.1}],
+        result="document 1, Refund policy",
+        status=ToolCallStatus.DONE,
+        seconds=0.34,
+    )
+
+
+def plan(mail_id: MailId, model: str = "qwen", calls: tuple[ToolCallRecord, ...] | None = None) -> PlanRecord:
+    return PlanRecord(
+        mail_id=mail_id,
+        planned_at=NOON,
+        model=model,
+        combiner_version="c1",
+        company_version="v1",
+        index_version="i1",
+        outcome="answer",
+        reason=None,
+        seconds=1.25,
+        forward_passes=4,
+        tokens=512,
+        trace={"steps": [1, 2.5, {"text": "Größe"}]},
+        calls=(call(0), call(1)) if calls is None else calls,
+    )
+
+
+def answer(
+    mail_id: MailId, kind: AnswerKind = AnswerKind.ANSWER, subject: str = "Re: Refund?"
+) -> AnswerRecord:
+    return AnswerRecord(
+        mail_id=mail_id,
+        kind=kind,
+        payload={"company": "Harborfile", "answers": [{"items": []}]},
+        templates_version="t1",
+        rendered={"subject": [{"text": subject, "source": "template"}]},
+        header_inputs={"to": ANNA, "date": "2025-03-01T12:00:00Z"},
+        created_at=NOON,
+    )
+
+
+def outgoing(
+    mail_id: MailId,
+    kind: AnswerKind = AnswerKind.ANSWER,
+    case_id: CaseId | None = None,
+    at: datetime = NOON,
+    body: bytes = b"Subject: Re: Refund?\r\n\r\n\x00\xff\r\n",
+) -> OutgoingMail:
+    return OutgoingMail(
+        mail_id=mail_id,
+        case_id=case_id,
+        kind=kind,
+        message_id=f"<{mail_id}.{kind}@harborfile.example>",
+        envelope_from="support@harborfile.example",
+        recipient=ANNA,
+        raw=body,
+        created_at=at,
+    )
+
+
+def queue(store: Store, number: int = 1, at: datetime = NOON) -> OutboxRecord:
+    """Record mail `number` and put an answer to it into the outbox."""
+    return store.queue(outgoing(record(store, number), at=at))
+
+
+def fill(store: Store) -> MailId:
+    """Put something into every table but that of forgotten mails."""
+    mail_id = record(store)
+    store.open_case(case(participants=("second@example.net",)), mail_id)
+    store.save_screening(mail_id, "answer", None)
+    store.save_sender(mail_id, 3, "dmarc=pass")
+    store.save_document(1, b"---\nnumber: 1\n---\n# Refund policy\n")
+    store.save_templates("t1", {"answer.txt.j2": "Hello"})
+    store.save_plan(plan(mail_id))
+    store.save_answer(answer(mail_id))
+    store.queue(outgoing(mail_id, case_id=CASE))
+    return mail_id

@@ -1,0 +1,176 @@
+"""Cases and threads, on each database."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_agent.errors import PermanentError
+from support_agent.store.cases import CHUNK
+from support_agent.store.records import CaseId, CaseState, MailStatus
+from support_agent.store.store import Store
+from tests.contract.store.examples import (
+    ANNA,
+    CASE,
+    DAY,
+    MINUTE,
+    NOON,
+    answer,
+    case,
+    fill,
+    outgoing,
+    plan,
+    record,
+)
+
+OTHER = CaseId("AAAAAAAAAA")
+
+
+def test_a_case_opens_with_its_mail_and_its_customer(store: Store) -> None:
+    """Rule: the customer's address is a participant, and the mail belongs to the case."""
+    mail_id = record(store)
+    opened = store.open_case(case(), mail_id)
+    assert opened == case(participants=(ANNA,))
+    assert store.case(CASE) == opened
+    mail = store.mail(mail_id)
+    assert mail is not None
+    assert mail.case_id == CASE
+
+
+def test_opening_a_case_again_changes_nothing(store: Store) -> None:
+    """Rule: a step that runs again after a crash must not reopen a case that moved on."""
+    mail_id = record(store)
+    store.open_case(case(), mail_id)
+    store.move_case(CASE, CaseState.WITH_PERSON)
+    again = store.open_case(case(opened_at=NOON + DAY), mail_id)
+    assert (again.state, again.opened_at) == (CaseState.WITH_PERSON, NOON)
+
+
+def test_a_case_needs_a_mail_that_exists(store: Store) -> None:
+    """Rule: one transaction; without the mail there is no case either."""
+    with pytest.raises(PermanentError, match="not in the store"):
+        store.open_case(case(), fill(store)[::-1])  # type: ignore[arg-type]
+    with pytest.raises(PermanentError, match="not in the store"):
+        store.open_case(case(OTHER), "f" * 32)  # type: ignore[arg-type]
+    assert store.case(OTHER) is None
+
+
+def test_a_follow_up_joins_and_may_bring_a_participant(store: Store) -> None:
+    """Rule: participants are the addresses of the case, each once, sorted."""
+    store.open_case(case(), record(store, 1))
+    follow_up = record(store, 2)
+    store.join_case(follow_up, CASE, "boss@example.net")
+    joined = store.join_case(follow_up, CASE, "boss@example.net")
+    assert joined.participants == (ANNA, "boss@example.net")
+    with pytest.raises(PermanentError, match="case AAAAAAAAAA"):
+        store.join_case(follow_up, OTHER)
+
+
+def test_a_thread_is_found_by_what_was_received_and_by_what_was_sent(store: Store) -> None:
+    """Rule (RFC 5322 3.6.4): a reply names our mail or the customer's own."""
+    mail_id = record(store, 1)
+    store.open_case(case(), mail_id)
+    sent = store.queue(outgoing(mail_id, case_id=CASE))
+    for known in ("<1@example.net>", sent.message_id):
+        found = store.case_for_thread(["<unknown@example.net>", known])
+        assert found is not None
+        assert found.id == CASE
+    assert store.case_for_thread(["<unknown@example.net>"]) is None
+    assert store.case_for_thread([]) is None
+
+
+def test_a_mail_without_a_case_makes_no_thread(store: Store) -> None:
+    """Rule: a filed mail has no case to continue."""
+    record(store, 1)
+    assert store.case_for_thread(["<1@example.net>"]) is None
+
+
+def test_the_nearest_reference_decides(store: Store) -> None:
+    """Rule: In-Reply-To comes first; the rest of the thread only where it is unknown."""
+    store.open_case(case(), record(store, 1))
+    store.open_case(case(OTHER), record(store, 2))
+    for nearest, expected in (("1", CASE), ("2", OTHER)):
+        farthest = "2" if nearest == "1" else "1"
+        found = store.case_for_thread([f"<{nearest}@example.net>", f"<{farthest}@example.net>"])
+        assert found is not None
+        assert found.id == expected
+
+
+def test_a_copied_message_id_does_not_take_a_thread_over(store: Store) -> None:
+    """Failure: a stranger's mail bears the Message-ID of ours, or of the customer's, and the thread moves."""
+    first = record(store, 1, at=NOON)
+    store.open_case(case(), first)
+    sent = store.queue(outgoing(first, case_id=CASE))
+    for number, copied in ((2, "<1@example.net>"), (3, sent.message_id)):
+        stranger = record(store, number, at=NOON + MINUTE, message_id=copied)
+        store.open_case(case(OTHER), stranger)
+        found = store.case_for_thread([copied])
+        assert found is not None
+        assert found.id == CASE
+
+
+def test_any_number_of_references_is_searched(store: Store) -> None:
+    """Rule: a long References field is no error, and its far end still counts."""
+    store.open_case(case(), record(store, 1))
+    references = [f"<{number}@unknown.example>" for number in range(2 * CHUNK)] + ["<1@example.net>"]
+    found = store.case_for_thread(references)
+    assert found is not None
+    assert found.id == CASE
+
+
+@pytest.mark.parametrize(
+    ("path", "may"),
+    [
+        ([CaseState.WITH_PERSON], True),
+        ([CaseState.CLOSED], True),
+        ([CaseState.WITH_PERSON, CaseState.WITH_PERSON], True),
+        ([CaseState.WITH_PERSON, CaseState.CLOSED], True),
+        ([CaseState.CLOSED, CaseState.WITH_PERSON], True),
+        ([CaseState.WITH_PERSON, CaseState.OPEN], False),
+        ([CaseState.CLOSED, CaseState.OPEN], False),
+    ],
+)
+def test_a_case_is_never_given_back_to_the_machine(store: Store, path: list[CaseState], may: bool) -> None:
+    """Rule: an escalated case is closed to automation."""
+    store.open_case(case(), record(store))
+    assert [store.move_case(CASE, state) for state in path][-1] is may
+    found = store.case(CASE)
+    assert found is not None
+    assert found.state is (path[-1] if may else path[-2])
+
+
+def test_moving_an_unknown_case_is_an_error(store: Store) -> None:
+    """Rule: a write that hits no row says so."""
+    with pytest.raises(PermanentError, match="not in the store"):
+        store.move_case(OTHER, CaseState.CLOSED)
+
+
+def test_cases_are_listed_by_their_youngest_mail(store: Store) -> None:
+    """Rule: what moved last is on top; the limit holds."""
+    store.open_case(case(), record(store, 1, at=NOON))
+    store.open_case(case(OTHER), record(store, 2, at=NOON + MINUTE))
+    store.join_case(record(store, 3, at=NOON + DAY), CASE)
+    summaries = store.cases(limit=10)
+    assert [(line.case.id, line.mails, line.last_received_at) for line in summaries] == [
+        (CASE, 2, NOON + DAY),
+        (OTHER, 1, NOON + MINUTE),
+    ]
+    assert [line.case.id for line in store.cases(limit=1)] == [CASE]
+
+
+def test_the_timeline_holds_everything_in_order(store: Store) -> None:
+    """Rule: what `show` and `why` need is one read."""
+    assert store.timeline(CASE) is None
+    first = fill(store)
+    second = record(store, 2, at=NOON + MINUTE)
+    store.join_case(second, CASE)
+    store.settle_mail(first, MailStatus.ANSWERED, None, None, NOON)
+
+    timeline = store.timeline(CASE)
+    assert timeline is not None
+    assert timeline.case.participants == (ANNA, "second@example.net")
+    assert [entry.mail.id for entry in timeline.mails] == [first, second]
+    entry, follow_up = timeline.mails
+    assert entry.plan == plan(first)
+    assert entry.answers == (answer(first),)
+    assert entry.outbox == store.outgoing(mail_id=first)
+    assert (follow_up.plan, follow_up.answers, follow_up.outbox) == (None, (), ())

@@ -1,0 +1,139 @@
+"""The outbox, on each database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from support_agent.errors import PermanentError
+from support_agent.store.records import AnswerKind, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.store import Store
+from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, outgoing, queue, record
+
+MARKS: dict[OutboxStatus, Callable[[Store, OutboxId], None]] = {
+    OutboxStatus.SENT: lambda store, row: store.mark_sent(row, "250 ok", NOON),
+    OutboxStatus.UNCERTAIN: lambda store, row: store.mark_uncertain(row, "lost after the dot"),
+    OutboxStatus.FAILED: lambda store, row: store.mark_failed(row, "550 no such user"),
+    OutboxStatus.READY: lambda store, row: store.mark_retry(row, "451 later", NOON + MINUTE),
+}
+
+
+def only(store: Store) -> OutboxRecord:
+    (row,) = store.outgoing()
+    return row
+
+
+def bring_to(store: Store, status: OutboxStatus) -> OutboxRecord:
+    row = queue(store)
+    if status is not OutboxStatus.READY:
+        assert store.claim(row.id, NOON)
+    if status in (OutboxStatus.SENT, OutboxStatus.UNCERTAIN, OutboxStatus.FAILED):
+        MARKS[status](store, row.id)
+    assert only(store).status is status
+    return only(store)
+
+
+def test_a_queued_mail_is_kept_byte_for_byte_and_due_at_once(store: Store) -> None:
+    """Rule: what is sent is what was composed."""
+    mail_id = record(store)
+    store.open_case(case(), mail_id)
+    mail = outgoing(mail_id, case_id=CASE)
+    row = store.queue(mail)
+    assert row.model_dump(include=set(type(mail).model_fields)) == mail.model_dump()
+    assert (row.status, row.attempts, row.next_try_at) == (OutboxStatus.READY, 0, NOON)
+    assert store.ready(NOON, limit=10) == (row,)
+    assert store.outgoing(message_id=mail.message_id) == (row,)
+
+
+def test_queueing_again_keeps_the_first_bytes(store: Store) -> None:
+    """Rule: one mail of a kind for a mail; a step that runs again does not send another text."""
+    row = bring_to(store, OutboxStatus.SENT)
+    again = store.queue(outgoing(row.mail_id, body=b"other"))
+    assert again == row
+    assert only(store) == row
+
+
+def test_each_kind_goes_out_once(store: Store) -> None:
+    """Rule: an acknowledgement to the customer and a packet to the desk are two mails."""
+    mail_id = record(store)
+    rows = [store.queue(outgoing(mail_id, kind)) for kind in (AnswerKind.ACKNOWLEDGEMENT, AnswerKind.PACKET)]
+    assert {row.id for row in store.outgoing(mail_id=mail_id)} == {row.id for row in rows}
+    assert [row.kind for row in store.outgoing(kind=AnswerKind.PACKET)] == [AnswerKind.PACKET]
+
+
+def test_a_message_id_belongs_to_one_mail(store: Store) -> None:
+    """Rule: the Message-ID says which mail a bounce or a copy in Sent is about."""
+    row = queue(store, 1)
+    copy = outgoing(record(store, 2)).model_copy(update={"message_id": row.message_id})
+    with pytest.raises(PermanentError, match="Message-ID"):
+        store.queue(copy)
+    assert only(store) == row
+
+
+def test_only_what_is_due_is_ready_and_the_longest_due_first(store: Store) -> None:
+    """Rule: a retry waits for its instant; the limit holds."""
+    late, soon, first = (queue(store, n, at=NOON + n * MINUTE).id for n in (3, 2, 1))
+    assert [row.id for row in store.ready(NOON + 2 * MINUTE, limit=10)] == [first, soon]
+    assert [row.id for row in store.ready(NOON + DAY, limit=10)] == [first, soon, late]
+    assert [row.id for row in store.ready(NOON + DAY, limit=2)] == [first, soon]
+
+
+def test_a_row_is_claimed_once_per_try(store: Store) -> None:
+    """Rule: save, then act: only the caller that moved the row may send."""
+    row = queue(store)
+    assert not store.claim(row.id, NOON - MINUTE)
+    assert store.claim(row.id, NOON)
+    assert not store.claim(row.id, NOON)
+    assert (only(store).status, only(store).attempts) == (OutboxStatus.SENDING, 1)
+    assert store.ready(NOON + DAY, limit=10) == ()
+
+    store.mark_retry(row.id, "451 later", NOON + MINUTE)
+    assert not store.claim(row.id, NOON)
+    assert store.claim(row.id, NOON + MINUTE)
+    assert (only(store).attempts, only(store).last_detail) == (2, "451 later")
+    assert not store.claim(OutboxId("unknown"), NOON)
+
+
+@pytest.mark.parametrize("target", MARKS)
+@pytest.mark.parametrize("source", OutboxStatus)
+def test_a_row_takes_no_way_but_the_drawn_ones(
+    store: Store, source: OutboxStatus, target: OutboxStatus
+) -> None:
+    """Rule: sending goes anywhere, uncertain only to sent or failed, the rest nowhere."""
+    before = bring_to(store, source)
+    may = source is OutboxStatus.SENDING or (
+        source is OutboxStatus.UNCERTAIN and target in (OutboxStatus.SENT, OutboxStatus.FAILED)
+    )
+    if may:
+        MARKS[target](store, before.id)
+        assert only(store).status is target
+        assert only(store).last_detail != before.last_detail
+        assert (only(store).sent_at == NOON) is (target is OutboxStatus.SENT)
+    elif source is target:
+        MARKS[target](store, before.id)
+        assert only(store) == before
+    else:
+        with pytest.raises(PermanentError, match=f"is {source} and cannot become {target}"):
+            MARKS[target](store, before.id)
+        assert only(store) == before
+
+
+def test_marking_an_unknown_row_is_an_error(store: Store) -> None:
+    """Rule: a write that hits no row says so."""
+    with pytest.raises(PermanentError, match="not in the outbox"):
+        store.mark_sent(OutboxId("unknown"), "250 ok", NOON)
+
+
+def test_what_a_dead_sender_left_is_uncertain_and_never_ready(store: Store) -> None:
+    """Rule (S62): after a crash nobody knows whether the final dot was sent; a person decides."""
+    left, waiting = queue(store, 1), queue(store, 2)
+    assert store.claim(left.id, NOON)
+
+    (recovered,) = store.recover_sending()
+
+    assert (recovered.id, recovered.status) == (left.id, OutboxStatus.UNCERTAIN)
+    assert store.outgoing(status=OutboxStatus.UNCERTAIN) == (recovered,)
+    assert recovered.last_detail
+    assert [row.id for row in store.ready(NOON + DAY, limit=10)] == [waiting.id]
+    assert store.recover_sending() == ()

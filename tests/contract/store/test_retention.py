@@ -1,0 +1,113 @@
+"""Counts and retention, on each database."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from support_agent.store.records import CaseId, CaseState, Deleted, MailStatus, OutboxStatus
+from support_agent.store.retention import CHUNK
+from support_agent.store.store import Store
+from tests.contract.store.examples import CASE, DAY, NOON, case, cursor, fill, outgoing, raw, record
+
+OTHER = CaseId("AAAAAAAAAA")
+
+
+def finish(store: Store) -> None:
+    """Leave no work: every mail settled, everything sent."""
+    for mail in store.mails(status=MailStatus.NEW):
+        store.settle_mail(mail.id, MailStatus.ANSWERED, None, None, NOON)
+    for row in store.ready(NOON + 100 * DAY, limit=100):
+        store.claim(row.id, NOON + 100 * DAY)
+        store.mark_sent(row.id, "250 ok", NOON)
+
+
+def test_counts_name_every_status(store: Store) -> None:
+    """Rule: a status that nothing has is 0, not missing."""
+    empty = store.counts()
+    assert set(empty.mails) == set(MailStatus)
+    assert set(empty.cases) == set(CaseState)
+    assert set(empty.outbox) == set(OutboxStatus)
+    assert {*empty.mails.values(), *empty.cases.values(), *empty.outbox.values()} == {0}
+
+    fill(store)
+    record(store, 2)
+    counts = store.counts()
+    assert counts.mails[MailStatus.NEW] == 2
+    assert counts.cases[CaseState.OPEN] == 1
+    assert counts.outbox[OutboxStatus.READY] == 1
+
+
+def test_an_old_case_goes_whole(store: Store) -> None:
+    """Rule: nothing of a customer stays; the company's own documents and templates do."""
+    fill(store)
+    finish(store)
+    assert store.delete_older_than(NOON + DAY) == Deleted(cases=1, mails=1)
+
+    with store.database.read() as session:
+        for table in ("mails", "cases", "participants", "plans", "tool_calls", "answers", "outbox"):
+            assert session.connection().scalar(text(f"SELECT count(*) FROM {table}")) == 0, table
+    assert store.templates("t1") is not None
+    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
+
+
+def test_a_deleted_mail_is_not_new_when_it_is_fetched_again(store: Store) -> None:
+    """Failure: retention, a rescan after a UIDVALIDITY change, and an old mail is answered again."""
+    fill(store)
+    finish(store)
+    store.delete_older_than(NOON + DAY)
+    again = store.record_mail(raw(1), "<1@example.net>", cursor(5, uid_validity=8), NOON + DAY)
+    assert not again.is_new
+    assert store.mails() == ()
+    assert store.cursor("INBOX") == cursor(5, uid_validity=8)
+
+
+def test_a_case_with_a_recent_mail_stays_whole(store: Store) -> None:
+    """Rule: a case goes whole or not at all."""
+    store.open_case(case(), record(store, 1, at=NOON))
+    store.join_case(record(store, 2, at=NOON + DAY), CASE)
+    finish(store)
+    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
+    assert len(store.mails()) == 2
+
+
+def test_old_mails_without_a_case_go(store: Store) -> None:
+    """Rule: filed mail ages too; the instant itself is not older."""
+    for number, at in ((1, NOON), (2, NOON + DAY)):
+        record(store, number, at=at)
+    finish(store)
+    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=1)
+    assert [mail.uid for mail in store.mails()] == [2]
+
+
+def test_more_than_one_statement_holds_goes_as_well(store: Store) -> None:
+    """Rule: any number of mails is deleted in one run."""
+    for number in range(CHUNK + 1):
+        store.settle_mail(record(store, number), MailStatus.FILED, None, None, NOON)
+    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=CHUNK + 1)
+
+
+@pytest.mark.parametrize("has_case", [True, False])
+def test_an_unhandled_mail_never_goes(store: Store, has_case: bool) -> None:
+    """Rule: nothing is lost, however old."""
+    mail_id = record(store)
+    if has_case:
+        store.open_case(case(), mail_id)
+    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
+
+
+@pytest.mark.parametrize("has_case", [True, False])
+@pytest.mark.parametrize("status", [OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN])
+def test_what_still_waits_to_be_sent_never_goes(store: Store, status: OutboxStatus, has_case: bool) -> None:
+    """Rule: a mail that is due, on its way or in doubt keeps its case."""
+    mail_id = record(store)
+    if has_case:
+        store.open_case(case(), mail_id)
+    store.settle_mail(mail_id, MailStatus.ANSWERED, None, None, NOON)
+    row = store.queue(outgoing(mail_id))
+    if status is not OutboxStatus.READY:
+        assert store.claim(row.id, NOON)
+    if status is OutboxStatus.UNCERTAIN:
+        store.mark_uncertain(row.id, "lost")
+    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
+    assert len(store.outgoing()) == 1

@@ -1,0 +1,406 @@
+"""The engine as its user sees it, on the databases it runs on."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy
+
+from support_agent.engine import Engine, executor_id
+from support_agent.errors import ConfigError, GateRefused, PermanentError, TransientError
+from support_agent.settings import EngineSettings
+from support_agent.steps import Steps
+from tests.integration.engine.conftest import Launch
+from tests.integration.engine.journeys import FAST
+
+IDLE_TIMEOUT_S = 20.0
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'engine.sqlite3'}"
+
+
+class Gate:
+    """A step that waits in the journey until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.opened = threading.Event()
+
+    def work(self) -> str:
+        self.reached.set()
+        assert self.opened.wait(IDLE_TIMEOUT_S)
+        return "through"
+
+
+def cells(url: str) -> Iterator[tuple[str, Any]]:
+    """Every value of every table the engine made, with its column."""
+    database = sqlalchemy.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    schema = None if url.startswith("sqlite") else "dbos"
+    tables = sqlalchemy.MetaData()
+    tables.reflect(database, schema=schema)
+    with database.connect() as connection:
+        for table in tables.tables.values():
+            for row in connection.execute(table.select()).mappings():
+                yield from ((f"{table.name}.{column}", value) for column, value in row.items())
+    database.dispose()
+
+
+def is_pickle(value: object) -> bool:
+    """Whether it is what a pickle (protocol 2 or later) looks like, as bytes or in base64."""
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = base64.b64decode(value, validate=True)
+    return isinstance(value, bytes) and value.startswith(b"\x80") and value.endswith(b".")
+
+
+def test_mails_of_one_case_go_one_by_one_and_cases_side_by_side(database_url: str, launch: Launch) -> None:
+    """With two threads the second case overtakes the first, whose second mail waits for its first."""
+    gate = Gate()
+    ended: list[str] = []
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        if mail_id == "a1":
+            steps.step("wait", gate.work)
+        steps.step("end", lambda: ended.append(mail_id))
+        return "answered"
+
+    engine = launch(database_url, handle, concurrency=2)
+    for mail_id in ("a1", "a2", "b1", "b2"):
+        engine.start(mail_id, case_key=mail_id[0])
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
+    assert not engine.wait_until_idle(timeout_s=0.3)
+    assert ended == ["b1", "b2"]
+    gate.opened.set()
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert ended == ["b1", "b2", "a1", "a2"]
+
+
+def test_mails_of_one_case_keep_the_order_of_their_start(database_url: str, launch: Launch) -> None:
+    """Started as fast as it goes, under ids whose own order is another, by two processes one after the other."""
+    ended: list[str] = []
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        steps.step("end", lambda: ended.append(mail_id))
+        return "answered"
+
+    mails = [f"mail-{number:02}" for number in range(20, 0, -1)]
+    engine = launch(database_url, handle, poll_interval_s=60)
+    for mail_id in mails[:10]:
+        engine.start(mail_id, "case")
+    engine.stop(timeout_s=0)
+    engine = launch(database_url, handle)
+    for mail_id in mails[10:]:
+        engine.start(mail_id, "case")
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert ended == mails
+
+
+def test_a_mail_started_twice_runs_once(database_url: str, launch: Launch) -> None:
+    """Also when it has long been finished, and in the process after the next."""
+    runs: list[str] = []
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        steps.step("count", lambda: runs.append(mail_id))
+        return "answered"
+
+    for _ in range(2):
+        engine = launch(database_url, handle)
+        for _ in range(2):
+            engine.start("mail", "case")
+            engine.start("mail", "case")
+            assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+        engine.stop(timeout_s=0)
+    assert runs == ["mail"]
+
+
+def test_only_json_is_ever_written(database_url: str, launch: Launch) -> None:
+    """Inputs, results, outputs and errors, of DBOS's own kind too: no cell of any table holds a pickle."""
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        steps.step("plan", lambda: {"calls": [1, 2.5, None, True, "Grüße \x00"]})
+        if mail_id == "bad":
+            steps.step("send", lambda: [][1])
+        return "answered"
+
+    engine = launch(database_url, handle)
+    engine.start("good", "case")
+    engine.start("bad", "case")
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    engine.stop(timeout_s=0)
+    values = list(cells(database_url))
+    assert {value for column, value in values if column.endswith(".serialization")} == {"support_agent_json"}
+    assert [column for column, value in values if is_pickle(value)] == []
+    kept = [value for column, value in values if column == "operation_outputs.output" and value]
+    assert kept == ['{"value":{"calls":[1,2.5,null,true,"Gr\\u00fc\\u00dfe \\u0000"]}}'] * 2
+
+
+def test_a_sqlite_file_is_in_wal_mode(sqlite_url: str, launch: Launch) -> None:
+    """Set by us: DBOS leaves the rollback journal, in which readers and the writer lock each other out."""
+    launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    with contextlib.closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"))) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_a_failed_mail_is_seen_with_its_error_also_by_the_next_process(
+    database_url: str, launch: Launch
+) -> None:
+    """The caller sets it aside: it learns the class, the code and the text; the others go on."""
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        def work() -> str:
+            if mail_id == "refused":
+                raise GateRefused("a byte without a source", code="gate_byte")
+            if mail_id == "broken":
+                raise ZeroDivisionError("division by zero")
+            return mail_id
+
+        return steps.step("send", work)
+
+    engine = launch(database_url, handle)
+    for mail_id in ("refused", "broken", "good"):
+        engine.start(mail_id, "case")
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    engine.stop(timeout_s=0)
+    failed = launch(database_url, handle).failed()
+    assert [(mail_id, type(error), error.code, str(error)) for mail_id, error in failed] == [
+        ("refused", GateRefused, "gate_byte", "a byte without a source"),
+        (
+            "broken",
+            PermanentError,
+            "unexpected",
+            "unexpected ZeroDivisionError in step 'send': division by zero",
+        ),
+    ]
+
+
+def test_stop_lets_the_mail_in_hand_finish_and_takes_no_other(sqlite_url: str, launch: Launch) -> None:
+    """What was queued behind it is done by the next process."""
+    gate = Gate()
+    ended: list[str] = []
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        steps.step("wait", gate.work)
+        steps.step("end", lambda: ended.append(mail_id))
+        return "answered"
+
+    engine = launch(sqlite_url, handle)
+    engine.start("first", "case")
+    engine.start("second", "case")
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
+    opener = threading.Timer(0.2, gate.opened.set)
+    opener.start()
+    engine.stop(timeout_s=IDLE_TIMEOUT_S)
+    opener.join()
+    assert ended == ["first"]
+    assert launch(sqlite_url, handle).wait_until_idle(IDLE_TIMEOUT_S)
+    assert ended == ["first", "second"]
+
+
+def test_a_mail_that_does_not_finish_in_time_goes_on_where_it_was_at_the_next_launch(
+    sqlite_url: str, launch: Launch
+) -> None:
+    """It stops before its next step, is not seen as failed, and its recorded steps do not run again."""
+    gate = Gate()
+    done: list[str] = []
+
+    def handle(_mail_id: str, steps: Steps) -> str:
+        steps.step("first", lambda: done.append("first"))
+        steps.step("wait", gate.work)
+        steps.step("last", lambda: done.append("last"))
+        return "answered"
+
+    engine = launch(sqlite_url, handle)
+    engine.start("mail", "case")
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
+    engine.stop(timeout_s=0)
+    gate.opened.set()
+    engine = launch(sqlite_url, handle)
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert engine.failed() == []
+    assert done == ["first", "last"]
+
+
+def test_stop_does_not_wait_for_the_next_try_of_a_step(sqlite_url: str, launch: Launch) -> None:
+    """A server is down and the next try is an hour away: the process ends now, the mail is not lost."""
+    tried = threading.Event()
+    up: list[bool] = []
+
+    def handle(_mail_id: str, steps: Steps) -> str:
+        def work() -> str:
+            tried.set()
+            if not up:
+                raise TransientError("the server is down")
+            return "sent"
+
+        return steps.step("send", work)
+
+    engine = launch(sqlite_url, handle, retry_base_s=3600, retry_max_s=3600)
+    engine.start("mail", "case")
+    assert tried.wait(IDLE_TIMEOUT_S)
+    engine.stop(timeout_s=3000)
+    up.append(True)
+    engine = launch(sqlite_url, handle)
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert engine.failed() == []
+
+
+def test_a_mail_that_is_interrupted_too_often_is_given_up(database_url: str, launch: Launch) -> None:
+    """A mail on which the process dies must not keep it from all the others for ever."""
+    gate = Gate()
+    entered: list[str] = []
+
+    def handle(_mail_id: str, steps: Steps) -> str:
+        entered.append("again")
+        gate.reached.set()
+        return steps.step("wait", gate.work)
+
+    for _ in range(3):
+        gate.reached.clear()
+        engine = launch(database_url, handle, max_interruptions=2)
+        engine.start("mail", "case")
+        assert gate.reached.wait(IDLE_TIMEOUT_S)
+        engine.stop(timeout_s=0)
+    engine = launch(database_url, handle, max_interruptions=2)
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert len(entered) == 3
+    assert [(mail_id, error.code) for mail_id, error in engine.failed()] == [("mail", "interrupted")]
+    gate.opened.set()
+
+
+def test_a_journey_that_changed_under_a_mail_fails_it_instead_of_mixing_two_versions(
+    sqlite_url: str, launch: Launch
+) -> None:
+    """After an update the recorded step has another name, or its result another shape."""
+    gate = Gate()
+
+    def old(_mail_id: str, steps: Steps) -> str:
+        steps.step("parse", lambda: "text")
+        return steps.step("wait", gate.work)
+
+    def new(mail_id: str, steps: Steps) -> str:
+        if mail_id == "renamed":
+            steps.step("read", lambda: "text")
+        return str(steps.step("parse", lambda: 7, int))
+
+    engine = launch(sqlite_url, old, concurrency=2)
+    engine.start("renamed", "a")
+    engine.start("reshaped", "b")
+    while len(_names(sqlite_url)) < 2:
+        gate.reached.wait(0.01)
+    engine.stop(timeout_s=0)
+    engine = launch(sqlite_url, new)
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert {(mail_id, error.code) for mail_id, error in engine.failed()} == {
+        ("renamed", "journey_changed"),
+        ("reshaped", "journey_changed"),
+    }
+    gate.opened.set()
+
+
+def _names(url: str) -> list[Any]:
+    return [value for column, value in cells(url) if column == "operation_outputs.function_name"]
+
+
+def test_records_of_mails_that_ended_are_deleted_by_age(database_url: str, launch: Launch) -> None:
+    """Ended before the instant: gone, answered or failed; what is still in hand stays."""
+    gate = Gate()
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        if mail_id == "in hand":
+            return steps.step("wait", gate.work)
+        return steps.step("end", lambda: mail_id[:6] if mail_id == "answered" else str(1 / 0))
+
+    engine = launch(database_url, handle, concurrency=3)
+    engine.start("answered", "a")
+    engine.start("failed", "a")
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    engine.start("in hand", "b")
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
+    now = datetime.now(UTC)
+    assert engine.delete_finished(now - timedelta(days=1)) == 0
+    assert engine.delete_finished(now + timedelta(minutes=1)) == 2
+    assert engine.failed() == []
+    assert {value for column, value in cells(database_url) if column.endswith("workflow_uuid")} == {"in hand"}
+    gate.opened.set()
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+
+
+def test_a_second_engine_in_the_process_is_refused(sqlite_url: str, launch: Launch) -> None:
+    """DBOS is a singleton: a second one would silently work on the first one's database."""
+    launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    with pytest.raises(ConfigError, match="already running"):
+        launch(sqlite_url, lambda _mail_id, _steps: "answered")
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:////no/such/folder/engine.sqlite3", "postgresql://nobody:s3cret@127.0.0.1:1/none"]
+)
+def test_a_database_that_cannot_be_used_is_a_configuration_error_without_the_password(
+    url: str, sqlite_url: str, launch: Launch
+) -> None:
+    """And it leaves nothing behind: an engine on a good database starts right after."""
+    with pytest.raises(ConfigError, match="cannot be") as caught:
+        launch(url, lambda _mail_id, _steps: "answered")
+    assert "s3cret" not in str(caught.value)
+    assert launch(sqlite_url, lambda _mail_id, _steps: "answered").wait_until_idle(IDLE_TIMEOUT_S)
+
+
+QUIET = """
+import sys
+from support_agent.engine import Engine
+from support_agent.settings import EngineSettings
+import structlog
+
+structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
+calls = []
+network = {"socket.connect", "socket.bind", "socket.getaddrinfo"}
+sys.addaudithook(lambda event, args: calls.append(event) if event in network else None)
+engine = Engine(sys.argv[1], "one", EngineSettings(poll_interval_s=0.02), lambda mail, steps: str(1 / 0))
+engine.launch()
+engine.start("mail", "case")
+assert engine.wait_until_idle(20)
+assert engine.failed()
+engine.stop(1)
+sys.exit(repr(calls) if calls else 0)
+"""
+
+
+def test_the_library_prints_nothing_and_calls_nobody(sqlite_url: str) -> None:
+    """No console log of DBOS, not even of a failed mail; no conductor, no admin server, no telemetry."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", QUIET, sqlite_url],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_start_needs_a_running_engine_and_real_ids(sqlite_url: str, launch: Launch) -> None:
+    """An empty case would put strangers' mails into one line."""
+    engine = Engine(sqlite_url, executor_id("x"), FAST, lambda _mail_id, _steps: "answered")
+    with pytest.raises(RuntimeError, match="launch"):
+        engine.start("mail", "case")
+    running = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    for mail_id, case_key in (("", "case"), ("mail", " ")):
+        with pytest.raises(ValueError, match="needs an id and a case"):
+            running.start(mail_id, case_key)
+
+
+def test_stopping_what_does_not_run_does_nothing(sqlite_url: str) -> None:
+    Engine(sqlite_url, executor_id("x"), EngineSettings(), lambda _mail_id, _steps: "answered").stop(
+        timeout_s=0
+    )

@@ -1,0 +1,164 @@
+"""What the databases are set to, and what their errors become."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import traceback
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from support_agent.errors import ConfigError, PermanentError, TransientError
+from support_agent.store.store import Store
+from tests.contract.store.examples import MIGRATIONS, NOON, cursor, record
+
+
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'store.sqlite3'}"
+
+
+def test_sqlite_is_durable_and_strict(tmp_path: Path) -> None:
+    """Rule: WAL, each commit on disk, references checked, deleted rows overwritten, locks waited for."""
+    expected = {
+        "journal_mode": "wal",
+        "synchronous": 2,
+        "foreign_keys": 1,
+        "secure_delete": 1,
+        "busy_timeout": 1500,
+    }
+    for _ in ("a new file", "an old one"):
+        with (
+            Store.open(sqlite_url(tmp_path), MIGRATIONS, timeout_s=1.5) as store,
+            store.database.read() as session,
+        ):
+            found = {name: session.connection().scalar(text(f"PRAGMA {name}")) for name in expected}
+        assert found == expected
+
+
+def test_an_empty_file_is_a_new_database(tmp_path: Path) -> None:
+    """Rule: a file that somebody made beforehand, with the rights it should have, is used."""
+    (tmp_path / "store.sqlite3").touch(mode=0o640)
+    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+        store.upgrade()
+        record(store)
+        with closing(sqlite3.connect(tmp_path / "store.sqlite3")) as other:
+            assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+def test_foreign_keys_are_on_again_after_a_migration(tmp_path: Path) -> None:
+    """Failure: the connection that migrated goes back to the pool with its checks off."""
+    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+        store.upgrade()
+        with store.database.read() as session:
+            assert session.connection().scalar(text("PRAGMA foreign_keys")) == 1
+
+
+def test_the_sqlite_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """Rule: customers' mails are not for other users of the machine."""
+    with Store.open(sqlite_url(tmp_path), MIGRATIONS) as store:
+        store.upgrade()
+        record(store)
+        files = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert files == {
+        "store.sqlite3": 0o600,
+        "store.sqlite3-wal": 0o600,
+        "store.sqlite3-shm": 0o600,
+    }
+
+
+def test_a_reference_to_nothing_is_refused(store: Store) -> None:
+    """Rule: both databases check references."""
+    orphan = text("INSERT INTO participants VALUES ('NOCASE', 'a@example.net')")
+    with pytest.raises(PermanentError, match=r"(?i)foreign key"), store.database.write() as session:
+        session.connection().execute(orphan)
+
+
+def test_an_error_rolls_back_the_whole_transaction(store: Store) -> None:
+    """Rule: committed whole or not at all."""
+
+    def write_and_fail() -> None:
+        with store.database.write() as session:
+            session.connection().execute(text("INSERT INTO forgotten_mails VALUES ('x')"))
+            raise RuntimeError("later")
+
+    with pytest.raises(RuntimeError, match="later"):
+        write_and_fail()
+    with store.database.read() as session:
+        assert session.connection().scalar(text("SELECT count(*) FROM forgotten_mails")) == 0
+
+
+def test_a_missing_schema_says_so(database_url: str) -> None:
+    """Rule: reading and writing before the upgrade is a mistake of the set-up, not an outage."""
+    with Store.open(database_url, MIGRATIONS) as store:
+        assert not store.is_current()
+        for use in (store.counts, lambda: record(store)):
+            with pytest.raises(ConfigError, match="schema") as refused:
+                use()
+            assert refused.value.code == "schema"
+
+
+def test_a_missing_column_says_so(store: Store) -> None:
+    """Rule: a schema of an older program is told apart from an outage."""
+    with store.database.write() as session:
+        session.connection().execute(text("ALTER TABLE mails DROP COLUMN sender_why"))
+    for use in (store.mails, lambda: record(store)):
+        with pytest.raises(ConfigError, match="sender_why") as refused:
+            use()
+        assert refused.value.code == "schema"
+
+
+def test_a_lock_that_is_not_let_go_is_tried_later(tmp_path: Path) -> None:
+    """Rule: another writer is waited for, `timeout_s` at most; then the step is tried again."""
+    with Store.open(sqlite_url(tmp_path), MIGRATIONS, timeout_s=0.05) as store:
+        store.upgrade()
+        other = sqlite3.connect(tmp_path / "store.sqlite3", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(TransientError, match="locked"):
+            record(store)
+        assert store.mails() == ()
+        other.close()
+        record(store)
+
+
+@pytest.mark.servers
+def test_a_server_that_is_away_is_tried_later_and_its_password_stays_secret(postgres_url: str) -> None:
+    """Rule: an outage is no reason to stop; the message may be logged."""
+    password = postgres_url.split(":")[2].split("@")[0]
+    away = f"postgresql://postgres:{password}@127.0.0.1:1/nothing"
+    wrong = postgres_url.replace(password, "hunter2")
+    for url in (away, wrong):
+        with Store.open(url, MIGRATIONS, timeout_s=5) as store, pytest.raises(TransientError) as refused:
+            store.counts()
+        assert not {password, "hunter2"} & set(str(refused.value).replace(":", " ").replace("@", " ").split())
+        assert "\n" not in str(refused.value)
+
+
+def test_a_file_that_is_no_database_says_so(tmp_path: Path) -> None:
+    """Rule: the wrong file is a mistake of the configuration."""
+    (tmp_path / "store.sqlite3").write_bytes(b"not a database " * 100)
+    store = Store.open(sqlite_url(tmp_path), MIGRATIONS)
+    with store, pytest.raises(ConfigError, match=r"store\.url"):
+        store.upgrade()
+
+
+def test_a_folder_in_place_of_the_file_says_so(tmp_path: Path) -> None:
+    """Rule: so is a path that cannot be opened."""
+    (tmp_path / "store.sqlite3").mkdir()
+    store = Store.open(sqlite_url(tmp_path), MIGRATIONS)
+    with store, pytest.raises(ConfigError, match=r"store\.url"):
+        store.counts()
+
+
+def test_an_error_shows_nothing_of_the_row(store: Store) -> None:
+    """Rule: no body and no address reaches a log, not even through a traceback."""
+    with store.database.write() as session:
+        session.connection().execute(text("ALTER TABLE mails DROP COLUMN sender_why"))
+    body, message_id = b"private body", "<private@example.net>"
+    with pytest.raises(ConfigError) as refused:
+        store.record_mail(body, message_id, cursor(1), NOON)
+    shown = "".join(traceback.format_exception(refused.value))
+    assert "INSERT INTO mails" in shown
+    assert "private" not in shown

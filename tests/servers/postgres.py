@@ -1,0 +1,132 @@
+"""A private PostgreSQL cluster for tests: its own data folder, a free port, gone at the end.
+
+`postgres_url` gives each test an empty database. Without PostgreSQL on the machine its tests are skipped, and
+fail where `CI` is set, so that a pipeline cannot lose them unseen.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import psycopg
+import pytest
+
+USER = "postgres"
+START_ATTEMPTS = 3
+"""Another process may take the free port before the server does."""
+
+
+class Cluster:
+    """A running server; databases are made and dropped by their URL."""
+
+    def __init__(self, port: int, password: str) -> None:
+        self._server = f"{USER}:{password}@127.0.0.1:{port}"
+        self._numbers = count(1)
+
+    def create_database(self) -> str:
+        """Make an empty database and return its URL."""
+        name = f"test_{next(self._numbers)}"
+        self._run(f"CREATE DATABASE {name}")
+        return f"postgresql://{self._server}/{name}"
+
+    def drop_database(self, url: str) -> None:
+        """Drop it, whoever is still connected."""
+        self._run(f"DROP DATABASE {url.rpartition('/')[2]} WITH (FORCE)")
+
+    def _run(self, statement: str) -> None:
+        with psycopg.connect(f"postgresql://{self._server}/postgres", autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+def find_programs() -> Path | None:
+    """The folder of initdb and pg_ctl of the newest PostgreSQL of the system."""
+    versions = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
+    if versions:
+        return max(versions, key=lambda folder: float(folder.parent.name))
+    found = shutil.which("initdb")
+    return Path(found).resolve().parent if found else None
+
+
+def skip_or_fail(why: str) -> None:
+    """Skip the test; in CI it fails."""
+    if os.environ.get("CI"):
+        pytest.fail(why)
+    pytest.skip(why)
+
+
+def _as_server_user(*command: str | Path) -> None:
+    """Run a program as a user that PostgreSQL accepts, which root is not."""
+    prefix = ["runuser", "-u", USER, "--"] if os.geteuid() == 0 else []
+    done = subprocess.run(
+        [*prefix, *map(str, command)], cwd="/", capture_output=True, text=True, timeout=120, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{Path(command[0]).name}: {done.stdout}{done.stderr}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _start(programs: Path, folder: Path) -> int:
+    """Start the server on a free port and return the port."""
+    for attempt in range(1, START_ATTEMPTS + 1):
+        port = _free_port()
+        options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories= -c fsync=off"
+        log = folder / f"log-{attempt}"
+        try:
+            _as_server_user(
+                programs / "pg_ctl", "-D", folder / "data", "-l", log, "-w", "-o", options, "start"
+            )
+        except RuntimeError:
+            if attempt == START_ATTEMPTS:
+                raise RuntimeError(log.read_text() if log.exists() else "PostgreSQL did not start") from None
+        else:
+            return port
+    raise AssertionError("unreachable")
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster() -> Iterator[Cluster]:
+    """One server for the whole run."""
+    programs = find_programs()
+    if programs is None:
+        skip_or_fail("PostgreSQL is not installed: deploy/ has the script that installs it")
+        return
+    folder = Path(tempfile.mkdtemp(prefix="support-agent-postgres-"))
+    try:
+        password = secrets.token_hex(16)
+        password_file = folder / "password"
+        password_file.write_text(password)
+        if os.geteuid() == 0:
+            shutil.chown(folder, USER)
+            shutil.chown(password_file, USER)
+        _as_server_user(
+            programs / "initdb", "-D", folder / "data", "-U", USER, "-E", "UTF8", "--locale=C", "--no-sync",
+            "--auth=scram-sha-256", f"--pwfile={password_file}",
+        )  # fmt: skip
+        port = _start(programs, folder)
+        try:
+            yield Cluster(port, password)
+        finally:
+            _as_server_user(programs / "pg_ctl", "-D", folder / "data", "-m", "immediate", "-w", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def postgres_url(postgres_cluster: Cluster) -> Iterator[str]:
+    """The URL of an empty database of this test alone."""
+    url = postgres_cluster.create_database()
+    yield url
+    postgres_cluster.drop_database(url)

@@ -1,0 +1,188 @@
+"""The closed set of periods, and what a text says about them."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_agent.company.periods import (
+    RELATIVE_NAMES,
+    has_inexpressible_period,
+    mentioned_periods,
+    period_named,
+    periods,
+)
+from support_agent.errors import ToolCallRejected
+
+TODAY = date(2025, 11, 21)
+DAYS = st.dates(date(2000, 1, 1), date(2090, 12, 31))
+
+
+@given(DAYS, st.integers(0, 10))
+def test_months_and_years_cover_every_day_once(today: date, years_back: int) -> None:
+    """From January of the first year to the end of this month, each day is in one month and one year."""
+    known = [p for p in periods(today, years_back) if p.name not in RELATIVE_NAMES]
+    for length in (4, 7):
+        ranges = sorted((p.first, p.last) for p in known if len(p.name) == length)
+        assert ranges[0][0] == date(today.year - years_back, 1, 1)
+        assert ranges[-1][0] <= today <= ranges[-1][1]
+        for (_, last), (first, _) in pairwise(ranges):
+            assert first == last + timedelta(days=1)
+
+
+@given(DAYS)
+def test_relative_periods_stand_side_by_side(today: date) -> None:
+    """`last_*` ends the day before `this_*` begins, `this_*` holds today, and all lie within `all_time`."""
+    by_name = {p.name: p for p in periods(today)}
+    assert len(by_name) == len(periods(today)), "names are unique"
+    for unit in ("month", "quarter", "year"):
+        this, last = by_name[f"this_{unit}"], by_name[f"last_{unit}"]
+        assert this.first <= today <= this.last
+        assert last.last == this.first - timedelta(days=1)
+        assert last.first.day == 1
+    everything = by_name["all_time"]
+    assert all(everything.first <= p.first <= p.last <= everything.last for p in by_name.values())
+    assert by_name[f"{today:%Y-%m}"].first == by_name["this_month"].first
+
+
+@pytest.mark.parametrize(
+    ("name", "today", "first", "last"),
+    [
+        ("last_month", date(2025, 1, 1), date(2024, 12, 1), date(2024, 12, 31)),
+        ("last_month", date(2024, 3, 31), date(2024, 2, 1), date(2024, 2, 29)),
+        ("last_quarter", date(2025, 2, 10), date(2024, 10, 1), date(2024, 12, 31)),
+        ("this_quarter", date(2025, 12, 31), date(2025, 10, 1), date(2025, 12, 31)),
+        ("last_year", date(2025, 1, 1), date(2024, 1, 1), date(2024, 12, 31)),
+        ("2023-02", TODAY, date(2023, 2, 1), date(2023, 2, 28)),
+    ],
+)
+def test_a_named_period_is_its_calendar_range(name: str, today: date, first: date, last: date) -> None:
+    """January's last month is December of the year before."""
+    period = period_named(name, today)
+    assert (period.name, period.first, period.last) == (name, first, last)
+
+
+@pytest.mark.parametrize("name", ["2025-12", "2021", "2026", "yesterday", ""])
+def test_a_period_outside_the_set_is_rejected(name: str) -> None:
+    """The call goes back to the model: a month to come has no rows, and an old one is not offered."""
+    with pytest.raises(ToolCallRejected, match="no period"):
+        period_named(name, TODAY)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("How much did I pay last year?", "last_year"),
+        ("Wie viel habe ich letztes Jahr bezahlt?", "last_year"),
+        ("¿Cuánto pagué el año pasado?", "last_year"),
+        ("my bills of this month so far", "this_month"),
+        ("Was kostet es diesen Monat?", "this_month"),
+        ("mes pasado, por favor", "last_month"),
+        ("in the last quarter", "last_quarter"),
+        ("dieses Quartal", "this_quarter"),
+        ("What did I pay in 2024?", "2024"),
+        ("payments March 2025", "2025-03"),
+        ("im März 2025", "2025-03"),
+        ("en marzo de 2025", "2025-03"),
+        ("Invoice for Nov. 2025", "2025-11"),
+        ("invoice 2025-03, please", "2025-03"),
+        ("03/2025", "2025-03"),
+        ("in March", "2025-03"),
+        ("in December", "2024-12"),
+        ("in November", "2025-11"),
+        ("my March invoice", "2025-03"),
+        ("im März letzten Jahres", "2024-03"),
+        ("March and April 2024", "2024-03 2024-04"),
+        ("in January, February and March", "2025-01 2025-02 2025-03"),
+        ("2024 compared with 2023", "2024 2023"),
+        ("this year and last year", "this_year last_year"),
+        ("vorletztes Jahr", "2023"),
+        ("Q3 please", "last_quarter"),
+        ("the fourth quarter of 2025", "this_quarter"),
+        ("2. Quartal 2025", ""),
+        ("all time", "all_time"),
+        ("since I signed up", "all_time"),
+        ("seit Beginn", "all_time"),
+        ("year to date", "this_year"),
+        # no period at all
+        ("Thanks, April", ""),
+        ("May I march on with 2000 files on Windows Server 2022?", ""),
+        ("invoice HF-2025-003", ""),
+        ("it costs EUR 2024", ""),
+        ("How many seats do we have?", ""),
+    ],
+)
+def test_a_period_is_read_only_where_it_is_said(text: str, names: str) -> None:
+    """Explicit words alone count, in three languages; nothing is guessed from the rest."""
+    assert " ".join(mentioned_periods(text, TODAY)) == names
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the last 90 days",
+        "past three months",
+        "over the last year",
+        "in den letzten 6 Monaten",
+        "en los últimos 30 días",
+        "since May",
+        "seit Mai 2025",
+        "desde mayo",
+        "from March to June",
+        "zwischen Januar und März",
+        "de enero a marzo",
+        "2023-2024",
+        "before 2024",
+        "last week",
+        "letzte Woche",
+        "on 12 March 2025",
+        "am 3. März",
+        "2025-03-12",
+        "05.03.2025",
+        "end of 2024",
+        "Anfang 2025",
+        "first half of 2025",
+        "next month",
+        "3 months ago",
+        "same month last year",
+        "How many calls did I make today?",
+        "In 2023, what did I pay in March?",
+    ],
+)
+def test_a_range_that_the_set_lacks_is_reported_and_not_rounded(text: str) -> None:
+    """ "Since May" is not May: answering for May would be a true number to another question."""
+    assert has_inexpressible_period(text)
+    assert has_inexpressible_period(text, TODAY)
+    assert not {name for name in mentioned_periods(text, TODAY) if "-" in name}
+
+
+@pytest.mark.parametrize("text", ["in 2019", "Q1 2025", "in December 2026", "2. Quartal 2025"])
+def test_a_whole_period_outside_the_set_is_reported_where_the_day_is_known(text: str) -> None:
+    """Which years and quarters are in the set depends on today."""
+    assert mentioned_periods(text, TODAY) == ()
+    assert has_inexpressible_period(text, TODAY)
+    assert not has_inexpressible_period(text)
+
+
+def test_a_day_word_beside_a_period_is_no_period() -> None:
+    """ "I tried yesterday" is about something else when the question names a year."""
+    assert not has_inexpressible_period("I tried it yesterday. What did I pay last year?", TODAY)
+
+
+@given(DAYS, st.text(max_size=60))
+def test_any_text_gives_members_of_the_set_only(today: date, text: str) -> None:
+    """Whatever a mail says, what comes back can be asked for."""
+    for name in mentioned_periods(text, today):
+        assert period_named(name, today).name == name
+    has_inexpressible_period(text, today)
+
+
+@given(DAYS, st.data())
+def test_every_year_and_month_of_the_set_is_understood(today: date, data: st.DataObject) -> None:
+    """What the set can express, a text can ask for by its name."""
+    period = data.draw(st.sampled_from([p for p in periods(today) if p.name not in RELATIVE_NAMES]))
+    assert mentioned_periods(f"What did I pay in {period.name}?", today) == (period.name,)

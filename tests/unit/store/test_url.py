@@ -1,0 +1,68 @@
+"""Database URLs: which are taken, what they become, and what is said about the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_agent.errors import ConfigError
+from support_agent.store.database import normalise_url
+from support_agent.store.store import Store
+
+
+@pytest.mark.parametrize("scheme", ["postgresql", "postgres", "postgresql+psycopg"])
+def test_postgresql_urls_use_psycopg(scheme: str) -> None:
+    """Rule: the usual spellings work; the rest of the URL stays, the password too."""
+    url = normalise_url(f"{scheme}://agent:s%40cret@db.example:5433/cases?sslmode=verify-full")
+    assert url.drivername == "postgresql+psycopg"
+    assert (url.username, url.password, url.host, url.port, url.database) == (
+        "agent", "s@cret", "db.example", 5433, "cases",
+    )  # fmt: skip
+    assert url.query == {"sslmode": "verify-full"}
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///store.sqlite3", "{cwd}/store.sqlite3"),
+        ("sqlite:///data/store.sqlite3", "{cwd}/data/store.sqlite3"),
+        ("sqlite:////var/lib/store.sqlite3", "/var/lib/store.sqlite3"),
+        ("sqlite+pysqlite:///store.sqlite3", "{cwd}/store.sqlite3"),
+    ],
+)
+def test_sqlite_paths_become_absolute(
+    url: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule: a process that changes its folder later keeps its database."""
+    monkeypatch.chdir(tmp_path)
+    assert normalise_url(url).database == path.format(cwd=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "store.sqlite3",
+        "mysql://agent:hunter2@db.example/cases",
+        "postgresql+asyncpg://agent:hunter2@db.example/cases",
+        "postgresql://agent:hunter2@db.example:port/cases",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "sqlite:///file:store?mode=memory&uri=true",
+    ],
+)
+def test_other_urls_are_refused_without_repeating_them(url: str) -> None:
+    """Rule: the message says what to write and never holds a password."""
+    with pytest.raises(ConfigError, match=r"store\.url") as refused:
+        normalise_url(url)
+    assert "hunter2" not in str(refused.value)
+    assert "sqlite" in str(refused.value)
+    assert refused.value.__suppress_context__ or refused.value.__context__ is None
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    """Rule: no folder is made by guessing."""
+    with pytest.raises(ConfigError, match=r"missing of store\.url does not exist"):
+        Store.open(f"sqlite:///{tmp_path}/missing/store.sqlite3", tmp_path)
+    assert not (tmp_path / "missing").exists()
