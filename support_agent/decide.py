@@ -20,10 +20,11 @@ from support_agent.company.values import Customer
 from support_agent.desk.packet import FoundDocument
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message
+from support_agent.mail.outgoing import reply_subject
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.planner.port import Usage
-from support_agent.planner.questions import questions_of
+from support_agent.planner.questions import folded, questions_of
 from support_agent.settings import Settings
 from support_agent.tools.base import AccountData, Context, Search
 from support_agent.tools.ending import Reason
@@ -69,11 +70,15 @@ class Decider:
         """
         reason = self._refusal(message, sender)
         if reason is not None:
-            return Decision(plan=_no_plan(reason), final=None, found=(), decided_at=now)
+            return self.hand_over(reason, now)
         context = self._context(message, sender, customer, now)
         plan = self.planner.plan(context)
         final = self._final(message, sender, context, plan) if plan.outcome == "answer" else None
         return Decision(plan=plan, final=final, found=_found(context), decided_at=now)
+
+    def hand_over(self, reason: Reason, now: datetime) -> Decision:
+        """No plan at all: a person must read the mail."""
+        return Decision(plan=_no_plan(reason), final=None, found=(), decided_at=now)
 
     def locale_of(self, customer: Customer | None) -> str:
         """The locale an answer is written in: the customer's own, where there are templates for it."""
@@ -99,10 +104,18 @@ class Decider:
             periods={period.name: period for period in periods(today)},
             accounts=accounts,
             search=self.search,
-            questions=questions_of(
-                message.subject, message.visible_text, most=self.settings.planner.max_questions
-            ),
+            questions=self._questions(message),
         )
+
+    def _questions(self, message: Message) -> tuple[str, ...]:
+        """The mail's questions, where neighbours about one topic are one."""
+        most = self.settings.planner.max_questions
+
+        def nearest(text: str) -> tuple[str, float]:
+            matches = self.search.nearest(text)
+            return (matches[0].topic, matches[0].score) if matches else ("", 0.0)
+
+        return folded(questions_of(message.subject, message.visible_text, most=most), nearest)
 
     def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
         is_known = sender.level >= LEVEL_FOR_NAME and context.customer is not None
@@ -110,7 +123,7 @@ class Decider:
             company=self.settings.company.name,
             locale=self.locale_of(context.customer),
             greeting_name=context.customer.name if is_known and context.customer else None,
-            subject=message.subject or None if sender.level >= LEVEL_FOR_SUBJECT else None,
+            subject=thread_subject(message) if sender.level >= LEVEL_FOR_SUBJECT else None,
             asked=plan.asked,
             answers=plan.answers,
             support_address=self.settings.agent.address,
@@ -144,3 +157,8 @@ def _found(context: Context) -> tuple[FoundDocument, ...]:
     titles: Mapping[int, str] = {number: document.head.title for number, document in context.documents.items()}
     ranked = sorted(best.items(), key=lambda entry: -entry[1])[:5]
     return tuple(FoundDocument(number=number, title=titles[number], score=score) for number, score in ranked)
+
+
+def thread_subject(message: Message) -> str | None:
+    """The parent's subject, cleaned, for a template to put "Re:" before it; None where it has none."""
+    return reply_subject(message.subject).removeprefix("Re:").strip() or None

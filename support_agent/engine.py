@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import structlog
-from dbos import DBOS, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
+from dbos import DBOS, DBOSClient, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 from pydantic import JsonValue
 from sqlalchemy import URL, make_url
@@ -104,17 +104,9 @@ class Engine:
 
         self._workflow = handle_mail
         try:
+            self._open_queue()
             DBOS(config=self._configuration())
             DBOS.launch()
-            DBOS.register_queue(
-                QUEUE,
-                worker_concurrency=self._settings.concurrency,
-                partition_concurrency=1,
-                polling_interval_sec=self._settings.poll_interval_s,
-                on_conflict="always_update",
-            )
-            self._take_over()
-            self._next_place = 1 + _last_place()
         except Exception as error:
             DBOS.destroy(destroy_registry=True)
             raise ConfigError(
@@ -229,26 +221,49 @@ class Engine:
         if self._stopping.wait(seconds):
             raise _Interrupted
 
-    def _take_over(self) -> None:
-        """Queue again what a dead process had in hand; what was only queued, any process takes.
+    def _open_queue(self) -> None:
+        """Bring tables, queue and mails into order before the first thread looks at them.
 
-        There is one process at a time, so every other executor is dead. With several, this is where their
-        leases are asked for; DBOS refuses the records of an executor that has lost its mail.
+        A queue that is registered after the launch works by the settings of the process before.
         """
-        for status in DBOS.list_workflows(status="PENDING", load_input=False, load_output=False):
-            if status.executor_id == self._executor_id:
-                continue
-            count = _interruptions(status) + 1
-            # Counted first, and by us: resuming forgets DBOS's own count, and a mail that kills the process
-            # each time must end somewhere.
-            DBOS.update_workflow_attributes(status.workflow_id, {"interruptions": count}, merge=True)
-            if count > self._settings.max_interruptions:
-                DBOS.cancel_workflow(status.workflow_id)
-                log.error("mail_given_up", message_id=status.workflow_id, interruptions=count)
-            else:
-                # Without the name it would go to DBOS's internal queue and lose its turn within the case.
-                DBOS.resume_workflow(status.workflow_id, queue_name=QUEUE)
-                log.info("mail_taken_over", message_id=status.workflow_id, interruptions=count)
+        DBOS.migrate(self._url)
+        client = DBOSClient(
+            system_database_url=self._url,
+            serializer=_JsonSerializer(),
+            application_name=APPLICATION,
+            retry_connection_errors=False,
+        )
+        try:
+            client.register_queue(
+                QUEUE,
+                worker_concurrency=self._settings.concurrency,
+                partition_concurrency=1,
+                polling_interval_sec=self._settings.poll_interval_s,
+            )
+            for status in client.list_workflows(status="PENDING", load_input=False, load_output=False):
+                self._take_over(client, status)
+            queued = client.list_workflows(status="ENQUEUED", load_input=False, load_output=False)
+            self._next_place = 1 + max((status.priority or 0 for status in queued), default=0)
+        finally:
+            client.destroy()
+
+    def _take_over(self, client: DBOSClient, status: WorkflowStatus) -> None:
+        """Queue again what another process had in hand; what was only queued, any process takes.
+
+        There is one process at a time, so every other is dead. With several, this is where the lease of
+        `status.executor_id` is asked for; DBOS refuses the records of an executor that has lost its mail.
+        """
+        mail_id, count = status.workflow_id, _interruptions(status) + 1
+        # Counted first, and by us: resuming forgets DBOS's own count, and a mail that kills the process each
+        # time must end somewhere.
+        client.update_workflow_attributes(mail_id, {"interruptions": count}, merge=True)
+        if count > self._settings.max_interruptions:
+            client.cancel_workflow(mail_id)
+            log.error("mail_given_up", message_id=mail_id, interruptions=count)
+        else:
+            # Without the name it would go to DBOS's internal queue and lose its turn within the case.
+            client.resume_workflow(mail_id, queue_name=QUEUE)
+            log.info("mail_taken_over", message_id=mail_id, interruptions=count)
 
     def _configuration(self) -> DBOSConfig:
         return {
@@ -344,12 +359,6 @@ def _failure(status: WorkflowStatus) -> SupportAgentError:
 
 def _interruptions(status: WorkflowStatus) -> int:
     return int((status.attributes or {}).get("interruptions", 0))
-
-
-def _last_place() -> int:
-    """The highest place in the queue that is taken, so that new mails come after those of an earlier process."""
-    active = DBOS.list_workflows(status=ACTIVE, load_input=False, load_output=False)
-    return max((status.priority or 0 for status in active), default=0)
 
 
 def _parsed(url: str) -> URL:

@@ -13,9 +13,10 @@ from support_agent.mail.identity import Sender
 from support_agent.mail.screening import Screening, Verdict
 from support_agent.stages import Outcome, Place, Stages
 from support_agent.steps import Steps
+from support_agent.store.records import MailId
 
 
-def handle(mail_id: str, steps: Steps, stages: Stages) -> str:
+def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
     """mailbox -> parse -> screen -> identify -> plan <-> tools -> answer -> render -> gate -> outbox -> SMTP."""
     message = stages.parse(mail_id)
     screening = steps.step("screen", lambda: stages.screen(mail_id, message), Screening)
@@ -42,7 +43,7 @@ def handle(mail_id: str, steps: Steps, stages: Stages) -> str:
     return _send(mail_id, steps, stages, outcome)
 
 
-def _send(mail_id: str, steps: Steps, stages: Stages, outcome: Outcome) -> str:
+def _send(mail_id: MailId, steps: Steps, stages: Stages, outcome: Outcome) -> str:
     """What is in the outbox goes out; what cannot now stays there and is tried again by the agent's loop."""
     steps.step("send", lambda: stages.send(mail_id))
     return steps.step("settle", lambda: stages.settle(mail_id, outcome))

@@ -70,6 +70,8 @@ class Server(Section):
     user: str = ""
     password: SecretStr = SecretStr("")
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
+    ca_file: Path | None = None
+    """PEM certificates of an own authority, believed besides the system's; verification is never off."""
 
     @model_validator(mode="after")
     def _plain_only_on_loopback(self) -> Server:
@@ -86,6 +88,8 @@ class ImapSettings(Server):
     folder: str = "INBOX"
     handled_folder: str = ""
     """Handled mail is moved here; empty: it stays where it is, flagged only with a keyword."""
+    skip_existing: bool = False
+    """At the first start leave alone what is in the folder already."""
     poll_interval_s: Annotated[float, Field(ge=0.1, le=3600)] = 30.0
     max_message_bytes: Annotated[int, Field(ge=10_000, le=200_000_000)] = 25_000_000
 
@@ -97,6 +101,8 @@ class SmtpSettings(Server):
     max_attempts: Annotated[int, Field(ge=1, le=20)] = 6
     retry_base_s: Annotated[float, Field(ge=0.01, le=3600)] = 60.0
     """Wait before the second try; doubles with each try."""
+    final_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 600.0
+    """Wait for the reply to a whole mail; giving up early leaves it uncertain (RFC 5321, section 4.5.3.2.6)."""
 
 
 class AgentSettings(Section):
@@ -181,7 +187,7 @@ class PlannerSettings(Section):
     max_questions: Annotated[int, Field(ge=1, le=20)] = 5
     max_mail_characters: Annotated[int, Field(ge=200, le=100_000)] = 4_000
     """Longer mail goes to a person: its middle is never silently dropped."""
-    threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.5
+    threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.6
     threshold_data: Annotated[float, Field(ge=0, le=1)] = 0.5
     shortlist: Annotated[int, Field(ge=2, le=16)] = 6
 
@@ -211,7 +217,7 @@ class EngineSettings(Section):
     max_interruptions: Annotated[int, Field(ge=1, le=1000)] = 8
     """Times a mail may be in hand while the program dies or is stopped; one more and it is set aside."""
     stop_timeout_s: Annotated[float, Field(ge=0, le=3600)] = 60.0
-    """Time for the mails in hand when the program is asked to stop; the rest is taken up at the next start."""
+    """Time for the mails in hand when the program is asked to stop; the rest waits for the next start."""
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = 30
     """Finished mails stay in the engine's records this long; the store keeps its own."""
 

@@ -3,4 +3,9 @@
 pytest_plugins: list[str] = [
     "tests.servers.databases",
     "tests.servers.postgres",
+    "tests.servers.certificates",
+    "tests.servers.dovecot",
+    "tests.servers.postfix",
+    "tests.servers.llama",
+    "tests.servers.openai",
 ]

@@ -104,10 +104,11 @@ def _words(directory: Path, templates: Templates, codes: Mapping[str, Collection
         entries = read_words(name, templates.source(name))
         known = {(section, code) for section, code, _, _ in entries}
         seen: dict[tuple[str, str], str] = {}
-        for section, code, text, line in entries:
+        for section, line in {section: line for section, _, _, line in reversed(entries)}.items():
             if section not in SECTIONS:
                 what = f"there is no section {section!r}{nearest(section, SECTIONS)}"
                 yield _error(path, line, what, "use one of " + ", ".join(SECTIONS))
+        for section, code, text, line in entries:
             twin = seen.setdefault((section, text.strip().casefold()), code)
             if twin != code and code not in FOLLOWED_BY_VALUE:
                 what = f"{section}.{code} reads like {section}.{twin}"
@@ -131,7 +132,7 @@ def _samples(directory: Path, templates: Templates, language: str) -> Iterator[F
         file = f"{name}{SUFFIXES[surface]}"
         return directory / (templates.resolve(file, language) or f"{language}/{file}")
 
-    for item in sample_items():
+    for item in sample_items(templates.codes("step")):
         yield from _item_findings(around(item, locale=language), item.kind, directory, templates, place)
     mails: list[tuple[str, Callable[[], None]]] = []
     for final in sample_answers(language):

@@ -169,4 +169,5 @@ def _chain(node: nodes.Node, names: frozenset[str], todo: str) -> Iterator[Probl
 
 
 def _refused(node: nodes.Node, todo: str) -> Problem:
-    return Problem(line=node.lineno, what=f"{type(node).__name__} is not allowed in a template", todo=todo)
+    lines = (child.lineno for child in (node, *node.find_all(nodes.Node)) if child.lineno)
+    return Problem(line=next(lines, 1), what=f"{type(node).__name__} is not allowed in a template", todo=todo)

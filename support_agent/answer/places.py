@@ -8,10 +8,12 @@ tests/unit/answer/test_places.py.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
+from itertools import accumulate
 
+from support_agent.answer.grammar import Problem, TemplateRefused
 from support_agent.answer.sources import DocumentSource, SettingsSource, Source, Span, TemplateSource
-from support_agent.errors import GateRefused
 
 ELEMENTS = frozenset(
     {
@@ -38,62 +40,88 @@ def check_places(spans: tuple[Span, ...]) -> None:
     """Refuse HTML in which a value stands where it could be more than text, or whose templates load anything.
 
     Raises:
-        GateRefused: says which markup and why.
+        TemplateRefused: says which markup, in which line of which template, and why.
     """
-    values = [span for span in spans if not isinstance(span.source, TemplateSource)]
-    markup = "".join(span.text if isinstance(span.source, TemplateSource) else _PLACEHOLDER for span in spans)
-    outside = _TAG.sub("", markup)
+    markup = "".join(
+        span.text if isinstance(span.source, TemplateSource) else _PLACEHOLDER * len(span.text)
+        for span in spans
+    )
+    tags = list(_TAG.finditer(markup))
+    outside = _TAG.sub(lambda tag: " " * len(tag.group()), markup)
     if stray := re.search("[<>]", outside):
-        near = outside[max(0, stray.start() - 20) : stray.start() + 40]
-        raise _refused(near, "the markup is not plain tags with double-quoted attributes")
-    for tag in _TAG.finditer(markup):
-        before = markup.count(_PLACEHOLDER, 0, tag.start())
-        inside = values[before : before + tag.group().count(_PLACEHOLDER)]
-        _check_values(tag.group(), [span.source for span in inside])
-    reader = _Reader()
-    reader.feed("".join(span.text for span in spans))
+        near = outside[stray.start() : stray.start() + 60]
+        raise _refused(
+            spans, stray.start(), near, "the markup is not plain tags with double-quoted attributes"
+        )
+    starts = list(accumulate((len(span.text) for span in spans), initial=0))
+    for tag in tags:
+        inside = [
+            span.source
+            for span, start in zip(spans, starts, strict=False)
+            if tag.start() < start < tag.end() and not isinstance(span.source, TemplateSource)
+        ]
+        if inside and (why := _misplaced(tag.group(), inside)):
+            raise _refused(spans, tag.start(), tag.group(), why)
+    reader = _Reader(spans)
+    reader.feed(reader.text)
     reader.close()
 
 
-def _check_values(tag: str, sources: list[Source]) -> None:
-    """A tag may hold one value: as the whole of its href."""
-    if not sources:
-        return
+def _misplaced(tag: str, sources: Sequence[Source]) -> str:
+    """Why the values in a tag may not stand there; "" where one value is the whole of a link."""
     match sources:
         case [DocumentSource(part="url")]:
-            expected = f'href="{_PLACEHOLDER}"'
+            before, written = "", 'href="{{ ... }}"'
         case [SettingsSource(part="support_address")]:
-            expected = f'href="mailto:{_PLACEHOLDER}"'
+            before, written = "mailto:", 'href="mailto:{{ ... }}"'
         case _:
-            raise _refused(tag, 'a value may stand in a tag only as href="{{ item.url }}" or a mailto: link')
-    if not re.search(rf"\s{re.escape(expected)}", tag):
-        raise _refused(tag, f"write the value as {expected.replace(_PLACEHOLDER, '{{ ... }}')}")
+            return 'a value may stand in a tag only as href="{{ item.url }}" or a mailto: link'
+    if re.search(rf'\shref="{before}{_PLACEHOLDER}+"', tag):
+        return ""
+    return f"write the value as {written}"
 
 
 class _Reader(HTMLParser):
     """Reads the finished mail as a mail program would, and refuses what it does not know."""
 
+    def __init__(self, spans: tuple[Span, ...]) -> None:
+        super().__init__(convert_charrefs=True)
+        self.spans = spans
+        self.text = "".join(span.text for span in spans)
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in ELEMENTS:
-            raise _refused(
-                f"<{tag}>", "this element is not allowed in a mail (nothing active, nothing remote)"
-            )
+            raise self._refused(f"<{tag}>", "this element is not allowed: nothing active, nothing remote")
         for name, value in attrs:
             text = (value or "").strip()
             if name not in ATTRIBUTES:
-                raise _refused(f"<{tag} {name}=...>", "this attribute is not allowed in a mail")
+                raise self._refused(f"<{tag} {name}=...>", "this attribute is not allowed in a mail")
             if name == "href" and not text.startswith(("https://", "mailto:")):
-                raise _refused(f'href="{text[:80]}"', "links begin with https:// or mailto:")
+                raise self._refused(f'href="{text[:80]}"', "links begin with https:// or mailto:")
             if name == "style" and _REMOTE_STYLE.search(text):
-                raise _refused(f'style="{text[:80]}"', "a style may load nothing")
+                raise self._refused(f'style="{text[:80]}"', "a style may load nothing")
 
     def handle_comment(self, data: str) -> None:
-        raise _refused(f"<!--{data[:60]}", "use {# comments #}, which are not sent")
+        raise self._refused(f"<!--{data[:60]}", "use {# comments #}, which are not sent")
 
     def handle_pi(self, data: str) -> None:
-        raise _refused(f"<?{data[:60]}", "processing instructions are not allowed")
+        raise self._refused(f"<?{data[:60]}", "processing instructions are not allowed")
+
+    def _refused(self, what: str, why: str) -> TemplateRefused:
+        line, column = self.getpos()
+        return _refused(self.spans, self._line_starts[line - 1] + column, what, why)
 
 
-def _refused(what: str, why: str) -> GateRefused:
-    shown = what.replace(_PLACEHOLDER, "{{ ... }}")
-    return GateRefused(f"html: {shown!r}: {why}", code="markup")
+def _refused(spans: tuple[Span, ...], offset: int, what: str, why: str) -> TemplateRefused:
+    """The refusal, placed at the literal that stands at the offset or last before it."""
+    place = TemplateSource(name="?", line=1)
+    start = 0
+    for span in spans:
+        if start > offset:
+            break
+        if isinstance(span.source, TemplateSource):
+            place = span.source
+        start += len(span.text)
+    shown = re.sub(f"{_PLACEHOLDER}+", "{{ ... }}", what)
+    return TemplateRefused(place.name, Problem(line=place.line, what=f"html: {shown!r}", todo=why))

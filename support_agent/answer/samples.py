@@ -57,8 +57,8 @@ _TOTAL = Operand(
 )
 
 
-def sample_items() -> Iterator[Item]:
-    """Items of every kind and in every shape."""
+def sample_items(steps: tuple[str, ...] = ()) -> Iterator[Item]:
+    """Items of every kind and in every shape; one table and one aggregate went through `steps`."""
     yield from _documents()
     for value in (
         None,
@@ -69,8 +69,8 @@ def sample_items() -> Iterator[Item]:
         Money(amount=Decimal("-1234.5"), currency="USD"),
     ):
         yield FieldItem(field="plan", label="Your plan", value=value)
-    yield from _tables()
-    yield from _aggregates()
+    yield from _tables(steps)
+    yield from _aggregates(steps)
     for operation in OPERATIONS:
         right = _TOTAL.model_copy(update={"period": _MONTH, "row_count": 1, "aggregation": "highest"})
         yield CalculationItem.model_validate(
@@ -181,17 +181,17 @@ def _excerpt(index: int, heading: str, paragraph: int, kind: str, text: str) -> 
     )
 
 
-def _tables() -> Iterator[Item]:
+def _tables(steps: tuple[str, ...]) -> Iterator[Item]:
     value = Money(amount=Decimal("19.00"), currency="EUR")
     rows = (
         Row(day=date(2024, 3, 1), value=value, label="Invoice EX-2024-003"),
         Row(day=date(2024, 3, 2), value=value),
     )
     for period, sent in ((_MONTH, rows), (_YEAR, rows[:1]), (_named("last_quarter"), ())):
-        yield TableItem(series="payments", label="Your payments", period=period, steps=(), rows=sent)
+        yield TableItem(series="payments", label="Your payments", period=period, steps=steps, rows=sent)
 
 
-def _aggregates() -> Iterator[Item]:
+def _aggregates(steps: tuple[str, ...]) -> Iterator[Item]:
     for aggregation in AGGREGATIONS:
         day = date(2025, 5, 1) if aggregation in ("highest", "lowest", "latest") else None
         operand = _TOTAL.model_copy(update={"aggregation": aggregation, "day": day})
@@ -199,6 +199,7 @@ def _aggregates() -> Iterator[Item]:
     for name in PERIODS:
         yield AggregateItem(operand=_TOTAL.model_copy(update={"period": _named(name), "row_count": 1}))
     yield AggregateItem(operand=_TOTAL.model_copy(update={"period": _MONTH, "row_count": 0, "value": None}))
+    yield AggregateItem(operand=_TOTAL.model_copy(update={"steps": steps}))
 
 
 def _named(name: str) -> Period:

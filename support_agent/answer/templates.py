@@ -140,6 +140,18 @@ class Templates(BaseModel):
                 return word
         return None
 
+    def codes(self, section: str) -> tuple[str, ...]:
+        """The codes of a section that have an English word, in order of name."""
+        return tuple(
+            sorted(
+                {
+                    code
+                    for language, part, code in self._words
+                    if (language, part) == (DEFAULT_LANGUAGE, section)
+                }
+            )
+        )
+
     @cached_property
     def _by_name(self) -> dict[str, str]:
         return {file.name: file.text for file in self.files}

@@ -58,11 +58,11 @@ RELATIVE = re.compile(
 )
 """The group that matched is the period's name."""
 ALL_TIME = re.compile(
-    r"\b(?:all[\s-]time|since\s+the\s+(?:very\s+)?(?:beginning|start)(?!\s+of)|from\s+the\s+(?:very\s+)?beginning"
-    r"(?!\s+of)|since\s+(?:i|we)\s+(?:have\s+)?(?:joined|signed\s+up|started)|since\s+joining|ever\s+(?:paid|spent)"
-    r"|(?:gesamten?|ganzen?)\s+(?:zeitraum|laufzeit|zeit)|seit\s+(?:dem\s+)?(?:beginn|anfang)(?!\s+(?:de|20))"
-    r"|von\s+anfang\s+an|seit\s+vertragsbeginn|desde\s+(?:el\s+)?(?:principio|inicio|comienzo)(?!\s+de)"
-    r"|desde\s+siempre|todo\s+el\s+(?:tiempo|historial))\b"
+    r"\b(?:all[\s-]time|since\s+the\s+(?:very\s+)?(?:beginning|start)(?!\s+of)|since\s+joining"
+    r"|since\s+(?:i|we)\s+(?:have\s+)?(?:joined|signed\s+up)|ever\s+(?:paid|spent)|seit\s+vertragsbeginn"
+    rf"|seit\s+(?:beginn|anfang)(?!\s+(?:de[rs]?\b|diese|letzte|im\b|{YEAR}|{MONTH}))"
+    r"|(?:gesamten?|ganzen?)\s+(?:zeitraum|laufzeit)|desde\s+(?:el\s+)?(?:principio|inicio|comienzo)(?!\s+de)"
+    r"|desde\s+siempre|todo\s+el\s+historial)\b"
 )
 """Taken before the ranges, of which "since the beginning" would be one."""
 
@@ -81,8 +81,10 @@ _BEFORE_MONTH = (
     r"|im|für|fuer|vom|letzten|diesen|des|den|dem|monat|und|oder"
     r"|en|de|del|durante|para|mes\s+de|este|pasado|y|o"
 )
+MAY_THE_VERB = re.compile(r"\bmay\b(?!\s*(?:[.,;:?!)&]|$|and\b|or\b|to\b|(?:of\s+)?(?:last|this|19|20)))")
+"""Of the text as written: in small letters and before another word it is the verb, not the month."""
 BARE_MONTH = re.compile(
-    rf"(?:\b(?:{_BEFORE_MONTH})|(?P<comma>,)|&)\s+(?P<month>{MONTH})(?!\s+(?:i|we|you|be|have|not)\b)"
+    rf"(?:\b(?:{_BEFORE_MONTH})|(?P<comma>,)|&)\s+(?P<month>{MONTH})"
     rf"|\b(?P<named>{MONTH})"
     r"(?=[\s-](?:invoices?|bills?|payments?|statements?|usage|rechnung|abrechnung|zahlung))"
 )

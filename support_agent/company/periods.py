@@ -113,7 +113,7 @@ def _read(text: str, today: date) -> tuple[list[str], bool]:
     A name may be outside the closed set ("2009", "2025-q1"). What has been read is blanked out, ranges before
     all else, so that the May in "since May" is not read as a month nor the 2024 in "March 2024" as a year.
     """
-    text = " ".join(text.lower().split())
+    text = " ".join(words.MAY_THE_VERB.sub(" ", text).lower().split())
     while (expanded := words.MONTHS_AND_YEAR.sub(r"\g<first> \g<year>\g<and>\g<second>", text)) != text:
         text = expanded
     found, text = _take(text, words.ALL_TIME, lambda match: "all_time")

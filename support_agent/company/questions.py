@@ -29,6 +29,8 @@ class CannedQuestion(BaseModel):
     number: Annotated[int, Field(ge=1, le=9_999)]
     about: Annotated[str, Field(min_length=1, max_length=300)]
     text: dict[str, Annotated[str, Field(min_length=1, max_length=1_000)]]
+    between: tuple[int, ...] = ()
+    """Numbers of the documents that it tells apart: it is asked where the answer is one of them, not which."""
 
     def text_for(self, locale: str) -> str:
         """The words for a BCP 47 tag; see `localised`."""

@@ -1,8 +1,8 @@
 """Addresses out of address fields, in one linear pass that behaves the same on every Python version.
 
-Invariant: `Addresses.is_exact` is False whenever two readers could disagree on who is named (a group, an unclosed
-quote, words after the address, a second address in the display name), so that identity is never built on a guess
-(RFC 5322, section 3.4). Checked by tests/unit/mail/test_addresses.py.
+Invariant: `Addresses.is_exact` is False whenever two readers could disagree on who is named (a group, an
+unclosed quote, words after the address, a second address in the display name), so that identity is never
+built on a guess (RFC 5322, section 3.4). Checked by tests/unit/mail/test_addresses.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Addresses(NamedTuple):
 
 
 def normal_address(text: str) -> str | None:
-    """`local@domain` lower-cased with the domain as A-labels (RFC 5890), or None where it is no plain address."""
+    """`local@domain` in lower case, the domain as A-labels (RFC 5890); None where it is no plain address."""
     local, at, domain = text.strip().rpartition("@")
     if not at or len(local) > MAX_LOCAL_CHARACTERS or not LOCAL_PART.fullmatch(local):
         return None
@@ -103,7 +103,7 @@ def parse_addresses(value: str, decode: Callable[[str], str]) -> Addresses:
 
 
 def _token_end(value: str, at: int) -> int | None:
-    """End of the quoted string, comment, angle address or run of characters at `at`; None where it never ends."""
+    """End of the quoted string, comment, angle address or run of characters at `at`; None: it never ends."""
     match value[at]:
         case '"':
             return _closing(value, at, '"')

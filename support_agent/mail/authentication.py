@@ -1,7 +1,7 @@
 """Read Authentication-Results (RFC 8601) as a sceptic: comments, folding, several methods, forged copies.
 
-Invariant: a value that does not follow the grammar to its end gives no result at all; nothing inside a comment or a
-quoted string is ever taken for a result. Checked by tests/unit/mail/test_authentication.py.
+Invariant: a value that does not follow the grammar to its end gives no result at all; nothing inside a
+comment or a quoted string is ever taken for a result. Checked by tests/unit/mail/test_authentication.py.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def parse_authentication_results(value: str) -> AuthenticationResults | None:
 
 
 def _without_comments(value: str) -> str | None:
-    """Replace each comment outside of quoted strings by a space; None where one or a quoted string never ends."""
+    """Replace each comment outside of quoted strings by a space; None where one of the two never ends."""
     out: list[str] = []
     depth = 0
     in_quotes = is_escaped = False

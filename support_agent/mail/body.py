@@ -1,7 +1,8 @@
 """The parts of a mail: its text, its attachments, and the list of its content types.
 
-Invariant: each leaf part becomes body text or exactly one attachment; nothing inside an attached mail is read; a
-part that cannot be read is an attachment and a defect, never an exception. Checked by tests/unit/mail/test_body.py.
+Invariant: each leaf part becomes body text or exactly one attachment; nothing inside an attached mail is
+read; a part that cannot be read is an attachment and a defect, never an exception. Checked by
+tests/unit/mail/test_body.py.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import email.message
 import hashlib
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -37,7 +39,7 @@ class Attachment(BaseModel):
 
 @dataclass
 class Body:
-    """What was found in the tree of parts; `content_types` is in document order, containers before their parts."""
+    """What was found in the tree of parts; `content_types` is in document order, containers first."""
 
     texts: list[str] = field(default_factory=list)
     attachments: list[Attachment] = field(default_factory=list)
@@ -50,7 +52,7 @@ class Body:
 
 
 def read_body(message: Part) -> Body:
-    """Walk the tree of a parsed mail. Of alternatives the plain text is read, else the richest that can be."""
+    """Walk the tree of a parsed mail. Of alternatives the plain text is read, else the richest."""
     body = Body()
     _walk(message, body)
     return body
@@ -64,10 +66,14 @@ def _walk(part: Part, body: Body) -> None:
     if content_type.startswith("message/") or not isinstance(children, list):
         _read_leaf(part, content_type, body)
     elif content_type == "multipart/alternative":
-        _walk_alternatives(children, body)
+        _walk_alternatives(_parts(children), body)
     else:
-        for child in children:
+        for child in _parts(children):
             _walk(child, body)
+
+
+def _parts(children: Any) -> list[Part]:
+    return [child for child in children if isinstance(child, email.message.Message)]
 
 
 def _walk_alternatives(children: list[Part], body: Body) -> None:
@@ -80,7 +86,8 @@ def _walk_alternatives(children: list[Part], body: Body) -> None:
         body.attachments += own.attachments
         body.defects += own.defects
         if own.text:
-            readings.append(("text/plain" in own.content_types and "text/html" not in own.content_types, own.text))
+            is_plain = "text/plain" in own.content_types and "text/html" not in own.content_types
+            readings.append((is_plain, own.text))
     plain = [text for is_plain, text in readings if is_plain]
     if readings:
         body.texts.append(plain[0] if plain else readings[-1][1])
@@ -113,7 +120,7 @@ def _payload(part: Part, body: Body) -> bytes:
     try:
         if part.get_content_maintype() == "message" and part.is_multipart():
             inner = part.get_payload()
-            return b"\n".join(child.as_bytes() for child in inner if isinstance(child, email.message.Message))
+            return b"\n".join(child.as_bytes() for child in _parts(inner))
         raw = part.get_payload(decode=True)
         return raw if isinstance(raw, bytes) else b""
     except Exception as error:  # see _name

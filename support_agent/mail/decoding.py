@@ -13,10 +13,12 @@ import quopri
 import re
 from typing import NamedTuple
 
-NOT_CHARSETS = frozenset({"idna", "punycode", "unicode_escape", "raw-unicode-escape", "undefined", "mbcs", "oem"})
+NOT_CHARSETS = frozenset(
+    {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
+)
 """Python codecs that are no character sets of mail; some are slow or raise warnings."""
 ASCII_KIN = frozenset({"ascii", "iso8859-1", "cp1252"})
-"""Declared by programs that do not know: UTF-8 is tried first, then Windows-1252, which has all of Latin-1's text."""
+"""Declared by programs that do not know: UTF-8 is tried first, then Windows-1252, a superset of Latin-1."""
 ENCODED_WORD = re.compile(r"=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bBqQ])\?([^?]*)\?=")
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
 LINE_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -33,13 +35,14 @@ def decode_bytes(raw: bytes, declared: str | None) -> Decoded:
     """Read bytes as the declared charset, else UTF-8, else Windows-1252 with a mark for each bad byte."""
     name = _codec_name(declared)
     candidates = ["utf-8", name] if name in ASCII_KIN or name is None else [name, "utf-8"]
-    if name is not None and name.startswith(("utf-16", "utf-32")) and b"\0" not in raw:
-        candidates = ["utf-8"]  # without a single NUL it cannot be what it says
+    is_lie = name is not None and name.startswith(("utf-16", "utf-32")) and b"\0" not in raw
+    if is_lie:  # without a single NUL it cannot be what it says
+        candidates = ["utf-8"]
     for codec in candidates:
         if codec is None:
             continue
         try:
-            return Decoded(safe_text(raw.decode(codec)), codec == name or raw.isascii())
+            return Decoded(safe_text(raw.decode(codec)), codec == name or (raw.isascii() and not is_lie))
         except (LookupError, UnicodeError, ValueError):
             continue
     return Decoded(safe_text(raw.decode("cp1252", "replace")), name in ASCII_KIN)
@@ -50,7 +53,7 @@ def _codec_name(declared: str | None) -> str | None:
         name = codecs.lookup((declared or "").strip().strip("\"'")).name
     except (LookupError, ValueError):
         return None
-    return None if name in NOT_CHARSETS else name
+    return None if name.replace("_", "-") in NOT_CHARSETS else name
 
 
 def safe_text(text: str) -> str:
@@ -74,7 +77,7 @@ def _has_surrogate(text: str) -> bool:
 
 
 def header_text(value: str) -> str:
-    """A field's value as the parser gives it (8-bit bytes as surrogates), unfolded; encoded words stay encoded."""
+    """A field's value as the parser gives it (8-bit bytes as surrogates), unfolded; still encoded."""
     raw = value.encode("utf-8", "surrogateescape") if _is_escaped(value) else value.encode("utf-8", "replace")
     return safe_line(re.sub(r"(?:\r\n|\r|\n)(?=[ \t])", "", decode_bytes(raw, "utf-8").text))
 

@@ -1,7 +1,8 @@
 """Plain text out of an HTML body, with the standard library's parser; nothing is fetched, nothing is run.
 
-Invariant: what a mail program would not show (scripts, styles, `display:none`, comments) is not in the text, and the
-text of a `<blockquote>` is marked with "> " like quoted plain text. Checked by tests/unit/mail/test_html_text.py.
+Invariant: what a mail program would not show (scripts, styles, `display:none`, comments) is not in the text,
+and the text of a `<blockquote>` is marked with "> " like quoted plain text. Checked by
+tests/unit/mail/test_html_text.py.
 """
 
 from __future__ import annotations
@@ -11,10 +12,30 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 
 SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "object", "svg", "math"})
-VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+VOID = frozenset(
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
+)
 BLOCK = frozenset(
-    "address article aside blockquote center dd div dl dt fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr li"
-    " main nav ol p pre section table tbody tfoot thead tr ul".split()
+    {"address", "article", "aside", "blockquote", "center", "dd", "div", "dl", "dt", "fieldset", "figure"}
+    | {
+        "footer",
+        "form",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "header",
+        "hr",
+        "li",
+        "main",
+        "nav",
+        "ol",
+        "p",
+        "pre",
+    }
+    | {"section", "table", "tbody", "tfoot", "thead", "tr", "ul"}
 )
 PARAGRAPH = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "ul", "ol", "table"})
 HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE)
@@ -33,7 +54,7 @@ def html_to_text(html: str) -> Extract:
     """Turn an HTML body into lines that end in LF. Never raises on any string."""
     reader = _Reader()
     reader.feed(html)
-    # close() would look for the end of each broken construct again, which is quadratic: only for a plain rest.
+    # close() looks for the end of each broken construct again, which is quadratic: only for a plain rest.
     is_whole = "<" not in reader.rawdata
     if is_whole:
         reader.close()
@@ -117,10 +138,13 @@ class _Reader(HTMLParser):
         """All lines, with at most one blank line in a row."""
         if self._words:
             self._end_line()
+        while self._lines and not self._lines[-1].strip("> "):
+            self._lines.pop()
         return re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip("\n")
 
 
 def _is_hidden(attrs: list[tuple[str, str | None]]) -> bool:
     return any(
-        name == "hidden" or (name == "style" and HIDDEN_STYLE.search(value or "") is not None) for name, value in attrs
+        name == "hidden" or (name == "style" and HIDDEN_STYLE.search(value or "") is not None)
+        for name, value in attrs
     )

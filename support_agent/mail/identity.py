@@ -1,7 +1,7 @@
 """Who the sender is, by what our own border server says about the mail; never by the From field alone.
 
-Invariant: without a believed Authentication-Results header the level is 0, and no level above 1 is given for a
-domain other than that of the single From address (S20 to S22; RFC 8601, RFC 7489). Checked by
+Invariant: without a believed Authentication-Results header the level is 0, and no level above 1 is given for
+a domain other than that of the single From address (S20 to S22; RFC 8601, RFC 7489). Checked by
 tests/unit/mail/test_identity.py.
 """
 
@@ -45,14 +45,15 @@ def identify(message: Message, agent: AgentSettings, is_customer: Callable[[str]
     results, why = _believed_results(message, agent)
     if results is None:
         return Sender(address=address, level=0, why=why)
-    if _has_dmarc_pass(results, message.from_.domain):
+    domain = message.from_.domain
+    if _has_dmarc_pass(results, domain):
         if is_customer(address):
-            return Sender(address=address, level=3, why=f"dmarc=pass for {message.from_.domain}, a known customer")
-        return Sender(address=address, level=2, why=f"dmarc=pass for {message.from_.domain}, not a known customer")
-    passed = [result.method for result in results if result.method in {"spf", "dkim"} and result.result == "pass"]
+            return Sender(address=address, level=3, why=f"dmarc=pass for {domain}, a known customer")
+        return Sender(address=address, level=2, why=f"dmarc=pass for {domain}, not a known customer")
+    passed = [item.method for item in results if item.method in {"spf", "dkim"} and item.result == "pass"]
     if passed:
-        return Sender(address=address, level=1, why=f"{passed[0]}=pass, but no dmarc=pass for {message.from_.domain}")
-    return Sender(address=address, level=0, why=f"no pass of spf, dkim or dmarc for {message.from_.domain}")
+        return Sender(address=address, level=1, why=f"{passed[0]}=pass, but no dmarc=pass for {domain}")
+    return Sender(address=address, level=0, why=f"no pass of spf, dkim or dmarc for {domain}")
 
 
 def _believed_results(message: Message, agent: AgentSettings) -> tuple[tuple[Result, ...] | None, str]:

@@ -1,7 +1,9 @@
-"""What we sign so that we know it again: Message-IDs and the origin header (HMAC-SHA256 under `agent.secret`).
+"""What we sign so that we know it again: Message-IDs and the origin header (HMAC-SHA256 under
+`agent.secret`).
 
-Invariant: the same arguments give the same id on every try and in every replay, and nobody without the key can make
-one that verifies; an empty or short key signs nothing and verifies nothing. Checked by tests/unit/mail/test_keys.py.
+Invariant: the same arguments give the same id on every try and in every replay, and nobody without the key
+can make one that verifies; an empty or short key signs nothing and verifies nothing. Checked by
+tests/unit/mail/test_keys.py.
 """
 
 from __future__ import annotations
@@ -59,11 +61,13 @@ def origin_header(secret: SecretStr, own_id: str, hops: int) -> str:
 
 
 def read_origin(secret: SecretStr, value: str) -> Origin | None:
-    """Read an origin header, also one of another installation, whose hops count too; None where it is none."""
+    """Read an origin header, also that of another installation, whose hops count too; else None."""
     match = ORIGIN.fullmatch(value.strip())
     if match is None:
         return None
-    return Origin(hops=int(match[1]), is_ours=_verifies(secret, match[3], "origin", str(int(match[1])), match[2]))
+    return Origin(
+        hops=int(match[1]), is_ours=_verifies(secret, match[3], "origin", str(int(match[1])), match[2])
+    )
 
 
 def boundary(own_id: str) -> str:
@@ -84,10 +88,11 @@ def _is_usable(secret: SecretStr) -> bool:
 
 
 def _hmac(secret: SecretStr, *parts: str) -> str:
-    """Hex digest over the parts, each with its length in front, so that no two lists of parts are the same bytes."""
+    """Hex digest over the parts, each with its length in front: no two lists of parts are the same bytes."""
     if not _is_usable(secret):
         raise ConfigError(
-            f"agent.secret has fewer than {MIN_SECRET_CHARACTERS} characters: set agent.secret or agent.secret_file",
+            f"agent.secret has fewer than {MIN_SECRET_CHARACTERS} characters:"
+            " set agent.secret or agent.secret_file",
             code="secret_too_short",
         )
     data = b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in parts)

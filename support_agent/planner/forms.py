@@ -1,7 +1,7 @@
 """The forms an answer about a dated series can take: each is a fixed sequence of calls on pointers.
 
-The model chooses the form by its words; the calls follow. `cue` is what customers write when they mean it; it is one
-vote, not the choice. Checked by tests/unit/planner/test_forms.py.
+The model chooses the form by its words; the calls follow. `cue` is what customers write when they mean it;
+it is one vote, not the choice. Checked by tests/unit/planner/test_forms.py.
 """
 
 from __future__ import annotations
@@ -52,7 +52,10 @@ def _joined(operation: str, title: str, cue: str) -> Form:
     return Form(key=operation, title=title, cue=cue, calls=calls, periods=2, operation=operation)
 
 
-_MOST = r"(most|biggest|largest|highest|greatest|priciest|höchste\w*|größte\w*|meisten|más (alt|grand|car)\w*|mayor\w*)"
+_MOST = (
+    r"(most|biggest|largest|highest|greatest|priciest|höchste\w*|größte\w*|meisten|"
+    r"más (alt|grand|car)\w*|mayor\w*)"
+)
 _LEAST = r"(least|lowest|smallest|fewest|cheapest|niedrigste\w*|kleinste\w*|geringste\w*|menor\w*|más baj\w*)"
 _THREE = r"(3|three|drei|tres)"
 _FIVE = r"(5|five|fünf|cinco)"
@@ -62,22 +65,38 @@ FORMS: tuple[Form, ...] = (
     _aggregate(
         "total",
         "the total",
-        r"\b(total\w*|altogether|in all|sum|overall|all in all|how much (did|have|has|do|were|was|money)|spent|spend|cost|"
+        r"\b(total\w*|altogether|in all|sum|overall|all in all|how much (did|have|has|do|were|was|money)|"
+        r"spent|spend|cost|"
         r"insgesamt|gesamt\w*|summe|wie ?viel\b|cuánto|suma|gastado)\b",
     ),
-    _aggregate("average", "the average", r"\b(average|averaged|mean|typical\w*|on average|durchschnitt\w*|im schnitt|"
-               r"promedio|media|de media)\b"),
+    _aggregate(
+        "average",
+        "the average",
+        r"\b(average|averaged|mean|typical\w*|on average|durchschnitt\w*|im schnitt|"
+        r"promedio|media|de media)\b",
+    ),
     _aggregate("highest", "the highest", rf"\b({_MOST}|peak|max(imum|imal\w*)?|máximo|record|busiest)\b"),
     _aggregate("lowest", "the lowest", rf"\b({_LEAST}|min(imum|imal\w*)?|mínimo|quietest|slowest)\b"),
-    _aggregate("count", "how many there are", r"\b(how many (times|payments|invoices|charges|bills)|number of (payments|invoices|"
-               r"charges|bills|times)|how often|wie viele (zahlungen|rechnungen)|wie oft|cuánt[oa]s (pagos|facturas|veces))\b"),
-    _aggregate("latest", "the latest one", r"\b((most recent|latest|last) (payment|charge|bill|invoice|amount|value|one)|"
-               r"(letzte|neueste|jüngste)\w* (zahlung|abbuchung|rechnung|wert)|últim[oa] (pago|cargo|factura))\b"),
+    _aggregate(
+        "count",
+        "how many there are",
+        r"\b(how many (times|payments|invoices|charges|bills)|number of (payments|invoices|"
+        r"charges|bills|times)|how often|wie viele (zahlungen|rechnungen)|wie oft|cuánt[oa]s (pagos|"
+        r"facturas|veces))\b",
+    ),
+    _aggregate(
+        "latest",
+        "the latest one",
+        r"\b((most recent|latest|last) (payment|charge|bill|invoice|amount|value|one)|"
+        r"(letzte|neueste|jüngste)\w* (zahlung|abbuchung|rechnung|wert)|últim[oa] (pago|cargo|factura))\b",
+    ),
     Form(
         key="list",
         title="a list of every one",
-        cue=r"\b(list\w*|every|each|all (my|our|the|of)|overview|statement|breakdown|history|month by month|per month|monthly|"
-        r"table|itemi[sz]ed|individual|liste\w*|auflist\w*|übersicht|jede\w*|alle\w*|aufstellung|lista\w*|todos|todas|"
+        cue=r"\b(list\w*|every|each|all (my|our|the|of)|overview|statement|breakdown|history|month by month|"
+        r"per month|monthly|"
+        r"table|itemi[sz]ed|individual|liste\w*|auflist\w*|übersicht|jede\w*|alle\w*|aufstellung|lista\w*|"
+        r"todos|todas|"
         r"cada|resumen|historial|detalle)\b",
         calls=(("send_table", (("pointer", "@"),)),),
     ),
@@ -86,17 +105,41 @@ FORMS: tuple[Form, ...] = (
     _kept("lowest_3", "only the three lowest", rf"\b({_THREE} {_LEAST}|{_LEAST} {_THREE})\b"),
     _kept("latest_3", "only the three latest", rf"\b({_THREE} {_LATEST}|{_LATEST} {_THREE})\b"),
     _kept("latest_5", "only the five latest", rf"\b({_FIVE} {_LATEST}|{_LATEST} {_FIVE})\b"),
-    _kept("above_average", "only those above the average", r"\babove (the )?average|über dem durchschnitt|encima de la media"),
-    _kept("below_average", "only those below the average", r"\bbelow (the )?average|unter dem durchschnitt|debajo de la media"),
-    _sorted("highest_first", "a list, the highest first", r"\b(sort\w*|order\w*|rank\w*|sortier\w*|orden\w*).*"
-            rf"({_MOST}|amount|size|betrag|importe)|{_MOST} first"),
-    _sorted("newest_first", "a list, the newest first", r"\b(newest|latest|most recent) first|neueste zuerst"),
-    _joined("subtract", "the difference between the two periods",
-            r"\b(difference|compare\w*|more than|less than|increase\w*|decrease\w*|change\w*|went up|gone up|versus|vs|than in|"
-            r"unterschied|differenz|vergleich\w*|mehr als|weniger als|diferencia|compar\w*|más que|menos que)\b"),
-    _joined("add", "the two periods together", r"\b(together|combined|sum of|both|zusammen|juntos|en conjunto)\b"),
-    _joined("ratio", "how many times the one is the other",
-            r"\b(ratio|how many times (more|as|higher)|times as (much|many)|factor|proportion|verhältnis|faktor|proporción)\b"),
+    _kept(
+        "above_average",
+        "only those above the average",
+        r"\babove (the )?average|über dem durchschnitt|encima de la media",
+    ),
+    _kept(
+        "below_average",
+        "only those below the average",
+        r"\bbelow (the )?average|unter dem durchschnitt|debajo de la media",
+    ),
+    _sorted(
+        "highest_first",
+        "a list, the highest first",
+        r"\b(sort\w*|order\w*|rank\w*|sortier\w*|orden\w*).*"
+        rf"({_MOST}|amount|size|betrag|importe)|{_MOST} first",
+    ),
+    _sorted(
+        "newest_first", "a list, the newest first", r"\b(newest|latest|most recent) first|neueste zuerst"
+    ),
+    _joined(
+        "subtract",
+        "the difference between the two periods",
+        r"\b(difference|compare\w*|more than|less than|increase\w*|decrease\w*|change\w*|went up|gone up|"
+        r"versus|vs|than in|"
+        r"unterschied|differenz|vergleich\w*|mehr als|weniger als|diferencia|compar\w*|más que|menos que)\b",
+    ),
+    _joined(
+        "add", "the two periods together", r"\b(together|combined|sum of|both|zusammen|juntos|en conjunto)\b"
+    ),
+    _joined(
+        "ratio",
+        "how many times the one is the other",
+        r"\b(ratio|how many times (more|as|higher)|times as (much|many)|factor|proportion|verhältnis|"
+        r"faktor|proporción)\b",
+    ),
 )
 
 

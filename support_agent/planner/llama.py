@@ -1,13 +1,14 @@
 """The embedded language model: scores closed options in one forward pass each, through llama.cpp.
 
-The valid continuations of a prompt form a finite tree of tokens. The model decides at its branch points only: the
-tokens between them are forced. The whole tree is evaluated as *one* batch in which every node belongs to the
-sequences of the options below it, and the prompt's unchanged start stays in the cache, so it is never evaluated
-twice. Nothing is sampled: there is no call in this file that makes the model write text.
+The valid continuations of a prompt form a finite tree of tokens. The model decides at its branch points only:
+the tokens between them are forced. The whole tree is evaluated as *one* batch in which every node belongs to
+the sequences of the options below it, and the prompt's unchanged start stays in the cache, so it is never
+evaluated twice. Nothing is sampled: there is no call in this file that makes the model write text.
 
 Text from outside (the mail) is tokenised without special tokens, so a mail cannot close its own turn.
 
-Checked by tests/contract/test_model.py and tests/integration/test_llama.py.
+Checked by tests/contract/test_model.py, tests/unit/planner/test_llama_tree.py and
+tests/integration/planner/test_llama.py.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import ctypes
 import math
 import os
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,21 +57,41 @@ def build_tree(continuations: Sequence[Sequence[int]]) -> Node:
         ValueError: a continuation is empty, or the start of another one (give each an end token).
     """
     root = Node(token=-1, depth=0)
+    ends = []
     for leaf, tokens in enumerate(continuations):
         node = root
         node.leaves.append(leaf)
         for token in tokens:
             node = node.children.setdefault(token, Node(token=token, depth=node.depth + 1))
             node.leaves.append(leaf)
-        if not tokens or node.children or len(node.leaves) > 1:
-            raise ValueError("each continuation must differ from, and not begin, another one")
+        ends.append(node)
+    if any(end is root or end.children or len(end.leaves) > 1 for end in ends):
+        raise ValueError("each continuation must differ from, and not begin, another one")
     return root
 
 
 class LlamaModel:
-    """`support_agent.planner.port.Model` on a GGUF file. One at a time: calls are serialised by a lock."""
+    """`support_agent.planner.port.Model` on a GGUF file. One at a time: calls are serialised by a lock.
 
-    def __init__(self, path: Path, *, context_tokens: int, threads: int = 0, timeout_s: float = 30.0) -> None:
+    Args:
+        path: The GGUF file.
+        context_tokens: Most tokens of a prompt and its options.
+        threads: 0: one per core.
+        timeout_s: Seconds for one choice, waiting for other threads' choices included.
+        clock: Monotonic seconds.
+    Raises:
+        ConfigError: no such file, or llama.cpp cannot use it.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        context_tokens: int,
+        threads: int = 0,
+        timeout_s: float = 30.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         if not path.is_file():
             raise ConfigError(f"no model file at {path}: run 'support-agent model pull' or set model.path")
         self.name = path.stem
@@ -78,7 +101,8 @@ class LlamaModel:
                 model_path=str(path), vocab_only=False, n_ctx=32, n_seq_max=1, verbose=False, n_threads=1
             )
         except (ValueError, AssertionError, RuntimeError) as error:
-            raise ConfigError(f"{path} is not a model llama.cpp can load ({error}): run 'support-agent model verify'") from error
+            todo = "run 'support-agent model verify'"
+            raise ConfigError(f"{path} is not a model llama.cpp can load ({error}): {todo}") from error
         self._model = self._llama._model.model
         self._vocab = lib.llama_model_get_vocab(self._model)
         self._n_vocab = lib.llama_vocab_n_tokens(self._vocab)
@@ -89,6 +113,10 @@ class LlamaModel:
         self._cached: list[int] = []
         self._lock = threading.Lock()
         self._formatter = self._chat_formatter()
+        self._clock = clock
+        self._deadline = math.inf
+        self._abort = lib.ggml_abort_callback(lambda _: self._clock() >= self._deadline)
+        lib.llama_set_abort_callback(self._context, self._abort, None)
 
     def _new_context(self, threads: int) -> Any:
         params = lib.llama_context_default_params()
@@ -100,7 +128,8 @@ class LlamaModel:
         params.no_perf = True
         context = lib.llama_init_from_model(self._model, params)
         if not context:
-            raise ConfigError(f"llama.cpp gave no context of {self._n_ctx} tokens: lower model.context_tokens")
+            todo = "lower model.context_tokens"
+            raise ConfigError(f"llama.cpp gave no context of {self._n_ctx} tokens: {todo}")
         return context
 
     def _chat_formatter(self) -> Jinja2ChatFormatter:
@@ -147,15 +176,17 @@ class LlamaModel:
             prompt: What the model reads; its start is kept in the cache from call to call.
             options: 2..60 different texts.
         Raises:
-            PermanentError: prompt and options exceed the context (code `context`).
-            TransientError: the model could not evaluate the batch.
+            PermanentError: prompt and options exceed the context (code `context`), or not 2..60 different
+                options whose shared starts fit a batch (code `options`).
+            TransientError: no result within `timeout_s`, or the model could not evaluate the batch.
         """
-        if not 2 <= len(options) <= MAX_OPTIONS:
-            raise PermanentError(f"a choice has 2..{MAX_OPTIONS} options, not {len(options)}", code="options")
-        with self._lock:
+        if not 2 <= len(options) <= MAX_OPTIONS or len(set(options)) < len(options):
+            raise PermanentError(
+                f"a choice has 2..{MAX_OPTIONS} different options, not these {len(options)}", code="options"
+            )
+        with self._in_time():
             tokens = self.prompt_tokens(prompt)
-            ends = self._tokens("\n", trusted=True)
-            tree = build_tree([self._tokens(option, trusted=False) + ends for option in options])
+            tree = self._option_tree(options)
             evaluated = self._evaluate_prompt(tokens)
             probabilities, more, passes = self._score_tree(tree, len(options))
         return Scores(
@@ -163,11 +194,38 @@ class LlamaModel:
             usage=Usage(prompt_tokens=evaluated, tree_tokens=more, forward_passes=passes),
         )
 
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Holds the lock, and has llama.cpp stop at the deadline."""
+        deadline = self._clock() + self.timeout_s
+        if not self._lock.acquire(timeout=self.timeout_s):
+            raise self._late()
+        try:
+            self._deadline = deadline
+            yield
+        finally:
+            self._lock.release()
+
+    def _late(self) -> TransientError:
+        return TransientError(f"the model did not answer within {self.timeout_s:g} s", code="model")
+
+    def _option_tree(self, options: Sequence[str]) -> Node:
+        ends = self._tokens("\n", trusted=True)
+        try:
+            tree = build_tree([self._tokens(option, trusted=False) + ends for option in options])
+        except ValueError as error:
+            raise PermanentError(f"the options cannot be told apart: {error}", code="options") from error
+        if sum(len(node.leaves) > 1 for node in _below(tree)) > MAX_BATCH_TOKENS:
+            raise PermanentError(f"the options share more than {MAX_BATCH_TOKENS} tokens", code="options")
+        return tree
+
     def _evaluate_prompt(self, tokens: list[int]) -> int:
-        """Brings sequence 0 to `tokens` and leaves the logits of the last one; returns how many were evaluated."""
+        """Brings sequence 0 to `tokens`, leaves the last one's logits; returns how many were evaluated."""
         if len(tokens) + MAX_BATCH_TOKENS > self._n_ctx:
+            room = self._n_ctx - MAX_BATCH_TOKENS
             raise PermanentError(
-                f"the prompt has {len(tokens)} tokens, the context {self._n_ctx}: raise model.context_tokens", code="context"
+                f"the prompt has {len(tokens)} tokens, there is room for {room}: raise model.context_tokens",
+                code="context",
             )
         kept = 0
         for old, new in zip(self._cached, tokens[:-1], strict=False):
@@ -199,7 +257,9 @@ class LlamaModel:
         if status != 0:
             lib.llama_memory_clear(self._memory, True)
             self._cached = []
-            raise TransientError(f"llama.cpp could not evaluate {rows} tokens (status {status})", code="model")
+            if self._clock() >= self._deadline:
+                raise self._late()
+            raise TransientError(f"llama.cpp could not evaluate {rows} tokens, status {status}", code="model")
 
     def _logits(self, row: int) -> np.ndarray[Any, np.dtype[np.float32]]:
         pointer = lib.llama_get_logits_ith(self._context, row)
@@ -242,9 +302,12 @@ class LlamaModel:
                 scores[leaf] += float(value) - norm
 
     def close(self) -> None:
-        """Frees the model's memory."""
+        """Frees the model's memory; a second call does nothing."""
+        if not self._context:
+            return
         lib.llama_batch_free(self._batch)
         lib.llama_free(self._context)
+        self._context = None
         self._llama.close()
 
 

@@ -117,8 +117,10 @@ class _Work:
             except ToolCallRejected as error:
                 if error.code == "level":
                     raise _Stop(Reason.LEVEL) from error
-                if error.code in ("no_data", "zero"):
+                if error.code in ("no_data", "zero", "units"):
                     raise _Stop(Reason.NO_DATA) from error
+                if error.code == "not_valid":
+                    raise _Stop(Reason.NOT_COVERED) from error
                 refused.add(choice.key)
         raise _Stop(Reason.TOOL_FAILED)
 
@@ -154,7 +156,7 @@ class _Work:
     def _series(self, series: str, topic: Choice) -> Item:
         """Fetch, shape and send rows of a series: the model chooses the period and the form."""
         question = self.context.current_question
-        if has_inexpressible_period(question):
+        if has_inexpressible_period(question, self.context.today):
             raise _Stop(Reason.NOT_COVERED)
         named = mentioned_periods(question, self.context.today)
         form_choice = self._guarded(lambda: self._form(question, len(named)))

@@ -1,11 +1,12 @@
 """Find, download and verify the pinned models.
 
-A model lives in `<cache>/<model name>/`. Its files get there by `pull`, or by hand; either way a file whose sha256 is
-not the pinned one is never used. Reading 1.1 GB takes a second or more, so a file that was found good leaves a stamp
-(its checksum, size and time of change) beside it, and is read again only when one of these differs.
+A model lives in `<cache>/<model name>/`. Its files get there by `pull`, or by hand; either way a file whose
+sha256 is not the pinned one is never used. Reading 1.1 GB takes a second or more, so a file that was found
+good leaves a stamp (its checksum, size and time of change) beside it, and is read again only when one of them
+differs.
 
-Invariant: a path that `locate` or `pull` returns was verified and complete when it was stamped, and is not half
-written: files are joined elsewhere and renamed into place. tests/unit/planner/test_models.py checks it.
+Invariant: a path that `locate` or `pull` returns was complete and verified when it was stamped: files are
+joined elsewhere and renamed into place. tests/unit/planner/test_models.py checks it.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def limits(settings: ModelSettings) -> Limits:
 
 
 def language_model(settings: ModelSettings, progress: Progress) -> Path:
-    """The GGUF file to load: the user's own (`model.path`), or the pinned one, downloaded where it is missing.
+    """The GGUF file to load: the user's own (`model.path`), or the pinned one, downloaded if it is missing.
 
     Raises:
         ConfigError: `model.path` is no GGUF file, or the pinned model cannot be had.
@@ -113,13 +114,13 @@ def _own_gguf(path: Path) -> Path:
 
 
 def locate(model: Model, cache: Path) -> Path | None:
-    """The model's file or folder if every file of it is there and is the pinned one, else None; no network."""
+    """The model's file or folder if every file of it is there and the pinned one, else None; no network."""
     folder = model.folder(cache)
     return folder / model.entry if all(_is_good(folder, file) for file in model.files) else None
 
 
 def verify(model: Model, cache: Path) -> tuple[Finding, ...]:
-    """Read every file of the model again, whatever was stamped; no findings: all of them are the pinned ones."""
+    """Read every file of the model, whatever was stamped; no findings: all of them are the pinned ones."""
     folder = model.folder(cache)
     findings = []
     for file in model.files:
@@ -163,12 +164,12 @@ def _state(model: Model, folder: Path) -> State:
 def pull(model: Model, cache: Path, progress: Progress, limits: Limits | None = None) -> Path:
     """Make sure that the model is in the cache; returns what `locate` then returns.
 
-    What an interrupted call downloaded is used again. Of two processes that pull one model, one downloads and the
-    other waits.
+    What an interrupted call downloaded is used again. Of two processes that pull one model, one downloads and
+    the other waits.
 
     Raises:
-        ConfigError: no source delivered the pinned file, the disk is too small or the folder cannot be written;
-            the message lists what was tried and how to bring the file by hand.
+        ConfigError: no source delivered the pinned file (the message lists what was tried and how to bring
+            the file by hand), the disk is too small, or the folder cannot be written.
     """
     if (found := locate(model, cache)) is not None:
         return found
@@ -203,32 +204,31 @@ def _only_one(folder: Path, model: Model, progress: Progress) -> Generator[None]
 
 def _pull_file(file: ModelFile, folder: Path, progress: Progress, limits: Limits) -> None:
     """Try the sources in order until one delivers the pinned bytes."""
-    work, failures = folder / WORK, []
+    partial, failures = folder / WORK / file.name, []
     for source in file.sources:
         _check_room(file, source, folder)
         progress.note(f"{file.name}: from {source}")
         try:
             with progress.bar(file.name, download_bytes(source, file.size_bytes)) as move_to:
-                got = download(source, file.name, file.size_bytes, work, limits, move_to)
-            found = _sha256(got)
+                download(source, file.size_bytes, partial, limits, move_to)
+            found = _sha256(partial)
             if found != file.sha256:
-                got.unlink()
+                partial.unlink()
                 raise TransientError(f"delivered another file, its sha256 is {found}")
         except TransientError as error:
             failures.append(f"- {source}: {error}")
             progress.note(f"{file.name}: {error}")
             continue
-        _put_in_place(got, folder, file)
+        _put_in_place(partial, folder, file)
         return
     by_hand = f"put the file with sha256 {file.sha256} at {folder / file.name}"
     todo = f"check the network or pip's settings and run `{PULL}` again, or {by_hand}"
-    raise ConfigError(
-        "\n".join([f"{file.name} could not be downloaded. Tried:", *failures, f"To do: {todo}"])
-    )
+    lines = [f"{file.name} could not be downloaded. Tried:", *failures, f"To do: {todo}"]
+    raise ConfigError("\n".join(lines))
 
 
 def _check_room(file: ModelFile, source: Source, folder: Path) -> None:
-    needed_bytes = room_bytes(source, file.size_bytes, folder / WORK, file.name) + SPARE_BYTES
+    needed_bytes = room_bytes(source, file.size_bytes, folder / WORK / file.name) + SPARE_BYTES
     free_bytes = shutil.disk_usage(folder).free
     if free_bytes < needed_bytes:
         have = f"{free_bytes // MEGABYTE_BYTES} MB are free in {folder}"
@@ -236,16 +236,16 @@ def _check_room(file: ModelFile, source: Source, folder: Path) -> None:
         raise ConfigError(f"{file.name} needs {needed_bytes // MEGABYTE_BYTES} MB, {have}: {todo}")
 
 
-def _put_in_place(got: Path, folder: Path, file: ModelFile) -> None:
+def _put_in_place(partial: Path, folder: Path, file: ModelFile) -> None:
     """Rename a verified file to its name; it is on the disk before its stamp is."""
-    with got.open("rb") as opened:
+    with partial.open("rb") as opened:
         os.fsync(opened.fileno())
-    got.replace(folder / file.name)
+    partial.replace(folder / file.name)
     _write_stamp(folder, file)
 
 
 def _is_good(folder: Path, file: ModelFile) -> bool:
-    """Whether the file is there and is the pinned one: by its stamp, or by reading it, which leaves a stamp."""
+    """Whether the file is there and the pinned one: by its stamp, or by reading it, which leaves a stamp."""
     if _is_stamped(folder, file):
         return True
     if not _is_pinned(folder / file.name, file):

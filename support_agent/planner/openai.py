@@ -1,12 +1,12 @@
-"""A language model on any OpenAI-compatible server: a choice is one forced tool call with one closed argument.
+"""A language model on any OpenAI-compatible server: a choice is a forced tool call with one closed argument.
 
 The call's schema lists the options and nothing else. What arrives is validated against them again: an answer
 that is not exactly one of them is asked for anew, a bounded number of times, and then refused; it is never
-repaired by likeness. No text that the server writes leaves this file: what leaves it is the index of an option,
-its probability where the server tells those of its tokens, and error lines that quote neither mail nor reply.
+repaired by likeness. No text that the server writes leaves this file: what leaves it is the index of an
+option, its probability where the server tells those of its tokens, and error lines without mail or reply.
 
-One background thread keeps the connections, so that the time-out covers a whole choice with its retries, and a
-server that sends byte after byte cannot stretch it.
+One background thread keeps the connections, so that the time-out covers a whole choice with its retries, and
+a server that sends byte after byte cannot stretch it.
 
 Checked by tests/contract/test_model.py, tests/unit/planner/test_openai.py and tests/integration/planner/.
 """
@@ -323,10 +323,9 @@ def _refused(error: openai.APIStatusError, extras: Mapping[str, object]) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """What was wrong with a reply, in a few words of our own."""
+    """What was wrong with a reply, in a few words of our own: names of fields may be the model's too."""
     if isinstance(error, ValidationError):
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        return f"{'.'.join(str(part) for part in first['loc']) or 'reply'} ({first['type']})"
+        return f"its argument is wrong ({error.errors(include_input=False)[0]['type']})"
     if isinstance(error, ResponseParsingError):
         return str(error.args[0])
-    return type(error).__name__
+    return f"its reply cannot be read ({type(error).__name__})"

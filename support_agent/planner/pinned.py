@@ -1,6 +1,6 @@
-"""The models this program works with, as data: files, sizes, checksums, licences, and the sources of each file.
+"""The models this program works with, as data: files, sizes, checksums, licences, and the sources of each.
 
-Invariant: a file is named by its sha256, never by what a source calls it, and the parts of a file add up to it;
+Invariant: a file is known by its sha256, never by what a source calls it, and its parts add up to it;
 tests/unit/planner/test_pinned.py checks the sums.
 """
 

@@ -1,7 +1,7 @@
 """Show on stderr how far a download is: a bar where a person watches, plain lines where a log does.
 
-Invariant: nothing is ever written to stdout, which belongs to data; tests/unit/planner/test_progress.py checks it
-on both.
+Invariant: nothing is ever written to stdout, which belongs to data; tests/unit/planner/test_progress.py
+checks it on both.
 """
 
 from __future__ import annotations

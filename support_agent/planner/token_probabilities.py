@@ -1,7 +1,7 @@
 """The probability of each option, from the token probabilities a server tells beside the call it made.
 
-What a server does not tell counts against the option it picked, so a missing piece lowers confidence and never
-raises it. Checked by tests/unit/planner/test_token_probabilities.py.
+What a server does not tell counts against the option it picked, so a missing piece lowers confidence and
+never raises it. Checked by tests/unit/planner/test_token_probabilities.py.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Token(Alternative):
 def option_log_probabilities(
     options: Sequence[str], picked: int, tokens: Sequence[Token]
 ) -> tuple[float, ...] | None:
-    """Log-probabilities of the options from the tokens that spell the picked one; normalised over the options.
+    """Log-probabilities of the options from the tokens that spell the picked one; normalised over them.
 
     At each token where more than one option is still possible, the token that was written is weighed against
-    the alternatives that lead to an option, and against all that the server did not report, which counts as the
-    other options'. Tokens before the option, and those that follow from it, say nothing about the choice.
+    the alternatives that lead to an option, and against all that the server did not report, which counts as
+    the other options'. Tokens before the option, and those that follow from it, say nothing about the choice.
 
     Returns:
         None where the tokens do not spell the picked option, or there are none.
@@ -73,7 +73,7 @@ def option_log_probabilities(
 
 
 def _find(options: Sequence[str], picked: int, text: str) -> tuple[list[str], int] | None:
-    """The options as the server's JSON spells them, closing quote included, and where the picked one begins."""
+    """The options as the server's JSON spells them, with the closing quote; where the picked one begins."""
     for is_ascii in (False, True):
         names = [json.dumps(option, ensure_ascii=is_ascii)[1:] for option in options]
         start = text.rfind('"' + names[picked]) + 1

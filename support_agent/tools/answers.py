@@ -19,7 +19,13 @@ from support_agent.company.questions import localised
 from support_agent.company.values import Customer
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.base import Added, Context, Kind, Tool
-from support_agent.tools.closed import ClarificationNumber, DocumentNumber, FieldName, NumberPointer, TablePointer
+from support_agent.tools.closed import (
+    ClarificationNumber,
+    DocumentNumber,
+    FieldName,
+    NumberPointer,
+    TablePointer,
+)
 from support_agent.tools.excerpts import choose_sentences
 
 CUSTOMER_LEVEL = 3
@@ -32,7 +38,9 @@ def require_level(context: Context, level: int, what: str) -> None:
         ToolCallRejected: code `level`.
     """
     if context.level < level:
-        raise ToolCallRejected(f"{what} needs sender level {level}, the sender has {context.level}", code="level")
+        raise ToolCallRejected(
+            f"{what} needs sender level {level}, the sender has {context.level}", code="level"
+        )
 
 
 def require_customer(context: Context, level: int, what: str) -> Customer:
@@ -59,7 +67,9 @@ class SendDocument(Tool):
         document = context.documents[self.number]
         head = document.head
         if not document.is_valid_on(context.today):
-            raise ToolCallRejected(f"document {self.number} is not valid on {context.today}", code="not_valid")
+            raise ToolCallRejected(
+                f"document {self.number} is not valid on {context.today}", code="not_valid"
+            )
         if head.audience == "customers":
             require_customer(context, CUSTOMER_LEVEL, f"document {self.number}")
         return Added(

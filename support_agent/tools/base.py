@@ -1,7 +1,7 @@
-"""What a tool is: a frozen pydantic model whose fields are the call's arguments and whose `run` is plain code.
+"""What a tool is: a frozen pydantic model; its fields are the call's arguments, its `run` is plain code.
 
-To add one: write a subclass in one file, list it in `catalogue.TOOLS`, and, if it adds an item, add the item's type
-and template partial. The class is refused at import when an argument is open (see `closed`).
+To add one: write a subclass in one file, list it in `catalogue.TOOLS`, and, if it adds an item, add the
+item's type and template partial. The class is refused at import when an argument is open (see `closed`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from support_agent.company.accounts import FieldSpec, SeriesSpec
 from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Customer, Period, Row, Value
-from support_agent.tools.closed import Members, MemberOf, PointerTo, check_fields
+from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
 
 
 class Kind(StrEnum):
-    """What a call does: adds to the answer, returns a pointer to data, finds facts inside, or ends the plan."""
+    """What a call does: add to the answer, return a pointer to data, find facts inside, end the plan."""
 
     ANSWER = "answer"
     DATA = "data"
@@ -39,7 +39,7 @@ class Frozen(BaseModel):
 
 
 class Match(Frozen):
-    """How near one topic ("document:6", "field:plan", "series:payments", "clarification:2") is to a question, -1..1."""
+    """How near a topic ("document:6", "field:plan", "series:payments") is to a question, -1..1."""
 
     topic: str
     score: float
@@ -86,7 +86,10 @@ class AccountData(Protocol):
 
 
 class Search(Protocol):
-    """Finds the topics nearest to a text, and compares texts."""
+    """Finds the topics nearest to a text, and compares texts; `version` names what was searched."""
+
+    @property
+    def version(self) -> str: ...
 
     def nearest(self, text: str) -> tuple[Match, ...]: ...
 
@@ -97,8 +100,8 @@ class Search(Protocol):
 class Context:
     """Everything the tools may see of the mail in hand, and what they have put down for it so far.
 
-    `questions` are the customer's own, cut out of the mail; `data` is filled by the data tools ("@1", "@2", ...) and
-    `found` by `find_documents`, by question number from 1.
+    `questions` are the customer's own, cut out of the mail; `data` is filled by the data tools ("@1", "@2",
+    ...) and `found` by `find_documents`, by question number from 1.
     """
 
     today: date
@@ -136,8 +139,12 @@ class Context:
             MemberOf("periods"): tuple(self.periods),
             MemberOf("clarifications"): tuple(self.clarifications),
             MemberOf("questions"): tuple(range(1, len(self.questions) + 1)),
-            PointerTo("table"): tuple(name for name, data in self.data.items() if isinstance(data, TableItem)),
-            PointerTo("number"): tuple(name for name, data in self.data.items() if not isinstance(data, TableItem)),
+            PointerTo("table"): tuple(
+                name for name, data in self.data.items() if isinstance(data, TableItem)
+            ),
+            PointerTo("number"): tuple(
+                name for name, data in self.data.items() if not isinstance(data, TableItem)
+            ),
         }
 
 
@@ -159,7 +166,7 @@ class Tool(BaseModel, ABC):
         """Carry the call out.
 
         Raises:
-            ToolCallRejected: the call is well-formed but cannot be done for this mail (sender level, no data).
+            ToolCallRejected: well-formed, but it cannot be done for this mail (sender level, no data).
             TransientError, PermanentError: the company's database failed.
         """
 

@@ -1,18 +1,26 @@
 """The catalogue: every tool there is, and the one way from a name and arguments to a validated call.
 
-Invariant: `validated` is the only constructor of calls that the planner uses; a number, name or pointer that is not
-in its set at that moment is refused, never repaired by likeness. Checked by tests/unit/tools/test_catalogue.py.
+Invariant: `validated` is the only constructor of calls that the planner uses; a number, name or pointer
+that is not in its set at that moment is refused, never repaired by likeness or converted. Checked by
+tests/unit/tools/test_catalogue.py.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from support_agent.errors import ToolCallRejected
-from support_agent.tools.answers import AskClarification, SendAccountField, SendAggregate, SendDocument, SendTable
+from support_agent.tools.answers import (
+    AskClarification,
+    SendAccountField,
+    SendAggregate,
+    SendDocument,
+    SendTable,
+)
 from support_agent.tools.base import Context, Tool
 from support_agent.tools.closed import members_of
 from support_agent.tools.data import Aggregate, Calculate, FetchSeries, Filter, Sort
@@ -43,13 +51,20 @@ def validated(name: str, arguments: Mapping[str, Any], context: Context) -> Tool
     """The call, if it is in the catalogue and every argument is a member of its set now.
 
     Raises:
-        ToolCallRejected: unknown tool (code `unknown_tool`), wrong shape (`arguments`), or not a member (`not_a_member`).
+        ToolCallRejected: unknown tool (code `unknown_tool`), wrong shape (`arguments`), or not a member
+            (`not_a_member`).
     """
     tool = TOOLS.get(name)
     if tool is None:
-        raise ToolCallRejected(f"there is no tool {name!r}; the tools are {', '.join(TOOLS)}", code="unknown_tool")
+        raise ToolCallRejected(
+            f"there is no tool {name!r}; the tools are {', '.join(TOOLS)}", code="unknown_tool"
+        )
     try:
-        call = tool.model_validate(arguments, strict=False)
+        text = json.dumps(dict(arguments))
+    except (TypeError, ValueError) as error:
+        raise ToolCallRejected(f"{name}: the arguments are not JSON", code="arguments") from error
+    try:
+        call = tool.model_validate_json(text, strict=True)  # as JSON: an enum is given by its value
     except ValidationError as error:
         where = ", ".join(".".join(map(str, part["loc"])) for part in error.errors())
         raise ToolCallRejected(f"{name}: wrong arguments ({where})", code="arguments") from error

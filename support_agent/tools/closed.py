@@ -1,8 +1,9 @@
-"""The closed-argument rule: every argument of a tool is a member of a finite set known before the model is asked.
+"""The closed-argument rule: each argument is a member of a finite set known before the model is asked.
 
-`check_fields` runs when a tool class is defined, so an open tool fails at import. Allowed are `Literal`, `Enum`,
-`bool`, `int` bounded on both sides, a member of a set the company defines (`MemberOf`) and a pointer that a tool
-returned earlier for the same mail (`PointerTo`). Checked by tests/unit/tools/test_closed.py, a test a forbidden kind.
+`check_fields` runs when a tool class is defined, so an open tool fails at import. Allowed are `Literal`,
+`Enum`, `bool`, `int` bounded on both sides, a member of a set the company defines (`MemberOf`) and a
+pointer that a tool returned earlier for the same mail (`PointerTo`). Checked by
+tests/unit/tools/test_closed.py, one case a forbidden kind.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Members = tuple[str, ...] | tuple[int, ...] | tuple[bool, ...]
 
 @dataclass(frozen=True)
 class MemberOf:
-    """The argument is a member of one of the company's sets, or of what the mail in hand has (its questions)."""
+    """The argument is a member of one of the company's sets, or of the questions of the mail in hand."""
 
     set_name: SetName
 
@@ -68,9 +69,9 @@ def check_fields(tool: type[BaseModel]) -> None:
     for name, field in tool.model_fields.items():
         if _members_by_type(field) is None and marker_of(field) is None:
             raise OpenArgument(
-                f"tool {tool.__name__}: argument {name!r} of type {field.annotation!r} is open: the model could write "
-                "anything there. Use Literal, an Enum, bool, an int with ge and le, a company set such as "
-                "DocumentNumber, or a pointer."
+                f"tool {tool.__name__}: argument {name!r} of type {field.annotation!r} is open: "
+                "the model could write anything there. Use Literal, an Enum, bool, an int with ge and le, "
+                "a company set such as DocumentNumber, or a pointer."
             )
 
 

@@ -1,7 +1,7 @@
 """Data tools: they read the customer's rows themselves and hand the model a pointer.
 
-Every result carries what it was made from: series, period, steps, aggregation, number of rows. Sums of different
-currencies do not exist: a call that would need one is rejected.
+Every result carries what it was made from: series, period, steps, aggregation, number of rows. Sums of
+different currencies do not exist: a call that would need one is rejected.
 """
 
 from __future__ import annotations
@@ -18,8 +18,19 @@ from support_agent.tools.base import Context, Kind, Pointed, Tool
 from support_agent.tools.closed import NumberPointer, PeriodName, SeriesName, TablePointer
 
 Aggregation = Literal["total", "average", "highest", "lowest", "count", "latest"]
-Keep = Literal["highest_1", "highest_3", "highest_5", "lowest_1", "lowest_3", "latest_1", "latest_3", "latest_5",
-               "above_average", "below_average", "not_zero"]
+Keep = Literal[
+    "highest_1",
+    "highest_3",
+    "highest_5",
+    "lowest_1",
+    "lowest_3",
+    "latest_1",
+    "latest_3",
+    "latest_5",
+    "above_average",
+    "below_average",
+    "not_zero",
+]
 Operation = Literal["add", "subtract", "ratio"]
 
 AVERAGE_PLACES = Decimal("0.01")
@@ -62,7 +73,9 @@ class Filter(Tool):
         table = _table(context, self.pointer)
         if self.keep != "not_zero":
             _one_unit(table.rows)
-        kept = table.model_copy(update={"rows": _kept(table.rows, self.keep), "steps": (*table.steps, self.keep)})
+        kept = table.model_copy(
+            update={"rows": _kept(table.rows, self.keep), "steps": (*table.steps, self.keep)}
+        )
         return _pointed(context, kept, f"{self.pointer}, only {self.keep}, {len(kept.rows)} rows")
 
 
@@ -79,7 +92,9 @@ class Sort(Tool):
         table = _table(context, self.pointer)
         if self.order in ("highest_first", "lowest_first"):
             _one_unit(table.rows)
-            rows = sorted(table.rows, key=lambda row: amount_of(row.value), reverse=self.order == "highest_first")
+            rows = sorted(
+                table.rows, key=lambda row: amount_of(row.value), reverse=self.order == "highest_first"
+            )
         else:
             rows = sorted(table.rows, key=lambda row: row.day, reverse=self.order == "newest_first")
         ordered = table.model_copy(update={"rows": tuple(rows), "steps": (*table.steps, self.order)})
@@ -124,7 +139,10 @@ class Calculate(Tool):
     def run(self, context: Context) -> Pointed:
         left, right = (_operand(context, pointer) for pointer in (self.left, self.right))
         item = CalculationItem(
-            operation=self.operation, left=left, right=right, result=calculate(self.operation, left.value, right.value)
+            operation=self.operation,
+            left=left,
+            right=right,
+            result=calculate(self.operation, left.value, right.value),
         )
         return _pointed(context, item, f"{self.operation} of {self.left} and {self.right}")
 
@@ -168,7 +186,8 @@ def calculate(operation: Operation, left: Number | None, right: Number | None) -
     """The sum, difference or ratio (without a unit) of two numbers of one unit.
 
     Raises:
-        ToolCallRejected: a number is missing (code `no_data`), units differ (`units`), or division by zero (`zero`).
+        ToolCallRejected: a number is missing (code `no_data`), units differ (`units`), or division by zero
+            (`zero`).
     """
     if left is None or right is None:
         raise ToolCallRejected("there is no data for one side of the calculation", code="no_data")

@@ -1,7 +1,8 @@
 """Which whole sentences of a document are sent with `delivery: excerpt`: the section nearest to the question.
 
-Positions only: the text is the document's own. A section is sent whole where it fits, so that an exception stays
-with its rule; a longer one gives its nearest paragraphs, each whole. Checked by tests/unit/tools/test_excerpts.py.
+Positions only: the text is the document's own. A section is sent whole where it fits, so that an exception
+stays with its rule; a longer one gives its nearest paragraphs, each whole. Checked by
+tests/unit/tools/test_excerpts.py.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ def choose_sentences(document: Document, question: str, similarity: Similarity) 
     """
     with_heading = [f"{sentence.heading}. {sentence.text}" for sentence in document.sentences]
     scores = list(similarity.similarities(question, with_heading))
-    sections = [list(group) for _, group in groupby(document.sentences, key=lambda sentence: sentence.heading)]
+    sections = [
+        list(group) for _, group in groupby(document.sentences, key=lambda sentence: sentence.heading)
+    ]
     ranked = sorted(sections, key=lambda section: -_near(section, scores))
     best = _near(ranked[0], scores)
     chosen: list[Sentence] = []
     for section in ranked[:2]:
-        if chosen and (best - _near(section, scores) > NEARLY_AS_GOOD or _size([*chosen, *section]) > MAX_CHARACTERS):
+        if chosen and (
+            best - _near(section, scores) > NEARLY_AS_GOOD or _size([*chosen, *section]) > MAX_CHARACTERS
+        ):
             break
         chosen += section if _size(section) <= MAX_CHARACTERS else _nearest_paragraphs(section, scores)
     return document.with_table_headers(sentence.index for sentence in chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -12,6 +13,15 @@ from support_agent.settings import EngineSettings
 from tests.integration.engine.journeys import FAST
 
 Launch = Callable[..., Engine]
+THREAD_TIMEOUT_S = 10.0
+
+
+def join_journeys() -> None:
+    """Wait until the journeys that a stopped engine has left come to their next step, and so to their end."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("dbos-executor"):
+            thread.join(THREAD_TIMEOUT_S)
+            assert not thread.is_alive(), "a mail is still in hand"
 
 
 @pytest.fixture
@@ -33,3 +43,4 @@ def launch() -> Iterator[Launch]:
     yield run
     for engine in engines:
         engine.stop(timeout_s=0)
+    join_journeys()

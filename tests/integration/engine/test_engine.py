@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy
+import structlog
 
 from support_agent.engine import Engine, executor_id
 from support_agent.errors import ConfigError, GateRefused, PermanentError, TransientError
 from support_agent.settings import EngineSettings
 from support_agent.steps import Steps
-from tests.integration.engine.conftest import Launch
+from tests.integration.engine.conftest import Launch, join_journeys
 from tests.integration.engine.journeys import FAST
 
 IDLE_TIMEOUT_S = 20.0
@@ -88,18 +89,22 @@ def test_mails_of_one_case_go_one_by_one_and_cases_side_by_side(database_url: st
 
 
 def test_mails_of_one_case_keep_the_order_of_their_start(database_url: str, launch: Launch) -> None:
-    """Started as fast as it goes, under ids whose own order is another, by two processes one after the other."""
+    """Started as fast as it goes, under ids in another order, by one process and then the next."""
+    gate = Gate()
     ended: list[str] = []
 
     def handle(mail_id: str, steps: Steps) -> str:
+        steps.step("wait", gate.work)
         steps.step("end", lambda: ended.append(mail_id))
         return "answered"
 
     mails = [f"mail-{number:02}" for number in range(20, 0, -1)]
-    engine = launch(database_url, handle, poll_interval_s=60)
+    engine = launch(database_url, handle)
     for mail_id in mails[:10]:
         engine.start(mail_id, "case")
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
     engine.stop(timeout_s=0)
+    gate.opened.set()
     engine = launch(database_url, handle)
     for mail_id in mails[10:]:
         engine.start(mail_id, "case")
@@ -208,10 +213,11 @@ def test_stop_lets_the_mail_in_hand_finish_and_takes_no_other(sqlite_url: str, l
     assert ended == ["first", "second"]
 
 
+@pytest.mark.parametrize("late_s", [0.3, 2.0], ids=["while the engine closes", "after it has closed"])
 def test_a_mail_that_does_not_finish_in_time_goes_on_where_it_was_at_the_next_launch(
-    sqlite_url: str, launch: Launch
+    late_s: float, sqlite_url: str, launch: Launch
 ) -> None:
-    """It stops before its next step, is not seen as failed, and its recorded steps do not run again."""
+    """It stops before its next step, is not taken for failed, and its recorded steps do not run again."""
     gate = Gate()
     done: list[str] = []
 
@@ -224,8 +230,14 @@ def test_a_mail_that_does_not_finish_in_time_goes_on_where_it_was_at_the_next_la
     engine = launch(sqlite_url, handle)
     engine.start("mail", "case")
     assert gate.reached.wait(IDLE_TIMEOUT_S)
-    engine.stop(timeout_s=0)
-    gate.opened.set()
+    opener = threading.Timer(late_s, gate.opened.set)
+    opener.start()
+    with structlog.testing.capture_logs() as events:
+        engine.stop(timeout_s=0)
+        opener.join()
+        join_journeys()
+    assert done == ["first"]
+    assert "mail_failed" not in {event["event"] for event in events}
     engine = launch(sqlite_url, handle)
     assert engine.wait_until_idle(IDLE_TIMEOUT_S)
     assert engine.failed() == []
@@ -256,25 +268,25 @@ def test_stop_does_not_wait_for_the_next_try_of_a_step(sqlite_url: str, launch: 
     assert engine.failed() == []
 
 
-def test_a_mail_that_is_interrupted_too_often_is_given_up(database_url: str, launch: Launch) -> None:
+def test_a_mail_that_is_interrupted_too_often_is_given_up(sqlite_url: str, launch: Launch) -> None:
     """A mail on which the process dies must not keep it from all the others for ever."""
     gate = Gate()
     entered: list[str] = []
 
-    def handle(_mail_id: str, steps: Steps) -> str:
-        entered.append("again")
+    def handle(mail_id: str, steps: Steps) -> str:
+        entered.append(mail_id)
         gate.reached.set()
         return steps.step("wait", gate.work)
 
-    for _ in range(3):
+    for _ in range(2):
         gate.reached.clear()
-        engine = launch(database_url, handle, max_interruptions=2)
+        engine = launch(sqlite_url, handle, max_interruptions=1)
         engine.start("mail", "case")
         assert gate.reached.wait(IDLE_TIMEOUT_S)
         engine.stop(timeout_s=0)
-    engine = launch(database_url, handle, max_interruptions=2)
+    engine = launch(sqlite_url, handle, max_interruptions=1)
     assert engine.wait_until_idle(IDLE_TIMEOUT_S)
-    assert len(entered) == 3
+    assert entered == ["mail", "mail"]
     assert [(mail_id, error.code) for mail_id, error in engine.failed()] == [("mail", "interrupted")]
     gate.opened.set()
 
@@ -334,6 +346,14 @@ def test_records_of_mails_that_ended_are_deleted_by_age(database_url: str, launc
     assert engine.failed() == []
     assert {value for column, value in cells(database_url) if column.endswith("workflow_uuid")} == {"in hand"}
     gate.opened.set()
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+
+
+def test_changed_settings_count_from_the_launch_on(sqlite_url: str, launch: Launch) -> None:
+    """The queue's settings are in the database: the next process must not wait as the last one did."""
+    launch(sqlite_url, lambda _mail_id, _steps: "answered", poll_interval_s=60).stop(timeout_s=0)
+    engine = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    engine.start("mail", "case")
     assert engine.wait_until_idle(IDLE_TIMEOUT_S)
 
 
@@ -398,6 +418,15 @@ def test_start_needs_a_running_engine_and_real_ids(sqlite_url: str, launch: Laun
     for mail_id, case_key in (("", "case"), ("mail", " ")):
         with pytest.raises(ValueError, match="needs an id and a case"):
             running.start(mail_id, case_key)
+
+
+def test_a_stopped_engine_does_not_start_again(sqlite_url: str, launch: Launch) -> None:
+    """It would take what it had in hand for the work of a living process of its name."""
+    engine = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    engine.stop(timeout_s=0)
+    assert engine.wait_until_idle(timeout_s=0) is False
+    with pytest.raises(RuntimeError, match="does not start again"):
+        engine.launch()
 
 
 def test_stopping_what_does_not_run_does_nothing(sqlite_url: str) -> None:

@@ -60,7 +60,7 @@ def test_a_statement_that_writes_is_refused_by_the_connection(
 def test_the_file_is_opened_read_only_without_the_authorizer(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each lock holds alone: `mode=ro` and `query_only` refuse what the authorizer would let pass."""
+    """`mode=ro` and `query_only` refuse what the authorizer lets pass."""
     monkeypatch.setattr(module, "_authorize", lambda *action: sqlite3.SQLITE_OK)
     monkeypatch.setattr(module, "statement_defect", lambda sql: None)
     database = ReadOnlyDatabase(f"sqlite:///{shop / 'shop.sqlite3'}", timeout_s=2)

@@ -166,6 +166,7 @@ def test_a_row_brings_its_header() -> None:
         ("Safe\u202etxt.\n", 10, "U+202E"),
         ("A line.\nSafe &#x202E; text.\n", 11, "U+202E"),
         ("Bell\x07.\n", 10, "U+0007"),
+        ("Text.\n<!-- a note \u202e -->\n", 11, "U+202E"),
     ],
 )
 def test_a_body_that_cannot_be_mailed_is_refused(body: str, line: int, what: str) -> None:

@@ -1,0 +1,175 @@
+"""The composition root: the one file that picks implementations and puts them together.
+
+Nothing here decides anything about a mail. Checked by tests/acceptance, through the real program.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import assert_never
+
+import structlog
+
+from support_agent.agent import Agent
+from support_agent.answer.templates import Templates
+from support_agent.company.company import Company
+from support_agent.decide import Decider
+from support_agent.engine import Engine, engine_url, executor_id
+from support_agent.errors import ConfigError
+from support_agent.facts.embedding import Embedder
+from support_agent.facts.index import Index, memory_client, open_client
+from support_agent.facts.search import CompanySearch, entries_of
+from support_agent.mail.outbox import Transport
+from support_agent.pipeline import handle
+from support_agent.planner.llama import LlamaModel
+from support_agent.planner.loop import Planner
+from support_agent.planner.models import embedding_model, language_model
+from support_agent.planner.openai import OpenAIModel
+from support_agent.planner.port import Model
+from support_agent.planner.progress import Progress, progress_on
+from support_agent.resources import packaged
+from support_agent.settings import LogSettings, ModelSettings, Settings
+from support_agent.stages import Stages
+from support_agent.steps import Steps
+from support_agent.store.records import MailId
+from support_agent.store.store import Store
+
+
+def utc_now() -> datetime:
+    """The clock."""
+    return datetime.now(UTC)
+
+
+def configure_log(settings: LogSettings) -> None:
+    """One event per step on stderr; JSON or for people."""
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if settings.format == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(settings.level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def open_model(settings: ModelSettings, progress: Progress) -> Model:
+    """The model's seat: embedded, or a server."""
+    match settings.planner:
+        case "llama":
+            return LlamaModel(
+                language_model(settings, progress),
+                context_tokens=settings.context_tokens,
+                threads=settings.threads,
+                timeout_s=settings.timeout_s,
+            )
+        case "openai":
+            return OpenAIModel(
+                base_url=settings.base_url,
+                name=settings.name,
+                api_key=settings.api_key,
+                timeout_s=settings.timeout_s,
+                max_retries=settings.max_retries,
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def open_search(settings: Settings, company: Company, progress: Progress, *, in_memory: bool) -> CompanySearch:
+    """The search over the company's topics, brought up to date; only changed texts are embedded."""
+    embedder = Embedder(embedding_model(settings.model, progress))
+    index = Index(memory_client() if in_memory else open_client(settings.chroma), embedder)
+    index.update(entries_of(company))
+    return CompanySearch(index, embedder)
+
+
+def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, model: Model | None = None) -> Decider:
+    """What decides mails.
+
+    Args:
+        in_memory: For a dry run: the index is not kept.
+        model: One that is open already; else the configured one is opened.
+    Raises:
+        ConfigError: a file of the company or a model cannot be used.
+    """
+    company = Company.load(settings.company)
+    templates = Templates.load(settings.company.templates)
+    search = open_search(settings, company, progress, in_memory=in_memory)
+    planner = Planner(model or open_model(settings.model, progress), settings.planner, time.monotonic)
+    return Decider(company=company, planner=planner, search=search, templates=templates, settings=settings)
+
+
+def open_store(settings: Settings) -> Store:
+    """The database of cases, at the current schema."""
+    store = Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s)
+    store.upgrade()
+    return store
+
+
+@contextmanager
+def open_agent(settings: Settings) -> Iterator[Agent]:
+    """The whole agent, launched; stopped at the end.
+
+    Raises:
+        ConfigError: something that sending or receiving needs is not set.
+    """
+    _require_mail_settings(settings)
+    progress = progress_on(sys.stderr)
+    with open_store(settings) as store:
+        decider = open_decider(settings, progress, in_memory=False)
+        for document in decider.company.documents:
+            store.save_document(document.number, document.path.read_bytes())
+        stages = Stages(
+            store=store,
+            decider=decider,
+            transport=Transport(settings.smtp),
+            settings=settings,
+            index_version=decider.search.version,
+            now=utc_now,
+        )
+
+        def journey(mail_id: str, steps: Steps) -> str:
+            return handle(MailId(mail_id), steps, stages)
+
+        engine = Engine(
+            engine_url(settings.store.url), executor_id(uuid.uuid4().hex[:8]), settings.engine, journey
+        )
+        agent = Agent(settings=settings, store=store, stages=stages, engine=engine, now=utc_now)
+        agent.recover()
+        engine.launch()
+        try:
+            yield agent
+        finally:
+            engine.stop(settings.engine.stop_timeout_s)
+
+
+def _require_mail_settings(settings: Settings) -> None:
+    needed = {
+        "imap.host": settings.imap.host,
+        "smtp.host": settings.smtp.host,
+        "agent.address": settings.agent.address,
+        "desk.address": settings.desk.address,
+        "agent.secret_file": settings.agent.secret.get_secret_value(),
+    }
+    missing = [key for key, value in needed.items() if not value]
+    if missing:
+        raise ConfigError(f"not set: {', '.join(missing)}: fill them in in support-agent.toml, then run 'support-agent doctor'")
+
+
+def demo_files() -> Path:
+    """The folder of the demo company's accounts and mails."""
+    return Path(__file__).parent / "demo"

@@ -1,0 +1,179 @@
+"""An outgoing mail as data: what it was made from, what was rendered, and the headers' inputs.
+
+Invariant: `compose` is a function of the letter, its headers, the parent mail and the agent's settings, so what is
+stored gives the same bytes again; every letter to a customer has passed the gate. Checked by
+tests/unit/test_letters.py and `replay`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.provenance import check
+from support_agent.answer.render import render_acknowledgement, render_answer, render_packet
+from support_agent.answer.templates import Templates
+from support_agent.desk.packet import Packet
+from support_agent.mail.keys import message_id
+from support_agent.mail.message import Message
+from support_agent.mail.outgoing import compose, compose_notice, compose_person_reply, reply_subject
+from support_agent.settings import AgentSettings
+from support_agent.store.records import AnswerKind, AnswerRecord
+
+
+class Frozen(BaseModel):
+    """A value of a letter."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Headers(Frozen):
+    """What the headers are made from, besides the parent mail."""
+
+    message_id: str
+    sent_at: datetime
+    to: str
+
+
+class Letter(Frozen):
+    """One mail before its headers: `payload` is what it says as data, `rendered` the spans with their sources."""
+
+    kind: AnswerKind
+    payload: dict[str, JsonValue]
+    rendered: dict[str, JsonValue]
+    subject: str
+    text: str
+    html: str = ""
+
+    def headers(self, agent: AgentSettings, case_id: str, number: int, to: str, sent_at: datetime) -> Headers:
+        """The headers of the mail with that number in its case; the Message-ID is the same on every try."""
+        domain = agent.address.rpartition("@")[2]
+        own_id = message_id(agent.secret, domain, case_id, number, self.kind.value)
+        return Headers(message_id=own_id, sent_at=sent_at.replace(microsecond=0), to=to)
+
+    def compose(self, agent: AgentSettings, headers: Headers, parent: Message, original: bytes) -> bytes:
+        """The bytes of the mail.
+
+        Args:
+            parent: The customer's mail that it belongs to.
+            original: The bytes of that mail; they go along with a packet.
+        """
+        own_id, sent_at, to = headers.message_id, headers.sent_at, headers.to
+        match self.kind:
+            case AnswerKind.ANSWER | AnswerKind.ACKNOWLEDGEMENT:
+                return compose(
+                    agent,
+                    message_id=own_id,
+                    sent_at=sent_at,
+                    to=to,
+                    subject=self.subject,
+                    text=self.text,
+                    html=self.html,
+                    parent=parent,
+                )
+            case AnswerKind.PACKET:
+                return compose_notice(
+                    agent,
+                    message_id=own_id,
+                    sent_at=sent_at,
+                    to=to,
+                    subject=self.subject,
+                    text=self.text,
+                    parent=parent,
+                    original=original,
+                )
+            case AnswerKind.PERSON_REPLY:
+                return compose_person_reply(
+                    agent,
+                    message_id=own_id,
+                    sent_at=sent_at,
+                    to=to,
+                    subject=self.subject,
+                    text=self.text,
+                    parent=parent,
+                )
+
+
+def answer_letter(final: FinalAnswer, templates: Templates) -> Letter:
+    """An answer, through the gate.
+
+    Raises:
+        GateRefused: a byte has no source, or a template cannot be used.
+    """
+    rendered = render_answer(final, templates)
+    check(rendered, final, templates)
+    return Letter(
+        kind=AnswerKind.ANSWER,
+        payload=final.model_dump(mode="json"),
+        rendered=rendered.model_dump(mode="json"),
+        subject=rendered.subject.text,
+        text=rendered.text.text,
+        html=rendered.html.text,
+    )
+
+
+def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Templates) -> Letter:
+    """The fixed mail that says that a person has the case, through the gate.
+
+    Raises:
+        GateRefused: as `answer_letter`.
+    """
+    rendered = render_acknowledgement(acknowledgement, templates)
+    check(rendered, acknowledgement, templates)
+    return Letter(
+        kind=AnswerKind.ACKNOWLEDGEMENT,
+        payload=acknowledgement.model_dump(mode="json"),
+        rendered=rendered.model_dump(mode="json"),
+        subject=rendered.subject.text,
+        text=rendered.text.text,
+        html=rendered.html.text,
+    )
+
+
+def packet_letter(packet: Packet, templates: Templates) -> Letter:
+    """A case for a person, through the gate.
+
+    Raises:
+        GateRefused: as `answer_letter`.
+    """
+    rendered = render_packet(packet, templates)
+    check(rendered, packet, templates)
+    return Letter(
+        kind=AnswerKind.PACKET,
+        payload=packet.model_dump(mode="json"),
+        rendered=rendered.model_dump(mode="json"),
+        subject=rendered.subject.text,
+        text=rendered.text.text,
+    )
+
+
+def reply_letter(parent_subject: str, words: str) -> Letter:
+    """A staff member's own words, on their way to the customer."""
+    payload: dict[str, JsonValue] = {"parent_subject": parent_subject, "words": words}
+    return Letter(
+        kind=AnswerKind.PERSON_REPLY,
+        payload=payload,
+        rendered={},
+        subject=reply_subject(parent_subject),
+        text=words,
+    )
+
+
+def again(record: AnswerRecord, templates: Templates) -> Letter:
+    """The letter of a stored answer, made again from its payload with those templates.
+
+    Raises:
+        GateRefused: the templates cannot be used for it.
+    """
+    match record.kind:
+        case AnswerKind.ANSWER:
+            return answer_letter(FinalAnswer.model_validate(record.payload), templates)
+        case AnswerKind.ACKNOWLEDGEMENT:
+            return acknowledgement_letter(Acknowledgement.model_validate(record.payload), templates)
+        case AnswerKind.PACKET:
+            return packet_letter(Packet.model_validate(record.payload), templates)
+        case AnswerKind.PERSON_REPLY:
+            return reply_letter(str(record.payload["parent_subject"]), str(record.payload["words"]))

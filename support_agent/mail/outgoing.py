@@ -1,0 +1,281 @@
+"""Bytes of the mails we send, from subject and bodies that were rendered elsewhere.
+
+Invariant: the same arguments give the same bytes on every machine and Python version (date, id and boundary
+are arguments or follow from them), no header can be injected, lines end in CRLF and are at most 998 octets
+long, and no word of a body is made here. Checked by tests/unit/mail/test_outgoing.py.
+
+The bodies reach the wire as quoted-printable UTF-8, so that nothing on the way has a reason to change them.
+"""
+
+from __future__ import annotations
+
+import base64
+import quopri
+import re
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from typing import Literal
+
+from support_agent.errors import PermanentError
+from support_agent.mail.addresses import normal_address
+from support_agent.mail.decoding import safe_line
+from support_agent.mail.keys import ORIGIN_HEADER, boundary, origin_header, read_origin
+from support_agent.mail.message import Message
+from support_agent.settings import AgentSettings
+
+MAX_LINE_OCTETS = 998
+"""RFC 5322, section 2.1.1, without CRLF."""
+FOLD_OCTETS = 76
+MAX_WORD_OCTETS = 42
+"""Of UTF-8 in one encoded word: 56 octets as base64, 68 with its frame, within RFC 2047's 75."""
+MAX_REFERENCES_OCTETS = 900
+MAX_SUBJECT_CHARACTERS = 200
+SUPPRESS = "OOF, AutoReply, DR, RN, NRN"
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+BIDI = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+REPLY_PREFIX = re.compile(
+    r"^(?:\s*(?:re|aw|antw|antwort|sv|vs|rv|ref|fwd?|wg|tr|r)\s*(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
+)
+MESSAGE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>")
+
+AutoSubmitted = Literal["auto-replied", "auto-generated"]
+Fields = list[tuple[str, str]]
+
+
+def compose(
+    agent: AgentSettings,
+    *,
+    message_id: str,
+    sent_at: datetime,
+    to: str,
+    subject: str,
+    text: str,
+    html: str,
+    parent: Message,
+) -> bytes:
+    """An automatic mail to the customer: multipart/alternative of the two bodies, in the parent's thread.
+
+    Args:
+        agent: From and Reply-To, and the key of the origin header.
+        message_id: Made by `keys.message_id`.
+        sent_at: Date of the mail, aware; the same on each try.
+        to: The From address of the parent and nothing else (S16).
+        subject: Rendered; see `reply_subject`.
+        text: Rendered plain text, lines end in LF.
+        html: Rendered HTML of the same items.
+        parent: The customer's mail that is answered.
+    Raises:
+        PermanentError: a control character in a header value, or an address that cannot be written to.
+        ConfigError: `agent.secret` is missing.
+    """
+    fields = _head(agent, message_id, sent_at, to, subject)
+    fields += _thread(parent)
+    fields += _automatic(agent, message_id, "auto-replied", next_hops(parent, agent))
+    parts = [_text_part("text/plain", text), _text_part("text/html", html)]
+    return _assemble(fields, "multipart/alternative", parts, message_id)
+
+
+def compose_notice(
+    agent: AgentSettings,
+    *,
+    message_id: str,
+    sent_at: datetime,
+    to: str,
+    subject: str,
+    text: str,
+    parent: Message | None = None,
+    original: bytes | None = None,
+) -> bytes:
+    """A notice to our own people (a desk packet): plain text, with the customer's mail attached where wanted.
+
+    `original` is attached as message/rfc822 where it is 7-bit, else as a base64 .eml file, because an
+    attached mail may not be encoded (RFC 2046, section 5.2.1). `parent` gives the hop count only: a packet
+    has its own thread.
+    """
+    fields = _head(agent, message_id, sent_at, to, subject)
+    hops = 1 if parent is None else next_hops(parent, agent)
+    fields += _automatic(agent, message_id, "auto-generated", hops)
+    parts = [_text_part("text/plain", text)]
+    if original is None:
+        return _serialise(fields, parts[0])
+    parts.append(_mail_part(original, boundary(message_id)))
+    return _assemble(fields, "multipart/mixed", parts, message_id)
+
+
+def compose_person_reply(
+    agent: AgentSettings,
+    *,
+    message_id: str,
+    sent_at: datetime,
+    to: str,
+    subject: str,
+    text: str,
+    parent: Message,
+) -> bytes:
+    """A staff member's own words, passed on to the customer in the thread of `parent`, the customer's last
+    mail.
+
+    A person wrote it, so it carries no Auto-Submitted; the origin header stays, so that it is known if it
+    comes back.
+    """
+    fields = _head(agent, message_id, sent_at, to, subject)
+    fields += _thread(parent)
+    fields += _origin(agent, message_id, next_hops(parent, agent))
+    return _serialise(fields, _text_part("text/plain", text))
+
+
+def reply_subject(parent_subject: str) -> str:
+    """One "Re:" and the parent's subject on one line, without other prefixes, controls, bidi marks (S43)."""
+    plain = " ".join(BIDI.sub("", safe_line(parent_subject)).split())
+    return f"Re: {REPLY_PREFIX.sub('', plain)[:MAX_SUBJECT_CHARACTERS].strip()}".strip()
+
+
+def next_hops(parent: Message, agent: AgentSettings) -> int:
+    """The hop count of an answer to `parent`: one more than its highest, whoever signed it (S50)."""
+    origins = [read_origin(agent.secret, value) for value in parent.all_headers(ORIGIN_HEADER)]
+    return 1 + max((origin.hops for origin in origins if origin is not None), default=0)
+
+
+def thread_references(parent: Message) -> list[str]:
+    """The References of an answer: the parent's, then its own id; the first and the last ones within 900
+    octets.
+
+    Empty for a parent without Message-ID of its own: nobody else knows the one we made for it.
+    """
+    if parent.has_synthetic_id:
+        return []
+    known = parent.references or ((parent.in_reply_to,) if parent.in_reply_to else ())
+    ids = [id_ for id_ in dict.fromkeys((*known, parent.message_id)) if MESSAGE_ID.fullmatch(id_)]
+    room = MAX_REFERENCES_OCTETS - len(ids[0]) - 1 if ids else 0
+    kept: list[str] = []
+    for id_ in reversed(ids[1:]):
+        room -= len(id_) + 1
+        if room < 0:
+            break
+        kept.append(id_)
+    return [*ids[:1], *reversed(kept)]
+
+
+def _head(agent: AgentSettings, message_id: str, sent_at: datetime, to: str, subject: str) -> Fields:
+    if sent_at.tzinfo is None:
+        raise PermanentError("the date of an outgoing mail has no time zone: pass an aware datetime")
+    sender = _mailbox(agent.name, _address(agent.address, "agent.address"))
+    if not MESSAGE_ID.fullmatch(message_id):
+        raise PermanentError(f"not a Message-ID: {message_id!r}", code="header_refused")
+    return [
+        ("Date", format_datetime(sent_at.astimezone(UTC).replace(microsecond=0))),
+        ("From", sender),
+        ("Reply-To", sender),
+        ("To", _address(to, "the recipient")),
+        ("Subject", _encode("Subject", subject)),
+        ("Message-ID", message_id),
+    ]
+
+
+def _thread(parent: Message) -> Fields:
+    references = thread_references(parent)
+    if not references:
+        return []
+    return [("In-Reply-To", references[-1]), ("References", "\r\n ".join(references))]
+
+
+def _automatic(agent: AgentSettings, message_id: str, submitted: AutoSubmitted, hops: int) -> Fields:
+    fields = [("Auto-Submitted", submitted), ("X-Auto-Response-Suppress", SUPPRESS)]
+    return fields + _origin(agent, message_id, hops)
+
+
+def _origin(agent: AgentSettings, message_id: str, hops: int) -> Fields:
+    return [(ORIGIN_HEADER, origin_header(agent.secret, message_id, hops).replace("; tag=", ";\r\n tag="))]
+
+
+def _address(address: str, what: str) -> str:
+    """One ASCII address, checked; other scripts before the @ would need SMTPUTF8, which few servers have."""
+    plain = normal_address(address)
+    if plain is None or not plain.isascii() or CONTROL.search(address):
+        raise PermanentError(
+            f"{what} is not an address that can be written to: {address!r}", code="address_refused"
+        )
+    return plain
+
+
+def _mailbox(name: str, address: str) -> str:
+    if not name:
+        return f"<{address}>"
+    if CONTROL.search(name):
+        raise PermanentError(f"control character in the name {name!r}", code="header_refused")
+    if not name.isascii():
+        return f"{_encode('From', name)}\r\n <{address}>"
+    quoted = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{quoted}" <{address}>'
+
+
+def _encode(field: str, value: str) -> str:
+    """An unstructured value, folded; as RFC 2047 words unless it is short plain ASCII.
+
+    Raises:
+        PermanentError: the value holds CR, LF or another control character: someone tries to add a header.
+    """
+    if CONTROL.search(value):
+        raise PermanentError(f"control character in {field}: {value!r}", code="header_refused")
+    if value.isascii() and "=?" not in value and len(field) + 2 + len(value) <= FOLD_OCTETS:
+        return value
+    return "\r\n ".join(
+        f"=?utf-8?b?{base64.b64encode(chunk.encode()).decode()}?="
+        for chunk in _chunks(value, MAX_WORD_OCTETS)
+    )
+
+
+def _chunks(value: str, octets: int) -> list[str]:
+    """Cut text into pieces of at most `octets` UTF-8 octets, never inside a character."""
+    chunks = [""]
+    for char in value:
+        if len((chunks[-1] + char).encode()) > octets:
+            chunks.append("")
+        chunks[-1] += char
+    return chunks
+
+
+def _text_part(content_type: str, text: str) -> bytes:
+    head = (
+        f"Content-Type: {content_type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
+    )
+    normal = text.replace("\r\n", "\n").replace("\r", "\n")
+    return head.encode() + quopri.encodestring(normal.encode()).replace(b"\n", b"\r\n")
+
+
+def _mail_part(original: bytes, own_boundary: str) -> bytes:
+    lines = original.replace(b"\r\n", b"\n").split(b"\n")
+    is_plain = (
+        original.isascii()
+        and not re.search(rb"[\x00\r]", b"\n".join(lines))
+        and max(map(len, lines)) <= MAX_LINE_OCTETS
+        and own_boundary.encode() not in original
+    )
+    if is_plain:
+        head = (
+            b"Content-Type: message/rfc822\r\nContent-Disposition: attachment; filename=original.eml\r\n\r\n"
+        )
+        return head + b"\r\n".join(lines)
+    head = (
+        b"Content-Type: application/octet-stream; name=original.eml\r\n"
+        b"Content-Disposition: attachment; filename=original.eml\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+    )
+    return head + base64.encodebytes(original).rstrip(b"\n").replace(b"\n", b"\r\n")
+
+
+def _assemble(fields: Fields, content_type: str, parts: list[bytes], message_id: str) -> bytes:
+    mark = boundary(message_id)
+    body = b"".join(b"--" + mark.encode() + b"\r\n" + part + b"\r\n" for part in parts)
+    head = f'Content-Type: {content_type};\r\n boundary="{mark}"\r\n\r\n'.encode()
+    return _serialise(fields, head + body + b"--" + mark.encode() + b"--\r\n")
+
+
+def _serialise(fields: Fields, content: bytes) -> bytes:
+    """The header and a content that begins with its own Content fields; the last look at every line."""
+    head = "".join(f"{name}: {value}\r\n" for name, value in [*fields, ("MIME-Version", "1.0")]).encode(
+        "ascii"
+    )
+    raw = head + content if content.endswith(b"\r\n") else head + content + b"\r\n"
+    if any(len(line) > MAX_LINE_OCTETS for line in raw.split(b"\r\n")):
+        raise PermanentError(f"a line of more than {MAX_LINE_OCTETS} octets", code="header_refused")
+    return raw

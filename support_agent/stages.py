@@ -1,0 +1,364 @@
+"""What each step of the journey does: decisions from `decide`, words from `answer`, records in the store.
+
+Invariant: a stage may run twice and leaves the same rows; a mail is put into the outbox only after the gate has
+passed it and in the same breath as the record from which it can be made again. Checked by tests/unit/test_stages.py
+and, with real servers and real kills, by tests/integration/test_journey_kill.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import structlog
+from pydantic import BaseModel, ConfigDict
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.decide import Decider, Decision, thread_subject
+from support_agent.desk.packing import packet_of
+from support_agent.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
+from support_agent.mail.identity import Sender, identify
+from support_agent.mail.message import Message, parse
+from support_agent.mail.outbox import Delivery, Transport
+from support_agent.mail.screening import Screening, screen
+from support_agent.settings import Settings
+from support_agent.store.records import (
+    CaseId,
+    MailId,
+    AnswerKind,
+    AnswerRecord,
+    CaseRecord,
+    CaseState,
+    MailStatus,
+    OutboxRecord,
+    OutgoingMail,
+    PlanRecord,
+    ToolCallRecord,
+    ToolCallStatus,
+)
+from support_agent.store.store import Store
+from support_agent.tools.ending import Reason
+
+log = structlog.get_logger(__name__)
+
+CASE_ID_CHARACTERS = 10
+LEVEL_FOR_ACKNOWLEDGEMENT = 1
+ACKNOWLEDGED_RULES = frozenset({None, "person", "S15"})
+"""Screening rules after which a customer is still told that a person has the case."""
+
+
+class Outcome(StrEnum):
+    """What became of a mail."""
+
+    ANSWERED = "answered"
+    ESCALATED = "escalated"
+    FILED = "filed"
+
+
+class Place(BaseModel):
+    """Where a mail belongs: its case, its number in it (from 1), and who has the case.
+
+    `customer_mail_id` is the mail that a staff member's reply is passed on in answer to.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    case_id: CaseId
+    number: int
+    may_answer: bool
+    may_acknowledge: bool
+    is_staff_reply: bool = False
+    customer_mail_id: MailId | None = None
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The stages with what they work on; `now` is the clock, called once a stage."""
+
+    store: Store
+    decider: Decider
+    transport: Transport
+    settings: Settings
+    index_version: str
+    now: Callable[[], datetime]
+
+    def parse(self, mail_id: MailId) -> Message:
+        """The mail as recorded; the same every time, so it is not a recorded step."""
+        return parse(self.store.raw_mail(mail_id))
+
+    def screen(self, mail_id: MailId, message: Message) -> Screening:
+        """Whether a machine may answer at all (RFC 3834)."""
+        screening = screen(message, self.settings.agent, self.settings.desk, self._is_customer)
+        self.store.save_screening(mail_id, screening.verdict.value, screening.rule)
+        return screening
+
+    def file(self, mail_id: MailId, screening: Screening) -> str:
+        """No answer, only a record."""
+        self.store.settle_mail(mail_id, MailStatus.FILED, screening.rule or "screening", screening.why, self.now())
+        return Outcome.FILED
+
+    def identify(self, mail_id: MailId, message: Message) -> Sender:
+        """The sender's level (RFC 8601)."""
+        sender = identify(message, self.settings.agent, self._is_customer)
+        self.store.save_sender(mail_id, sender.level, sender.why)
+        return sender
+
+    def place(self, mail_id: MailId, message: Message, sender: Sender) -> Place:
+        """The case the mail belongs to: the thread's, for one of its participants; else a new one."""
+        packet = self._packet_replied_to(message, sender)
+        if packet is not None and packet.case_id is not None:
+            self.store.join_case(mail_id, packet.case_id)
+            return Place(
+                case_id=packet.case_id,
+                number=self._number(packet.case_id, mail_id),
+                may_answer=False,
+                may_acknowledge=False,
+                is_staff_reply=True,
+                customer_mail_id=packet.mail_id,
+            )
+        case = self._thread(message, sender)
+        if case is None:
+            case = self.store.open_case(
+                CaseRecord(
+                    id=case_id_of(mail_id),
+                    customer_address=sender.address,
+                    subject=message.subject,
+                    opened_at=self.now(),
+                    participants=(sender.address,) if sender.address else (),
+                ),
+                mail_id,
+            )
+        else:
+            case = self.store.join_case(mail_id, case.id)
+        is_open = case.state is CaseState.OPEN
+        return Place(
+            case_id=case.id,
+            number=self._number(case.id, mail_id),
+            may_answer=is_open,
+            may_acknowledge=is_open and sender.level >= LEVEL_FOR_ACKNOWLEDGEMENT,
+        )
+
+    def plan(self, mail_id: MailId, message: Message, sender: Sender) -> Decision:
+        """What the answer is; the model is asked here and nowhere else."""
+        customer = self.decider.company.accounts.customer(sender.address) if sender.level >= 3 else None
+        decision = self.decider.decide(message, sender, customer, self.now())
+        self._save_plan(mail_id, decision)
+        return decision
+
+    def hand_over(self, mail_id: MailId, message: Message, screening: Screening, place: Place) -> Decision:
+        """No plan: a rule or the state of the case says that a person must read this."""
+        reason = Reason.PERSON_ASKED_FOR if screening.rule == "person" else Reason.NOT_COVERED
+        return self.decider.hand_over(reason, self.now())
+
+    def answer(self, mail_id: MailId, message: Message, sender: Sender, place: Place, decision: Decision) -> Outcome:
+        """Render, gate, record, and put into the outbox: the answer, and a packet for what is left.
+
+        Raises:
+            GateRefused: the answer has a byte without a source; nothing is in the outbox.
+        """
+        if decision.final is None:
+            return self.escalate(mail_id, message, sender, place, decision, "")
+        letter = answer_letter(decision.final, self.decider.templates)
+        self._queue(mail_id, message, place, letter, to=sender.address)
+        if decision.plan.is_partial:
+            self._queue_packet(mail_id, message, sender, place, decision, "", answered=letter.text)
+            self.store.move_case(place.case_id, CaseState.WITH_PERSON)
+        return Outcome.ANSWERED
+
+    def escalate(
+        self, mail_id: MailId, message: Message, sender: Sender, place: Place, decision: Decision, why: str
+    ) -> Outcome:
+        """A packet to the desk, a fixed acknowledgement to the customer where that is safe; the case is a person's."""
+        mail = self.store.mail(mail_id)
+        rule = mail.screening_rule if mail is not None else None
+        if place.may_acknowledge and rule in ACKNOWLEDGED_RULES:
+            acknowledgement = Acknowledgement(
+                company=self.settings.company.name,
+                locale=self.decider.locale_of(decision.final.customer if decision.final else None),
+                subject=thread_subject(message) if sender.level >= 2 else None,
+                support_address=self.settings.agent.address,
+            )
+            letter = acknowledgement_letter(acknowledgement, self.decider.templates)
+            self._queue(mail_id, message, place, letter, to=sender.address)
+        self._queue_packet(mail_id, message, sender, place, decision, why, answered=None)
+        self.store.move_case(place.case_id, CaseState.WITH_PERSON)
+        return Outcome.ESCALATED
+
+    def pass_on(self, mail_id: MailId, message: Message, place: Place) -> None:
+        """A staff member's words go to the customer of the case, in the customer's thread."""
+        case = self.store.case(place.case_id)
+        if case is None or place.customer_mail_id is None or not case.customer_address:
+            return
+        parent = self.parse(place.customer_mail_id)
+        letter = reply_letter(parent.subject, message.visible_text)
+        self._queue(mail_id, parent, place, letter, to=case.customer_address)
+
+    def send(self, mail_id: MailId) -> list[str]:
+        """One try for each mail of the outbox that belongs to this one and is due."""
+        return [
+            self.deliver(record).value
+            for record in self.store.outgoing(mail_id=mail_id)
+            if record.status.value == "ready" and record.next_try_at <= self.now()
+        ]
+
+    def deliver(self, record: OutboxRecord) -> DeliveryStatus:
+        """One try: claimed first, so that no other process and no other run has it too."""
+        if not self.store.claim(record.id, self.now()):
+            return DeliveryStatus.CLAIMED
+        delivery = self.transport.deliver(record.raw, record.envelope_from, record.recipient)
+        log.info("delivery", kind=record.kind.value, status=delivery.status, code=delivery.smtp_code)
+        return self._note_delivery(record, delivery)
+
+    def settle(self, mail_id: MailId, outcome: Outcome) -> str:
+        """The mail is done."""
+        plan = self.store.plan(mail_id)
+        reason = plan.reason if plan is not None else None
+        self.store.settle_mail(mail_id, MailStatus(outcome.value), reason, None, self.now())
+        return outcome.value
+
+    # ------------------------------------------------------------------------------------------------------------
+
+    def _is_customer(self, address: str) -> bool:
+        return self.decider.company.accounts.customer(address) is not None
+
+    def _packet_replied_to(self, message: Message, sender: Sender) -> OutboxRecord | None:
+        """The packet that a staff member answers: named by its keyed id, from a staff address that is proven.
+
+        Without a border server of our own to believe, nobody is proven and no reply is passed on.
+        """
+        staff = {address.lower() for address in (*self.settings.desk.staff, self.settings.desk.address)}
+        if sender.address not in staff or sender.level < 2:
+            return None
+        for reference in (message.in_reply_to, *reversed(message.references)):
+            for record in self.store.outgoing(message_id=reference) if reference else ():
+                if record.kind is AnswerKind.PACKET:
+                    return record
+        return None
+
+    def _thread(self, message: Message, sender: Sender) -> CaseRecord | None:
+        """The case of the thread, for a proven participant only: a header alone is no proof."""
+        references = [id_ for id_ in (message.in_reply_to, *reversed(message.references)) if id_]
+        case = self.store.case_for_thread(references) if references else None
+        if case is None or sender.level < 2 or sender.address not in case.participants:
+            return None
+        return case
+
+    def _number(self, case_id: CaseId, mail_id: MailId) -> int:
+        timeline = self.store.timeline(case_id)
+        ids = [entry.mail.id for entry in timeline.mails] if timeline else []
+        return ids.index(mail_id) + 1 if mail_id in ids else len(ids) + 1
+
+    def _queue_packet(
+        self,
+        mail_id: MailId,
+        message: Message,
+        sender: Sender,
+        place: Place,
+        decision: Decision,
+        why: str,
+        answered: str | None,
+    ) -> None:
+        packet = packet_of(message, sender, place.case_id, decision, why, answered, self.settings)
+        letter = packet_letter(packet, self.decider.templates)
+        self._queue(mail_id, message, place, letter, to=self.settings.desk.address)
+
+    def _queue(self, mail_id: MailId, message: Message, place: Place, letter: Letter, to: str) -> None:
+        """Record what the mail is made from, then the mail itself; both once."""
+        if self.store.outgoing(mail_id=mail_id, kind=letter.kind):
+            return
+        headers = letter.headers(self.settings.agent, place.case_id, place.number, to, self.now())
+        templates = self.decider.templates
+        raw = letter.compose(self.settings.agent, headers, message, self.store.raw_mail(mail_id))
+        self.store.save_templates(templates.version, {file.name: file.text for file in templates.files})
+        self.store.save_answer(
+            AnswerRecord(
+                mail_id=mail_id,
+                kind=letter.kind,
+                payload=letter.payload,
+                templates_version=templates.version,
+                rendered=letter.rendered,
+                header_inputs=headers.model_dump(mode="json"),
+                created_at=headers.sent_at,
+            )
+        )
+        self.store.queue(
+            OutgoingMail(
+                mail_id=mail_id,
+                case_id=place.case_id,
+                kind=letter.kind,
+                message_id=headers.message_id,
+                envelope_from=self.settings.agent.address,
+                recipient=to,
+                raw=raw,
+                created_at=headers.sent_at,
+            )
+        )
+
+    def _note_delivery(self, record: OutboxRecord, delivery: Delivery) -> DeliveryStatus:
+        match delivery.status:
+            case "sent":
+                self.store.mark_sent(record.id, delivery.detail, self.now())
+            case "uncertain":
+                self.store.mark_uncertain(record.id, delivery.detail)
+            case "failed":
+                self.store.mark_failed(record.id, delivery.detail)
+            case "retry" if record.attempts + 1 >= self.settings.smtp.max_attempts:
+                self.store.mark_failed(record.id, f"given up after {record.attempts + 1} tries: {delivery.detail}")
+                return DeliveryStatus.FAILED
+            case "retry":
+                wait_s = self.settings.smtp.retry_base_s * 2**record.attempts
+                self.store.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))
+        return DeliveryStatus(delivery.status)
+
+    def _save_plan(self, mail_id: MailId, decision: Decision) -> None:
+        plan = decision.plan
+        self.store.save_plan(
+            PlanRecord(
+                mail_id=mail_id,
+                planned_at=decision.decided_at,
+                model=plan.model,
+                combiner_version=plan.combiner,
+                company_version=self.decider.company.version,
+                index_version=self.index_version,
+                outcome=plan.outcome,
+                reason=plan.reason,
+                seconds=plan.seconds,
+                forward_passes=plan.usage.forward_passes,
+                tokens=plan.usage.tokens,
+                trace=decision.model_dump(mode="json"),
+                calls=tuple(
+                    ToolCallRecord(
+                        seq=seq,
+                        tool=call.tool,
+                        args=dict(call.args),
+                        confidence=min(call.confidence, 1.0),
+                        threshold=call.threshold,
+                        votes=[vote.model_dump(mode="json") for vote in call.considered],
+                        result=call.result,
+                        status=ToolCallStatus.ERROR if call.status == "failed" else ToolCallStatus(call.status),
+                        seconds=0.0,
+                    )
+                    for seq, call in enumerate(plan.calls)
+                ),
+            )
+        )
+
+
+class DeliveryStatus(StrEnum):
+    """What one try came to; `claimed`: another run has it."""
+
+    SENT = "sent"
+    RETRY = "retry"
+    FAILED = "failed"
+    UNCERTAIN = "uncertain"
+    CLAIMED = "claimed"
+
+
+def case_id_of(mail_id: MailId) -> CaseId:
+    """The id of the case a mail opens: short enough to say on the telephone."""
+    digest = hashlib.sha256(f"case {mail_id}".encode()).digest()
+    return CaseId(base64.b32encode(digest).decode()[:CASE_ID_CHARACTERS].lower())

@@ -1,0 +1,115 @@
+"""Writes a new workspace: configuration, policies, templates, accounts and the example's database.
+
+Invariant: nothing that exists is overwritten, and `check` passes on what is written. Checked by
+tests/acceptance/test_workspace.py, also from a wheel.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from datetime import date
+from pathlib import Path
+
+from support_agent.demo.seed import seed
+from support_agent.errors import ConfigError
+from support_agent.resources import packaged
+
+CONFIG_FILE = "support-agent.toml"
+DATABASE_FILE = "harborfile.sqlite3"
+SECRET_FILE = "secret.key"
+SECRET_BYTES = 32
+
+CONFIG = """\
+# support-agent.toml: everything that is set, in sections. Unknown keys are errors; `support-agent check` tells.
+# Each key can be given as an environment variable too: SUPPORT_AGENT__IMAP__PASSWORD=...
+# Paths count from this file. What is commented out shows its default.
+
+[company]
+name = "Harborfile"            # how the answers sign
+policies = "policies"          # numbered documents: the only long text a customer is ever sent
+templates = "templates"        # the words around them
+accounts = "accounts.toml"     # which account values may be sent, and the queries that read them
+# locale = "en"                # of customers whose own is not known: "en" or "de"
+
+[agent]
+address = "support@harborfile.example"   # From and Reply-To of every answer
+name = "Harborfile Support"
+# aliases = ["help@harborfile.example"]  # further addresses that reach this mailbox
+# The authserv-id that YOUR OWN border server writes into Authentication-Results (RFC 8601). Only its topmost header
+# is believed. Without one every sender has level 0 and every mail goes to the desk.
+authserv_ids = ["mx.harborfile.example"]
+secret_file = "secret.key"     # key of our Message-IDs; keep it, and keep it secret
+
+[desk]
+address = "desk@harborfile.example"      # people: what cannot be answered goes here, by mail
+# staff = ["ada@harborfile.example"]     # whose replies to a packet are passed on; default: the desk address alone
+
+[imap]
+host = ""                      # for example "imap.example.com"
+# port = 993
+# security = "tls"             # or "starttls"; "plain" for loopback only
+# user = "support@harborfile.example"
+# password = ""                # better: SUPPORT_AGENT__IMAP__PASSWORD
+# folder = "INBOX"
+# skip_existing = false        # true: at the first start leave alone what is in the folder already
+# poll_interval_s = 30.0
+
+[smtp]
+host = ""                      # for example "smtp.example.com"
+# port = 465
+# security = "tls"
+# user = "support@harborfile.example"
+# password = ""                # better: SUPPORT_AGENT__SMTP__PASSWORD
+
+[model]
+# planner = "llama"            # the embedded model; "openai" for any OpenAI-compatible server:
+# base_url = "http://127.0.0.1:8000/v1"
+# name = "qwen2.5"
+# path = ""                    # a GGUF file of your own
+
+[planner]
+# threshold_answer = 0.6       # how sure a choice must be before it happens, 0..1; below: a person
+# max_s = 120.0                # time for one mail; reaching it escalates
+
+[store]
+url = "sqlite:///support-agent.sqlite3"  # or postgresql://user@host/name
+
+[chroma]
+path = "chroma"                # or url = "http://127.0.0.1:8000"
+
+[log]
+# format = "console"           # or "json"
+"""
+
+
+def init(directory: Path, today: date) -> tuple[Path, ...]:
+    """Write a workspace with the example company.
+
+    Args:
+        directory: Made if it is missing.
+        today: The example's series end on this day.
+    Returns:
+        What was written.
+    Raises:
+        ConfigError: something of the same name is there already; then nothing is written.
+    """
+    names = (CONFIG_FILE, "policies", "templates", "accounts.toml", DATABASE_FILE, SECRET_FILE)
+    there = [name for name in names if (directory / name).exists()]
+    if there:
+        raise ConfigError(f"{directory} has {', '.join(there)} already: choose an empty folder")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        ignore = shutil.ignore_patterns("__pycache__", ".*")
+        shutil.copytree(packaged("policies"), directory / "policies", ignore=ignore)
+        shutil.copytree(packaged("templates"), directory / "templates", ignore=ignore)
+        accounts = Path(__file__).parent / "demo" / "accounts.toml"
+        shutil.copyfile(accounts, directory / "accounts.toml")
+        seed(directory / DATABASE_FILE, today)
+        key = directory / SECRET_FILE
+        key.touch(mode=0o600)
+        key.write_text(secrets.token_urlsafe(SECRET_BYTES) + "\n", encoding="ascii")
+        (directory / CONFIG_FILE).write_text(CONFIG, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"{directory}: {error.strerror or error}: choose a folder that can be written") from error
+    return tuple(directory / name for name in names)

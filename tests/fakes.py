@@ -1,0 +1,84 @@
+"""Working stand-ins for the program's own ports: answers are queued, what was asked can be read afterwards.
+
+Each passes the contract suite of the port it stands in for (tests/contract).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from support_agent.errors import PermanentError
+from support_agent.planner.port import Prompt, Scores, Usage
+
+MAX_OPTIONS = 60
+PREFERRED = 0.98
+"""Probability of an option that is named alone."""
+LEAST = 1e-9
+"""Probability, before normalising, of an option that an answer leaves nothing for."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question to a `ScriptedModel`."""
+
+    prompt: Prompt
+    options: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All that the model read."""
+        parts = "".join(text for text, _ in self.prompt.parts)
+        return f"{self.prompt.system}\n{self.prompt.task}{parts}{self.prompt.lead}"
+
+
+class ScriptedModel:
+    """`support_agent.planner.port.Model` that gives queued answers; asked once too often, it fails.
+
+    Args:
+        answers: One a question: the option to prefer; or the probability of each option that has one, the
+            rest shared by the others; or an error to raise.
+        tells_probabilities: False for a server that tells only which option it picked.
+    """
+
+    name = "scripted"
+
+    def __init__(
+        self, answers: Sequence[str | Mapping[str, float] | Exception], *, tells_probabilities: bool = True
+    ) -> None:
+        self.answers = list(answers)
+        self.tells_probabilities = tells_probabilities
+        self.history: list[Asked] = []
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        """The next answer, as scores of these options.
+
+        Raises:
+            PermanentError: not 2..60 different options.
+            AssertionError: no answer is left, or the next one does not fit the options.
+        """
+        if not 2 <= len(options) <= MAX_OPTIONS or len(set(options)) < len(options):
+            raise PermanentError(f"a choice has 2..{MAX_OPTIONS} different options", code="options")
+        self.history.append(Asked(prompt, tuple(options)))
+        assert self.answers, f"question {len(self.history)} was not expected; its options: {list(options)}"
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        given = {answer: PREFERRED} if isinstance(answer, str) else dict(answer)
+        assert set(given) <= set(options), f"{sorted(set(given) - set(options))} not among {list(options)}"
+        probabilities = _completed(given, options)
+        usage = Usage(prompt_tokens=len(self.history[-1].text.split()), forward_passes=1)
+        picked = probabilities.index(max(probabilities))
+        if not self.tells_probabilities:
+            return Scores(log_probabilities=None, picked=picked, usage=usage)
+        return Scores(log_probabilities=tuple(map(math.log, probabilities)), usage=usage)
+
+
+def _completed(given: Mapping[str, float], options: Sequence[str]) -> list[float]:
+    """A probability for each option: what is given, and equal shares of what is left; they add up to one."""
+    left = 1.0 - sum(given.values())
+    assert left >= -1e-9, f"the probabilities {dict(given)} add up to more than one"
+    share = left / max(1, len(options) - len(given))
+    shares = [max(given.get(option, share), LEAST) for option in options]
+    return [value / sum(shares) for value in shares]

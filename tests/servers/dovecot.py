@@ -1,0 +1,206 @@
+"""A private Dovecot for tests: own configuration and folders, free loopback ports, gone at the end.
+
+Every user name exists, with the password `PASSWORD`, and has an empty mailbox of its own. Without Dovecot on
+the machine its tests are skipped, and fail where `CI` is set.
+"""
+
+from __future__ import annotations
+
+import getpass
+import grp
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import imapclient  # type: ignore[import-untyped]
+import pytest
+from pydantic import SecretStr
+
+from support_agent.settings import ImapSettings, Security
+from tests.servers.certificates import Certificates
+from tests.servers.postgres import skip_or_fail
+
+PASSWORD = "correct-horse"
+START_S = 20.0
+STOP_S = 20.0
+NO_MOVE = "IMAP4rev1 UIDPLUS LITERAL+ UNSELECT CHILDREN NAMESPACE"
+NO_MOVE_NO_UIDPLUS = "IMAP4rev1 LITERAL+ UNSELECT CHILDREN NAMESPACE"
+
+
+class Dovecot:
+    """A running server. `auth_socket` authenticates Postfix, `config` lets `dovecot-lda` deliver."""
+
+    def __init__(self, folder: Path, imap_port: int, imaps_port: int, certificates: Certificates) -> None:
+        self.config = folder / "dovecot.conf"
+        self.auth_socket = folder / "run" / "auth-postfix"
+        self.folder = folder
+        self.imap_port = imap_port
+        self.imaps_port = imaps_port
+        self._certificates = certificates
+
+    def settings(self, user: str, **changes: object) -> ImapSettings:
+        """How the agent reads a user's mailbox, over verified TLS unless changed."""
+        base: dict[str, object] = {
+            "host": "localhost",
+            "port": self.imaps_port,
+            "security": Security.TLS,
+            "user": user,
+            "password": SecretStr(PASSWORD),
+            "timeout_s": 20.0,
+            "ca_file": self._certificates.authority,
+        }
+        return ImapSettings.model_validate(base | changes)
+
+    @contextmanager
+    def as_person(self, user: str, folder: str = "INBOX") -> Iterator[imapclient.IMAPClient]:
+        """A person's own mail program, on the same mailbox."""
+        client = imapclient.IMAPClient("localhost", port=self.imap_port, ssl=False, timeout=20)
+        with client:
+            client.login(user, PASSWORD)
+            if not client.folder_exists(folder):
+                client.create_folder(folder)
+            client.select_folder(folder)
+            yield client
+
+    def arrived(self, user: str, timeout_s: float = 20.0) -> bytes:
+        """Wait for the one mail in a user's mailbox and return it."""
+        end = time.monotonic() + timeout_s
+        with self.as_person(user) as person:
+            while not (uids := person.search()):
+                if time.monotonic() > end:
+                    raise RuntimeError(f"no mail for {user} within {timeout_s} s")
+                time.sleep(0.05)
+                person.noop()
+            (uid,) = uids
+            return bytes(person.fetch([uid], ["BODY.PEEK[]"])[uid][b"BODY[]"])
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for_port(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Return once something listens; raise with the server's log where it died or takes too long."""
+    end = time.monotonic() + START_S
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket() as probe:
+            probe.settimeout(1)
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"no server on port {port}: {log.read_text() if log.exists() else 'no log'}")
+
+
+def mail_user() -> tuple[int, int]:
+    """uid and gid that own the mailboxes: a system user where we are root, else ourselves."""
+    if os.geteuid() == 0:
+        return pwd.getpwnam("mail").pw_uid, grp.getgrnam("mail").gr_gid
+    return os.geteuid(), os.getegid()
+
+
+def _configuration(server: Dovecot, certificates: Certificates, capability: str) -> str:
+    uid, gid = mail_user()
+    internal, login = ("dovecot", "dovenull") if os.geteuid() == 0 else (getpass.getuser(),) * 2
+    return f"""
+base_dir = {server.folder}/run
+state_dir = {server.folder}/state
+log_path = {server.folder}/log
+protocols = imap
+listen = 127.0.0.1
+default_internal_user = {internal}
+default_internal_group = {grp.getgrgid(pwd.getpwnam(internal).pw_gid).gr_name}
+default_login_user = {login}
+first_valid_uid = 1
+first_valid_gid = 1
+mail_location = maildir:~/Maildir
+ssl = yes
+ssl_cert = <{certificates.certificate}
+ssl_key = <{certificates.key}
+auth_mechanisms = plain login
+auth_failure_delay = 0
+postmaster_address = postmaster@example.net
+lda_mailbox_autocreate = yes
+passdb {{
+  driver = static
+  args = password={PASSWORD}
+}}
+userdb {{
+  driver = static
+  args = uid={uid} gid={gid} home={server.folder}/mail/%Lu allow_all_users=yes
+}}
+service imap-login {{
+  chroot =
+  inet_listener imap {{
+    port = {server.imap_port}
+  }}
+  inet_listener imaps {{
+    port = {server.imaps_port}
+    ssl = yes
+  }}
+}}
+service anvil {{
+  chroot =
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
+}}
+service auth {{
+  unix_listener auth-postfix {{
+    mode = 0666
+  }}
+  unix_listener auth-userdb {{
+    mode = 0666
+  }}
+}}
+service stats {{
+  unix_listener stats-writer {{
+    mode = 0666
+  }}
+}}
+protocol imap {{
+  {f"imap_capability = {capability}" if capability else ""}
+  mail_max_userip_connections = 50
+}}
+"""
+
+
+@contextmanager
+def running_dovecot(certificates: Certificates, capability: str = "") -> Iterator[Dovecot]:
+    """Start a server and stop it; `capability` replaces what it says it can do."""
+    program = shutil.which("dovecot") or shutil.which("dovecot", path="/usr/sbin:/usr/local/sbin")
+    if program is None:
+        skip_or_fail("Dovecot is not installed: deploy/install-servers.sh installs it")
+        return
+    folder = Path(tempfile.mkdtemp(prefix="sa-dovecot-"))
+    folder.chmod(0o755)
+    server = Dovecot(folder, free_port(), free_port(), certificates)
+    (folder / "mail").mkdir()
+    os.chown(folder / "mail", *mail_user())
+    (folder / "log").touch()
+    (folder / "log").chmod(0o666)  # dovecot-lda logs as the user that it delivers for
+    server.config.write_text(_configuration(server, certificates, capability))
+    process = subprocess.Popen([program, "-F", "-c", server.config], stderr=subprocess.DEVNULL)
+    try:
+        wait_for_port(server.imaps_port, process, folder / "log")
+        yield server
+    finally:
+        process.terminate()
+        process.wait(STOP_S)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def dovecot(certificates: Certificates) -> Iterator[Dovecot]:
+    """One server for the whole run."""
+    with running_dovecot(certificates) as server:
+        yield server

@@ -1,0 +1,154 @@
+"""An OpenAI-compatible server on loopback that says exactly what a test tells it to, sense or nonsense."""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+HOLD_S = 20.0
+"""Longest time that a reply is held back, should a test forget to close the server."""
+TRICKLE_S = 0.02
+TOOL = "choose"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer of the server; `held` never comes, `trickles` sends a byte now and then and never ends."""
+
+    body: bytes = b""
+    status: int = 200
+    content_type: str = "application/json"
+    held: bool = False
+    trickles: bool = False
+    location: str = ""
+
+
+def message(
+    *, finish_reason: str = "tool_calls", logprobs: Mapping[str, Any] | None = None, **fields: Any
+) -> Reply:
+    """A chat completion whose message has these fields."""
+    choice = {
+        "index": 0,
+        "finish_reason": finish_reason,
+        "logprobs": logprobs,
+        "message": {"role": "assistant", "content": None, **fields},
+    }
+    completion = {
+        "id": "chat-1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "m",
+        "choices": [choice],
+        "usage": {"prompt_tokens": 40, "completion_tokens": 7, "total_tokens": 47},
+    }
+    return Reply(json.dumps(completion).encode())
+
+
+def tool_call(arguments: str, *, name: str = TOOL) -> dict[str, Any]:
+    """One call, as it stands in a message."""
+    return {"id": "call-1", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def pick(option: str, *, probability: float | None = None) -> Reply:
+    """The call a well-behaved server makes; with a probability it also tells those of its tokens."""
+    arguments = json.dumps({"choice": option}, ensure_ascii=False)
+    logprobs = None if probability is None else {"content": spelled(arguments, option, probability)}
+    return message(tool_calls=[tool_call(arguments)], logprobs=logprobs)
+
+
+def spelled(arguments: str, option: str, probability: float) -> list[dict[str, Any]]:
+    """Token probabilities of the arguments: the option is one token of this probability, the rest certain."""
+    before, name, after = arguments.partition(json.dumps(option, ensure_ascii=False)[1:])
+    probabilities = ((before, 1.0), (name, probability), (after, 1.0))
+    return [token(text, chance) for text, chance in probabilities]
+
+
+def token(text: str, probability: float, others: Sequence[tuple[str, float]] = ()) -> dict[str, Any]:
+    """A token as it stands among the log-probabilities, with its alternatives."""
+    alternatives = [
+        {"token": other, "logprob": math.log(chance), "bytes": None}
+        for other, chance in ((text, probability), *others)
+    ]
+    return {"token": text, "logprob": math.log(probability), "bytes": None, "top_logprobs": alternatives}
+
+
+def failure(status: int, text: str = "no") -> Reply:
+    """An error in the shape that OpenAI gives it."""
+    error = {"error": {"message": text, "type": "error", "param": None, "code": None}}
+    return Reply(json.dumps(error).encode(), status)
+
+
+class FakeOpenAI:
+    """The server; the last of `replies` is given again and again."""
+
+    def __init__(self) -> None:
+        self.replies: list[Reply] = []
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.released = threading.Event()
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.fake = self
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def answer(self, *replies: Reply) -> None:
+        """From now on these, in this order."""
+        self.replies = list(replies)
+
+    def close(self) -> None:
+        self.released.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    fake: FakeOpenAI
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that gave up waiting is what some tests are about."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+
+    def do_POST(self) -> None:
+        fake = self.server.fake
+        fake.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        fake.headers.append({name.lower(): value for name, value in self.headers.items()})
+        reply = fake.replies.pop(0) if len(fake.replies) > 1 else fake.replies[0]
+        if reply.held:
+            fake.released.wait(HOLD_S)
+            return
+        self.send_response(reply.status)
+        self.send_header("Content-Type", reply.content_type)
+        if reply.location:
+            self.send_header("Location", reply.location)
+        if not reply.trickles:
+            self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        self.wfile.write(reply.body)
+        while reply.trickles and not fake.released.wait(TRICKLE_S):
+            self.wfile.write(b" ")
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+@pytest.fixture
+def fake_openai() -> Iterator[FakeOpenAI]:
+    """A server without an answer yet."""
+    server = FakeOpenAI()
+    yield server
+    server.close()

@@ -1,0 +1,41 @@
+"""What an answer owes its reader."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_agent.answer.final_answer import Item
+from support_agent.answer.owed import key_of, owed
+from support_agent.answer.samples import sample_items
+
+ITEMS = tuple(sample_items())
+
+
+@pytest.mark.parametrize("item", ITEMS, ids=[f"{place}-{item.kind}" for place, item in enumerate(ITEMS)])
+def test_every_field_of_an_item_is_owed(item: Item) -> None:
+    """Each kind lists its parameters: a new field must be owed or be named here as not shown."""
+    keys = " ".join(key_of(source) for source in owed(item))
+    shown = {
+        "document": ["part=number", "part=title", "part=url", "part=valid_from"],
+        "account_field": ["part=label"],
+        "table": ["part=label", "section=period", "part=period_last", "part=row_count"],
+        "aggregate": [
+            "part=label",
+            "section=period",
+            "part=period_last",
+            "part=row_count",
+            "section=aggregation",
+        ],
+        "calculation": ["side=left", "side=right", "section=operation", "part=result"],
+        "clarification": ["clarification"],
+    }
+    assert all(part in keys for part in shown[item.kind])
+    fields = {
+        "document": {"kind", "number", "title", "version", "valid_from", "url", "delivery", "excerpts"},
+        "account_field": {"kind", "field", "label", "value"},
+        "table": {"kind", "series", "label", "period", "steps", "rows"},
+        "aggregate": {"kind", "operand"},
+        "calculation": {"kind", "operation", "left", "right", "result"},
+        "clarification": {"kind", "number", "text"},
+    }
+    assert set(type(item).model_fields) == fields[item.kind]

@@ -1,0 +1,76 @@
+"""The desk packet: a customer's text is quoted, and the gate checks it as it checks an answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support_agent.answer.provenance import check
+from support_agent.answer.render import render_packet
+from support_agent.answer.samples import sample_packets
+from support_agent.answer.sources import InboundSource, Rendered, RenderedPacket, Span
+from support_agent.answer.templates import Templates
+from support_agent.desk.packet import Packet
+from support_agent.errors import GateRefused
+
+PACKET = next(sample_packets("en"))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(), st.text())
+def test_any_mail_makes_a_packet_that_passes_the_gate(templates: Templates, text: str, subject: str) -> None:
+    """Whatever was sent in, a person gets it: each of its lines quoted, none as the packet's own."""
+    packet = PACKET.model_copy(update={"mail_text": f"start\n{text}\nend", "subject": subject})
+    rendered = render_packet(packet, templates)
+    check(rendered, packet, templates)
+    body = rendered.text.text
+    quoted = body[body.index("> start") : body.index("> end")]
+    assert all(line.startswith(">") for line in quoted.splitlines())
+
+
+def test_a_long_mail_is_whole(templates: Templates) -> None:
+    """A person sees all of it."""
+    packet = PACKET.model_copy(update={"mail_text": "\n".join(f"line {number}" for number in range(500))})
+    assert "> line 499\n" in render_packet(packet, templates).text.text
+
+
+@pytest.mark.parametrize("locale", ["en", "de"])
+def test_a_person_sees_why_it_stopped_and_what_was_considered(templates: Templates, locale: str) -> None:
+    """The parts that a person needs to decide."""
+    text = render_packet(PACKET.model_copy(update={"locale": locale}), templates).text.text
+    for expected in (
+        "unsure",
+        "0.41 is below 0.50",
+        "send_document(number=10)",
+        "0.41",
+        "escalate(reason=unsure)",
+        "0.71",
+    ):
+        assert expected in text
+
+
+def test_a_changed_packet_is_refused(templates: Templates) -> None:
+    """The gate holds for staff too."""
+    rendered = render_packet(PACKET, templates)
+    span = Span(text="The customer may be refunded.", source=InboundSource(part="mail_line", index=0))
+    changed = RenderedPacket(subject=rendered.subject, text=Rendered(spans=(*rendered.text.spans, span)))
+    with pytest.raises(GateRefused, match="its source says 'Hello,'"):
+        check(changed, PACKET, templates)
+
+
+def test_a_packet_without_the_mails_parts_is_refused(templates: Templates) -> None:
+    """What was considered may not be left out by a template."""
+    files = templates.as_files()
+    files["en/escalation.txt.j2"] = files["en/escalation.txt.j2"].replace(
+        ", confidence {{ considered.confidence }}", ""
+    )
+    changed = Templates.from_files(files)
+    with pytest.raises(GateRefused, match="does not say inbound part=confidence index=0"):
+        check(render_packet(PACKET, changed), PACKET, changed)
+
+
+def test_a_packet_refuses_what_it_does_not_know() -> None:
+    """Frozen, and no further fields."""
+    with pytest.raises(ValueError, match="extra"):
+        Packet.model_validate(PACKET.model_dump() | {"draft": "model text"})

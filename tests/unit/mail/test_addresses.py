@@ -1,0 +1,84 @@
+"""Address fields: one reading only, or none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_agent.mail.addresses import normal_address, normal_domain, parse_addresses
+from support_agent.mail.decoding import decode_words
+
+
+def read(value: str) -> tuple[list[tuple[str, str]], bool]:
+    parsed = parse_addresses(value, decode_words)
+    return [(one.name, one.addr) for one in parsed.found], parsed.is_exact
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "addr"),
+    [
+        ("a@b.example", "", "a@b.example"),
+        ("<A@B.Example>", "", "a@b.example"),
+        ("Anna Keller <a@b.example>", "Anna Keller", "a@b.example"),
+        ('"Keller, Anna" <a@b.example>', "Keller, Anna", "a@b.example"),
+        (r'"A \"x\" B" <a@b.example>', 'A "x" B', "a@b.example"),
+        ('"c@d.example" <a@b.example>', "c@d.example", "a@b.example"),
+        ("a@b.example (Anna (K))", "Anna (K)", "a@b.example"),
+        ("=?utf-8?q?M=C3=BCller=2C_x=40y?= <a@b.example>", "Müller, x@y", "a@b.example"),
+        ("Anna <a+tag@b.example.>", "Anna", "a+tag@b.example"),
+        ("Anna <a@BÜCHER.example>", "Anna", "a@xn--bcher-kva.example"),
+    ],
+)
+def test_one_plain_address_is_exact(value: str, name: str, addr: str) -> None:
+    assert read(value) == ([(name, addr)], True)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "c@d.example <a@b.example>",
+        "<c@d.example> <a@b.example>",
+        "Anna <a@b.example> Keller",
+        "Friends: a@b.example;",
+        "undisclosed-recipients:;",
+        '"Anna <a@b.example>',
+        "Anna (x <a@b.example>",
+        "Anna <a@b.example",
+        "Anna",
+        "a@b.example <>",
+        "a@b@c.example",
+        '"a b"@c.example',
+        "a@b.example;",
+    ],
+)
+def test_what_two_readers_could_read_differently_is_not_exact(value: str) -> None:
+    """A mail program, a filter and we must agree on who the sender is."""
+    assert read(value)[1] is False
+
+
+def test_a_list_keeps_its_usable_addresses() -> None:
+    assert read("a@b.example, , Bob <c@d.example>") == ([("", "a@b.example"), ("Bob", "c@d.example")], True)
+    assert read("Friends: a@b.example, c@d.example; e@f.example")[0] == [
+        ("", "a@b.example"),
+        ("", "c@d.example"),
+        ("", "e@f.example"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "@b.example", "a@", "a b@c.example", "a@b c.example", "a@-b.example", "a\r\n@b.c"]
+)
+def test_what_is_no_address_is_none(text: str) -> None:
+    assert normal_address(text) is None
+
+
+def test_sharp_s_keeps_its_own_domain() -> None:
+    """IDNA 2003 would turn it into the domain of somebody else."""
+    assert normal_domain("straße.example") == "xn--strae-oqa.example"
+
+
+@given(st.text(st.sampled_from('ab@.<>(),;:"\\ \n\x00ü'), max_size=60))
+def test_any_value_is_read_and_every_address_is_normal(value: str) -> None:
+    for address in parse_addresses(value, decode_words).found:
+        assert normal_address(address.addr) == address.addr

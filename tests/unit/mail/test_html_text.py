@@ -1,0 +1,61 @@
+"""HTML bodies: what a mail program would show, as lines."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_agent.mail.html_text import html_to_text
+from tests.unit.mail.mails import mail
+
+
+def test_a_mail_in_html_reads_like_its_plain_text() -> None:
+    assert mail("html_only").text == (
+        "Hallo & guten Tag,\n\nwie kündige ich?\nDanke\n\n- eins\n- zwei\n\n> alte Mail"
+    )
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<div style='display : none'>x</div>",
+        '<span style="color:red;DISPLAY:NONE">x</span>',
+        "<p hidden>x</p>",
+        "<script>x</script>",
+        "<style>x</style>",
+        "<head><title>x</title></head>",
+        "<!-- x -->",
+        "<template>x</template>",
+        "<div style='display:none'><p>x<b>x</p></div>",
+    ],
+)
+def test_what_is_not_shown_is_not_text(hidden: str) -> None:
+    """Instructions for a model are hidden like this."""
+    assert html_to_text(f"a{hidden}b").text.replace("\n", "") == "ab"
+
+
+def test_quotations_keep_their_depth() -> None:
+    html = "mine<blockquote>one<blockquote>two</blockquote></blockquote>mine again"
+    lines = [line for line in html_to_text(html).text.split("\n") if line.strip("> ")]
+    assert lines == ["mine", "> one", ">> two", "mine again"]
+
+
+def test_blocks_and_line_breaks_make_lines_and_white_space_does_not() -> None:
+    assert html_to_text("<div>a\n  b</div><div>c<br/>d</div><td>e</td><td>f</td>").text == "a b\nc\nd\ne f"
+
+
+def test_preformatted_lines_stay() -> None:
+    assert html_to_text("<pre>a\n  b</pre>").text == "a\n  b"
+
+
+def test_markup_that_breaks_off_is_told() -> None:
+    """A reader that drops the rest in silence would answer half a mail."""
+    assert html_to_text("before <a href='x").is_whole is False
+    assert html_to_text("before <b>after").is_whole is True
+    assert html_to_text("3 &lt; 4 & 5").text == "3 < 4 & 5"
+
+
+@given(st.text(st.sampled_from("<>/!-&;=\"' abp\n"), max_size=200))
+def test_any_markup_gives_text(html: str) -> None:
+    assert isinstance(html_to_text(html).text, str)

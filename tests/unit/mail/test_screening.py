@@ -1,0 +1,204 @@
+"""Which mails a machine may answer: one test per row of the table of RFC 3834 and its kin."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+import pytest
+
+from support_agent.mail import keys
+from support_agent.mail.message import parse
+from support_agent.mail.outgoing import compose
+from support_agent.mail.screening import RULES, VENDOR_MARKS, Screening, Verdict, screen
+from support_agent.settings import AgentSettings
+from tests.unit.mail.mails import AGENT, DESK, EMAILS, mail, raw_mail, with_header
+
+
+def decide(name: str) -> tuple[Verdict, str | None]:
+    screening = screen(mail(name), AGENT, DESK)
+    assert screening.why
+    return screening.verdict, screening.rule
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "plain_question",
+        "auto_submitted_no_with_parameter",
+        "precedence_first_class",
+        "suppress_receipts_only",
+        "received_50_times",
+        "customer_forwards_a_bounce",
+        "origin_of_another_installation_two_hops",
+        "addressed_by_cc",
+        "addressed_by_resent_to",
+        "addressed_by_delivered_to",
+        "addressed_by_x_original_to",
+        "addressed_with_tag",
+        "person_only_in_quotation",
+        "person_user_agent",
+    ],
+)
+def test_a_persons_mail_may_be_answered(name: str) -> None:
+    """The neighbours of each rule: what looks like a machine's mail and is none."""
+    assert decide(name) == (Verdict.ANSWER, None)
+
+
+@pytest.mark.parametrize("name", ["bounce_null_sender", "bounce_return_path_daemon"])
+def test_s1_a_null_return_path_is_filed(name: str) -> None:
+    assert decide(name) == (Verdict.FILE, "S1")
+
+
+def test_s1_a_bounce_that_hides_its_null_sender_goes_to_a_person() -> None:
+    assert decide("bounce_without_marks") == (Verdict.DESK, "S1")
+
+
+@pytest.mark.parametrize(
+    "name", ["auto_replied_upper_case_with_comment", "auto_notified", "auto_submitted_empty"]
+)
+def test_s2_anything_but_no_in_auto_submitted_is_filed(name: str) -> None:
+    """RFC 3834, section 5.2: any value but "no"; case, comments and parameters do not matter."""
+    assert decide(name) == (Verdict.FILE, "S2")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["report_delivery_status", "report_read_receipt", "report_feedback", "report_rewrapped_as_mixed"],
+)
+def test_s3_reports_are_filed(name: str) -> None:
+    assert decide(name) == (Verdict.FILE, "S3")
+
+
+@pytest.mark.parametrize("name", ["list_unsubscribe_only", "list_id", "list_mailing_list", "list_mailman"])
+def test_s4_mail_of_lists_is_filed(name: str) -> None:
+    assert decide(name) == (Verdict.FILE, "S4")
+
+
+@pytest.mark.parametrize("value", ["bulk", "list", "junk", "auto_reply", "x"])
+def test_s5_low_precedence_is_filed(value: str) -> None:
+    assert decide(f"precedence_{value}") == (Verdict.FILE, "S5")
+
+
+@pytest.mark.parametrize("name", ["suppress_all", "suppress_oof_in_a_list", "suppress_autoreply"])
+def test_s6_suppressed_automatic_answers_are_not_sent(name: str) -> None:
+    assert decide(name) == (Verdict.FILE, "S6")
+
+
+@pytest.mark.parametrize("mark", VENDOR_MARKS)
+def test_s7_each_vendor_mark_has_a_mail_that_is_filed(mark: str) -> None:
+    assert decide(f"vendor_{mark.lower().replace('-', '_')}") == (Verdict.FILE, "S7")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EMAILS.glob("machine_name_*.eml")))
+def test_s8_names_of_machines_are_filed_and_shown_to_a_person_where_a_customer_has_one(name: str) -> None:
+    assert decide(name) == (Verdict.FILE, "S8")
+    screening = screen(mail(name), AGENT, DESK, is_customer=lambda address: address.endswith("@example.net"))
+    assert (screening.verdict, screening.rule) == (Verdict.DESK, "S8")
+
+
+@pytest.mark.parametrize("name", ["from_without_address", "from_group", "from_missing"])
+def test_s8_a_from_that_names_nobody_is_filed(name: str) -> None:
+    assert decide(name) == (Verdict.FILE, "S8")
+
+
+@pytest.mark.parametrize("local", ["owner", "requests", "reply", "norah", "postmasters", "anna.bounce"])
+def test_s8_names_that_only_resemble_a_machine_are_people(local: str) -> None:
+    raw = raw_mail("plain_question").replace(b"anna.keller@", f"{local}@".encode())
+    assert screen(parse(raw), AGENT, DESK).verdict is Verdict.ANSWER
+
+
+@pytest.mark.parametrize("name", ["from_own_address", "from_own_alias_with_tag"])
+def test_s9_mail_from_our_own_addresses_is_dropped(name: str) -> None:
+    assert decide(name) == (Verdict.DROP, "S9")
+
+
+def test_s9_our_own_mail_is_known_by_its_id_or_its_origin_header_even_if_all_else_was_changed() -> None:
+    own_id = keys.message_id(AGENT.secret, "harborfile.example", "case-1", 1, "answer")
+    origin = keys.origin_header(AGENT.secret, own_id, 1)
+    by_origin = screen(with_header("plain_question", f"X-Support-Agent-Origin: {origin}"), AGENT, DESK)
+    by_id = screen(with_header("plain_question", f"Message-ID: {own_id}"), AGENT, DESK)
+    assert [(found.verdict, found.rule) for found in (by_origin, by_id)] == [(Verdict.DROP, "S9")] * 2
+
+
+def test_s9_a_forged_id_or_origin_header_is_none_of_ours() -> None:
+    """Else anybody could have a customer's mail dropped."""
+    other = AGENT.model_copy(update={"secret": type(AGENT.secret)("x" * 32)})
+    own_id = keys.message_id(other.secret, "harborfile.example", "case-1", 1, "answer")
+    origin = keys.origin_header(other.secret, own_id, 1)
+    message = with_header("plain_question", f"Message-ID: {own_id}", f"X-Support-Agent-Origin: {origin}")
+    assert screen(message, AGENT, DESK).verdict is Verdict.ANSWER
+    unkeyed = AgentSettings.model_validate(AGENT.model_dump() | {"secret": ""})
+    assert screen(message, unkeyed, DESK).verdict is Verdict.ANSWER
+
+
+def test_s9_an_answer_of_ours_that_comes_back_is_dropped() -> None:
+    parent = mail("plain_question")
+    answer = compose(
+        AGENT,
+        message_id=keys.message_id(AGENT.secret, "harborfile.example", "c", 1, "answer"),
+        sent_at=datetime(2026, 3, 10, tzinfo=UTC),
+        to="anna.keller@example.net",
+        subject="Re: Refund",
+        text="text",
+        html="<p>text</p>",
+        parent=parent,
+    )
+    assert screen(parse(answer), AGENT, DESK).rule == "S9"
+
+
+def test_s10_mail_that_does_not_name_us_goes_to_a_person() -> None:
+    assert decide("not_addressed_to_us") == (Verdict.DESK, "S10")
+
+
+@pytest.mark.parametrize("name", ["received_51_times", "origin_of_another_installation_three_hops"])
+def test_s11_a_loop_is_dropped(name: str) -> None:
+    """Hops count whoever signed them: two installations that answer each other are a loop too."""
+    assert decide(name) == (Verdict.DROP, "S11")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "encrypted_pgp_mime",
+        "encrypted_pgp_inline",
+        "encrypted_smime",
+        "calendar_invitation",
+        "empty_body",
+        "empty_above_the_quotation",
+    ],
+)
+def test_s15_what_cannot_be_read_goes_to_a_person(name: str) -> None:
+    assert decide(name) == (Verdict.DESK, "S15")
+
+
+def test_s15_a_mail_beyond_a_limit_goes_to_a_person() -> None:
+    message = parse(raw_mail("plain_question"), ("limit: only the header was read",))
+    assert screen(message, AGENT, DESK).rule == "S15"
+
+
+@pytest.mark.parametrize("name", ["from_twice", "from_two_addresses", "from_address_in_display_name"])
+def test_s22_a_from_that_can_be_read_in_two_ways_goes_to_a_person(name: str) -> None:
+    assert decide(name) == (Verdict.DESK, "S22")
+
+
+@pytest.mark.parametrize("name", ["person_english", "person_german", "person_spanish", "person_in_subject"])
+def test_a_customer_who_asks_for_a_person_gets_one(name: str) -> None:
+    assert decide(name) == (Verdict.DESK, "person")
+
+
+def test_a_machines_mail_is_filed_whatever_it_says() -> None:
+    """An out-of-office that says "call a human" must not reach the desk again and again."""
+    message = with_header("person_english", "Auto-Submitted: auto-replied")
+    assert screen(message, AGENT, DESK).verdict is Verdict.FILE
+
+
+def test_each_row_of_the_table_decides_at_least_one_test_mail() -> None:
+    """A row that no mail reaches is a row that nobody has seen work."""
+    found: set[Screening] = {
+        screen(mail(path.stem), AGENT, DESK, is_customer=known)
+        for path in EMAILS.glob("*.eml")
+        for known in (lambda address: False, lambda address: True)
+    }
+    assert {(rule.id, rule.verdict) for rule in RULES} <= {(one.rule, one.verdict) for one in found}
+    assert all(re.fullmatch(r"S\d+|person", rule.id) and rule.source for rule in RULES)

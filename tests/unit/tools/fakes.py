@@ -1,0 +1,192 @@
+"""A small company for the tools: two documents, three fields, two series, and what a search would say.
+
+`FakeAccounts` writes down every read, and `unreadable` is one that no test may read at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
+from support_agent.company.accounts import FieldSpec, SeriesSpec
+from support_agent.company.documents import Document, parse_document
+from support_agent.company.questions import CannedQuestion
+from support_agent.company.values import Count, Customer, Money, Number, Period, Row, Text, Value
+from support_agent.tools.base import Context, Match
+
+TODAY = date(2025, 6, 1)
+ANNA = Customer(id="c01", name="Anna Keller", address="anna.keller@example.net", locale="de-DE")
+YEAR = Period(name="2024", first=date(2024, 1, 1), last=date(2024, 12, 31))
+PERIODS = {
+    YEAR.name: YEAR,
+    "all_time": Period(name="all_time", first=date(1970, 1, 1), last=date(2025, 12, 31)),
+}
+REFUNDS = """
+## Time
+
+Refunds are given within 14 days. A renewal counts too.
+
+## Exceptions
+
+Bought in an app store? Ask there. We cannot refund it.
+
+## Fees
+
+| Plan | Fee |
+|---|---|
+| Pro | none |
+| Team | 5 EUR |
+"""
+
+
+def document(number: int, body: str = REFUNDS, **head: str) -> Document:
+    """A document parsed from its file, as the company's are; `head` adds or replaces front matter."""
+    keys = {
+        "number": str(number),
+        "title": f"Document {number}",
+        "summary": "What it is about.",
+        "url": f"https://harborfile.example/{number}",
+        "valid_from": "2025-01-01",
+        **head,
+    }
+    front = "".join(f"{key}: {value}\n" for key, value in keys.items())
+    return parse_document(Path(f"{number:03d}-document.md"), f"---\n{front}---\n{body}".encode())
+
+
+def eur(amount: str) -> Money:
+    return Money(amount=Decimal(amount), currency="EUR")
+
+
+def row(day: str, value: Number, label: str = "") -> Row:
+    return Row(day=date.fromisoformat(day), value=value, label=label)
+
+
+def table(*rows: Row, steps: tuple[str, ...] = ()) -> TableItem:
+    return TableItem(series="payments", label="Payments", period=YEAR, steps=steps, rows=rows)
+
+
+def operand(value: Number | None, *, row_count: int = 1) -> Operand:
+    return Operand(
+        series="payments",
+        label="Payments",
+        period=YEAR,
+        steps=(),
+        aggregation="total",
+        row_count=row_count,
+        value=value,
+    )
+
+
+VALUES: Mapping[str, Value | None] = {"seats_paid": Count(count=12), "plan": Text(text="Team")}
+
+
+class FakeAccounts:
+    """`support_agent.tools.base.AccountData` over plain values; `reads` is what was asked of it."""
+
+    def __init__(
+        self,
+        values: Mapping[str, Value | None] | None = None,
+        rows: Mapping[str, tuple[Row, ...]] | None = None,
+        level: int = 3,
+    ) -> None:
+        query = "SELECT 1 WHERE :customer_id = 1"
+        labels = {"seats_paid": "Plätze", "plan": "Tarif", "latest_invoice": "Letzte Rechnung"}
+        self.fields: Mapping[str, FieldSpec] = {
+            name: FieldSpec.model_validate(
+                {
+                    "label": {"en": name.replace("_", " ").capitalize(), "de": german},
+                    "summary": "One value.",
+                    "type": "text",
+                    "level": level,
+                    "query": query,
+                }
+            )
+            for name, german in labels.items()
+        }
+        self.series: Mapping[str, SeriesSpec] = {
+            name: SeriesSpec.model_validate(
+                {
+                    "label": {"en": name.capitalize()},
+                    "summary": "Dated values.",
+                    "type": "money",
+                    "level": level,
+                    "query": f"{query} AND :first < :last",
+                }
+            )
+            for name in ("payments", "storage")
+        }
+        self._values: Mapping[str, Value | None] = VALUES if values is None else values
+        self._rows = rows or {}
+        self.reads: list[tuple[str, Customer, Period | None]] = []
+
+    def field(self, name: str, customer: Customer) -> Value | None:
+        """The value given for a field, or None."""
+        self.reads.append((name, customer, None))
+        return self._values.get(name)
+
+    def rows(self, series: str, customer: Customer, period: Period) -> tuple[Row, ...]:
+        """The rows given for a series that lie in the period."""
+        self.reads.append((series, customer, period))
+        return tuple(r for r in self._rows.get(series, ()) if period.first <= r.day <= period.last)
+
+
+class FakeSearch:
+    """`support_agent.tools.base.Search` that gives the same matches to each text, and scores by shared words.
+
+    Args:
+        matches: What `nearest` finds.
+        scores: Overrides `similarities`: the score of each text it is asked about, by a part of that text.
+    """
+
+    def __init__(self, matches: Sequence[Match] = (), scores: Mapping[str, float] | None = None) -> None:
+        self._matches = tuple(matches)
+        self._scores = scores
+        self.asked: list[str] = []
+
+    def nearest(self, text: str) -> tuple[Match, ...]:
+        """The matches, whatever is asked."""
+        self.asked.append(text)
+        return self._matches
+
+    def similarities(self, text: str, others: Sequence[str]) -> list[float]:
+        """The given score of the first key that each text holds; else the share of its words in `text`."""
+        self.asked.append(text)
+        if self._scores is not None:
+            return [next((s for key, s in self._scores.items() if key in other), 0.0) for other in others]
+        words = set(text.lower().split())
+        return [len(words & set(other.lower().split())) / (len(words) or 1) for other in others]
+
+
+QUESTIONS = {
+    1: CannedQuestion(number=1, about="system", text={"en": "Which system?", "de": "Welches System?"}),
+    3: CannedQuestion(number=3, about="period", text={"en": "Which period?"}),
+}
+
+
+def context(**changes: Any) -> Context:
+    """What the tools see of a mail of the known customer Anna with two questions; `changes` replace parts."""
+    given: dict[str, Any] = {
+        "today": TODAY,
+        "locale": "en",
+        "level": 3,
+        "customer": ANNA,
+        "documents": {1: document(1), 7: document(7, delivery="full")},
+        "clarifications": QUESTIONS,
+        "periods": PERIODS,
+        "accounts": FakeAccounts(),
+        "search": FakeSearch(),
+        "questions": ("Can I get a refund?", "How many seats do I have?"),
+    }
+    return Context(**{**given, **changes})
+
+
+def pointing(*data: TableItem | Operand | CalculationItem, **changes: Any) -> Context:
+    """A context in which "@1", "@2", ... stand for the data."""
+    made = context(**changes)
+    for each in data:
+        made.point_to(each)
+    return made
