@@ -37,7 +37,8 @@ if [ -e "$policy" ]; then
     saved="$policy.before-install-servers"
     mv "$policy" "$saved"
 fi
-trap restore EXIT INT TERM
+trap restore EXIT
+trap 'exit 1' INT TERM
 printf '#!/bin/sh\nexit 101\n' >"$policy"
 chmod 755 "$policy"
 

@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import assert_never
 
 import structlog
@@ -45,6 +44,11 @@ from support_agent.store.store import Store
 def utc_now() -> datetime:
     """The clock."""
     return datetime.now(UTC)
+
+
+def progress() -> Progress:
+    """Where downloads say how far they are."""
+    return progress_on(sys.stderr)
 
 
 def configure_log(settings: LogSettings) -> None:
@@ -128,9 +132,8 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
         ConfigError: something that sending or receiving needs is not set.
     """
     _require_mail_settings(settings)
-    progress = progress_on(sys.stderr)
     with open_store(settings) as store:
-        decider = open_decider(settings, progress, in_memory=False)
+        decider = open_decider(settings, progress(), in_memory=False)
         for document in decider.company.documents:
             store.save_document(document.number, document.path.read_bytes())
         stages = Stages(
@@ -168,8 +171,3 @@ def _require_mail_settings(settings: Settings) -> None:
     missing = [key for key, value in needed.items() if not value]
     if missing:
         raise ConfigError(f"not set: {', '.join(missing)}: fill them in in support-agent.toml, then run 'support-agent doctor'")
-
-
-def demo_files() -> Path:
-    """The folder of the demo company's accounts and mails."""
-    return Path(__file__).parent / "demo"

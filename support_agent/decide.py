@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,10 +23,11 @@ from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message
 from support_agent.mail.outgoing import reply_subject
 from support_agent.planner.loop import Planner
-from support_agent.planner.plan import Plan
+from support_agent.planner.plan import Call, Plan
 from support_agent.planner.port import Usage
 from support_agent.planner.questions import folded, questions_of
 from support_agent.settings import Settings
+from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.base import AccountData, Context, Search
 from support_agent.tools.ending import Reason
 
@@ -38,7 +40,8 @@ LEVEL_FOR_NAME = 3
 class Decision(BaseModel):
     """What was decided for a mail, and everything needed to write it down.
 
-    `final` is there where the plan's outcome is `answer`; `found` are the documents the search came up with.
+    `final` is there where the plan's outcome is `answer`; `found` are the documents the search came up with; `why` is
+    what more is known of the reason than its code, one sentence, or "".
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,6 +50,33 @@ class Decision(BaseModel):
     final: FinalAnswer | None
     found: tuple[FoundDocument, ...]
     decided_at: datetime
+    why: str = ""
+
+    def record(self, mail_id: MailId, company_version: str, index_version: str) -> PlanRecord:
+        """The plan as it is kept."""
+        plan = self.plan
+        return PlanRecord(
+            mail_id=mail_id,
+            planned_at=self.decided_at,
+            model=plan.model,
+            combiner_version=plan.combiner,
+            company_version=company_version,
+            index_version=index_version,
+            outcome=plan.outcome,
+            reason=plan.reason,
+            seconds=plan.seconds,
+            forward_passes=plan.usage.forward_passes,
+            tokens=plan.usage.tokens,
+            trace=self.model_dump(mode="json"),
+            calls=tuple(_call_record(seq, call) for seq, call in enumerate(plan.calls)),
+        )
+
+
+class HandOver(StrEnum):
+    """Why a mail goes to a person before any plan, besides the reasons that a plan may have."""
+
+    SCREENING = "screening"
+    WITH_PERSON = "with_person"
 
 
 @dataclass(frozen=True)
@@ -76,9 +106,9 @@ class Decider:
         final = self._final(message, sender, context, plan) if plan.outcome == "answer" else None
         return Decision(plan=plan, final=final, found=_found(context), decided_at=now)
 
-    def hand_over(self, reason: Reason, now: datetime) -> Decision:
+    def hand_over(self, reason: Reason | HandOver, now: datetime, why: str = "") -> Decision:
         """No plan at all: a person must read the mail."""
-        return Decision(plan=_no_plan(reason), final=None, found=(), decided_at=now)
+        return Decision(plan=_no_plan(reason), final=None, found=(), decided_at=now, why=why)
 
     def locale_of(self, customer: Customer | None) -> str:
         """The locale an answer is written in: the customer's own, where there are templates for it."""
@@ -131,7 +161,21 @@ class Decider:
         )
 
 
-def _no_plan(reason: Reason) -> Plan:
+def _call_record(seq: int, call: Call) -> ToolCallRecord:
+    return ToolCallRecord(
+        seq=seq,
+        tool=call.tool,
+        args=dict(call.args),
+        confidence=min(call.confidence, 1.0),
+        threshold=call.threshold,
+        votes=[vote.model_dump(mode="json") for vote in call.considered],
+        result=call.result,
+        status=ToolCallStatus.ERROR if call.status == "failed" else ToolCallStatus(call.status),
+        seconds=0.0,
+    )
+
+
+def _no_plan(reason: Reason | HandOver) -> Plan:
     return Plan(
         outcome="escalate",
         reason=reason.value,
@@ -153,7 +197,8 @@ def _found(context: Context) -> tuple[FoundDocument, ...]:
         for match in matches:
             kind, _, number = match.topic.partition(":")
             if kind == "document":
-                best[int(number)] = max(match.score, best.get(int(number), -1.0))
+                score = min(match.score, 1.0)  # a cosine of 32-bit numbers may be a little more
+                best[int(number)] = max(score, best.get(int(number), -1.0))
     titles: Mapping[int, str] = {number: document.head.title for number, document in context.documents.items()}
     ranked = sorted(best.items(), key=lambda entry: -entry[1])[:5]
     return tuple(FoundDocument(number=number, title=titles[number], score=score) for number, score in ranked)

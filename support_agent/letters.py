@@ -31,11 +31,15 @@ class Frozen(BaseModel):
 
 
 class Headers(Frozen):
-    """What the headers are made from, besides the parent mail."""
+    """What the headers are made from: with the parent mail and the key of the agent, everything."""
 
     message_id: str
     sent_at: datetime
     to: str
+    from_address: str
+    from_name: str
+    parent_mail_id: str
+    """The customer's mail that it belongs to, by its id in the store."""
 
 
 class Letter(Frozen):
@@ -48,20 +52,31 @@ class Letter(Frozen):
     text: str
     html: str = ""
 
-    def headers(self, agent: AgentSettings, case_id: str, number: int, to: str, sent_at: datetime) -> Headers:
+    def headers(
+        self, agent: AgentSettings, case_id: str, number: int, to: str, sent_at: datetime, parent_mail_id: str
+    ) -> Headers:
         """The headers of the mail with that number in its case; the Message-ID is the same on every try."""
         domain = agent.address.rpartition("@")[2]
         own_id = message_id(agent.secret, domain, case_id, number, self.kind.value)
-        return Headers(message_id=own_id, sent_at=sent_at.replace(microsecond=0), to=to)
+        return Headers(
+            message_id=own_id,
+            sent_at=sent_at.replace(microsecond=0),
+            to=to,
+            from_address=agent.address,
+            from_name=agent.name,
+            parent_mail_id=parent_mail_id,
+        )
 
     def compose(self, agent: AgentSettings, headers: Headers, parent: Message, original: bytes) -> bytes:
         """The bytes of the mail.
 
         Args:
+            agent: Whose key signs the origin header; its name and address are taken from `headers`.
             parent: The customer's mail that it belongs to.
             original: The bytes of that mail; they go along with a packet.
         """
         own_id, sent_at, to = headers.message_id, headers.sent_at, headers.to
+        agent = agent.model_copy(update={"address": headers.from_address, "name": headers.from_name})
         match self.kind:
             case AnswerKind.ANSWER | AnswerKind.ACKNOWLEDGEMENT:
                 return compose(

@@ -29,10 +29,11 @@ from pydantic_settings import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from support_agent.errors import ConfigError
 from support_agent.settings_sources import (
     ENV_PREFIX,
     ENVIRONMENT,
+    Problem,
+    SettingsRefused,
     explain,
     merged,
     read_environment,
@@ -278,8 +279,8 @@ def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Se
         path: `support-agent.toml`, or None for none.
         overrides: Dotted keys ("store.url") and their values; None values count as not given.
     Raises:
-        ConfigError: one line for each thing that is wrong: where it was set, the key, what to do. Values are
-            never repeated: they may be secrets.
+        ConfigError: one line for each thing that is wrong: where it was set, the key, what to do
+            (`SettingsRefused` where that is a setting). Values are never repeated: they may be secrets.
     """
     base = (path.parent if path else Path()).absolute()
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
@@ -295,7 +296,7 @@ def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Se
     except ValidationError as error:
         errors = error.errors(include_input=False)
         problems = [explain(Settings, e["loc"], e["type"], e["msg"], origins) for e in errors]
-        raise ConfigError("\n".join(problems)) from None
+        raise SettingsRefused(problems) from None
     return _with_secret(_with_absolute_paths(settings, base, from_flags))
 
 
@@ -326,7 +327,9 @@ def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
     try:
         parsed = make_url(url)
     except (ArgumentError, ValueError):
-        raise ConfigError(f"{name}: not a database URL: {DATABASE_URL_HELP}") from None
+        section, _, key = name.rpartition(".")
+        text = f"{name}: not a database URL: {DATABASE_URL_HELP}"
+        raise SettingsRefused([Problem(section, key, text)]) from None
     file = parsed.database or ""
     if parsed.get_backend_name() != "sqlite" or file in {"", ":memory:"} or file.startswith("file:"):
         return url
@@ -337,17 +340,21 @@ def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
 def _with_secret(settings: Settings) -> Settings:
     """The settings with `agent.secret` from `agent.secret_file`; a secret that is given directly wins."""
     agent = settings.agent
-    secret, origin = agent.secret.get_secret_value(), "agent.secret"
+    secret, key, origin = agent.secret.get_secret_value(), "secret", "agent.secret"
+
+    def refused(why: str) -> SettingsRefused:
+        return SettingsRefused([Problem("agent", key, f"{origin}: {why}")])
+
     if not secret and agent.secret_file is not None:
-        origin = f"agent.secret_file ({agent.secret_file})"
+        key, origin = "secret_file", f"agent.secret_file ({agent.secret_file})"
         try:
             secret = agent.secret_file.read_text("utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not text"
-            raise ConfigError(f"{origin}: cannot be read: {reason}; `init` writes one") from None
+            raise refused(f"cannot be read: {reason}; `init` writes one") from None
         if not secret:
-            raise ConfigError(f"{origin}: empty; `support-agent init` writes one")
+            raise refused("empty; `support-agent init` writes one")
     if secret and len(secret) < MIN_SECRET_CHARACTERS:
         todo = f"use at least {MIN_SECRET_CHARACTERS} random characters"
-        raise ConfigError(f"{origin}: shorter than {MIN_SECRET_CHARACTERS} characters: {todo}")
+        raise refused(f"shorter than {MIN_SECRET_CHARACTERS} characters: {todo}")
     return settings.model_copy(update={"agent": agent.model_copy(update={"secret": SecretStr(secret)})})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
@@ -22,13 +22,29 @@ ENVIRONMENT = "environment variable"
 ENV_PREFIX = "SUPPORT_AGENT__"
 
 
+class Problem(NamedTuple):
+    """One refused setting: its section and key ("" where it has none), and the line that says what to do."""
+
+    section: str
+    key: str
+    text: str
+
+
+class SettingsRefused(ConfigError):
+    """Settings cannot be used; `problems` says which, so that `check` can name their lines."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(problem.text for problem in self.problems))
+
+
 def read_file(model: type[BaseSettings], path: Path) -> dict[str, Any]:
-    """The sections of a TOML file; raises ConfigError where a key stands outside them."""
+    """The sections of a TOML file; raises SettingsRefused where a key stands outside them."""
     data = read_toml(path).data
     for key, value in data.items():
         if not isinstance(value, dict):
             todo = f"put it below a section such as [{_home_of(model, key) or 'agent'}]"
-            raise ConfigError(f"{path}: {key} stands outside any section: {todo}")
+            raise SettingsRefused([Problem("", key, f"{path}: {key} stands outside any section: {todo}")])
     return data
 
 
@@ -69,8 +85,8 @@ def explain(
     error_type: str,
     message: str,
     origins: Iterable[tuple[Mapping[str, Any], str]],
-) -> str:
-    """One refused key as one line: where it was set, which key, what to do."""
+) -> Problem:
+    """One refused key: where it was set, which key, what to do."""
     section, key = str(loc[0]), str(loc[1]) if len(loc) > 1 else ""
     origin = "default"
     for source, name in origins:
@@ -80,14 +96,16 @@ def explain(
             break
     dotted = ".".join(str(part) for part in loc)
     if error_type != "extra_forbidden":
-        return f"{origin}: {dotted}: {message.removeprefix('Value error, ')}"
+        return Problem(section, key, f"{origin}: {dotted}: {message.removeprefix('Value error, ')}")
     if not key:
         hint = nearest(section, model.model_fields)
-        return f"{origin}: unknown section [{section}]{hint}; sections: {', '.join(model.model_fields)}"
+        what = f"unknown section [{section}]{hint}; sections: {', '.join(model.model_fields)}"
+        return Problem(section, key, f"{origin}: {what}")
     hint = nearest(key, _keys(model, section))
     if not hint and (home := _home_of(model, key)):
         hint = f", did you mean {home}.{key}?"
-    return f"{origin}: unknown key {dotted}{hint}; keys of [{section}]: {', '.join(_keys(model, section))}"
+    what = f"unknown key {dotted}{hint}; keys of [{section}]: {', '.join(_keys(model, section))}"
+    return Problem(section, key, f"{origin}: {what}")
 
 
 def _keys(model: type[BaseSettings], section: str) -> tuple[str, ...]:

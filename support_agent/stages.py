@@ -18,27 +18,34 @@ import structlog
 from pydantic import BaseModel, ConfigDict
 
 from support_agent.answer.acknowledgement import Acknowledgement
-from support_agent.decide import Decider, Decision, thread_subject
+from support_agent.answer.templates import Templates
+from support_agent.decide import (
+    LEVEL_FOR_NAME,
+    LEVEL_FOR_SUBJECT,
+    Decider,
+    Decision,
+    HandOver,
+    thread_subject,
+)
 from support_agent.desk.packing import packet_of
+from support_agent.errors import GateRefused
 from support_agent.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
 from support_agent.mail.identity import Sender, identify
 from support_agent.mail.message import Message, parse
 from support_agent.mail.outbox import Delivery, Transport
-from support_agent.mail.screening import Screening, screen
+from support_agent.mail.screening import Screening, Verdict, screen
+from support_agent.resources import packaged
 from support_agent.settings import Settings
 from support_agent.store.records import (
-    CaseId,
-    MailId,
     AnswerKind,
     AnswerRecord,
+    CaseId,
     CaseRecord,
     CaseState,
+    MailId,
     MailStatus,
     OutboxRecord,
     OutgoingMail,
-    PlanRecord,
-    ToolCallRecord,
-    ToolCallStatus,
 )
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
@@ -146,13 +153,17 @@ class Stages:
         """What the answer is; the model is asked here and nowhere else."""
         customer = self.decider.company.accounts.customer(sender.address) if sender.level >= 3 else None
         decision = self.decider.decide(message, sender, customer, self.now())
-        self._save_plan(mail_id, decision)
+        record = decision.record(mail_id, self.decider.company.version, self.index_version)
+        self.store.save_plan(record)
         return decision
 
     def hand_over(self, mail_id: MailId, message: Message, screening: Screening, place: Place) -> Decision:
         """No plan: a rule or the state of the case says that a person must read this."""
-        reason = Reason.PERSON_ASKED_FOR if screening.rule == "person" else Reason.NOT_COVERED
-        return self.decider.hand_over(reason, self.now())
+        if screening.rule == "person":
+            return self.decider.hand_over(Reason.PERSON_ASKED_FOR, self.now(), screening.why)
+        if screening.verdict is Verdict.DESK:
+            return self.decider.hand_over(HandOver.SCREENING, self.now(), f"{screening.rule}: {screening.why}")
+        return self.decider.hand_over(HandOver.WITH_PERSON, self.now(), "a person has the case already")
 
     def answer(self, mail_id: MailId, message: Message, sender: Sender, place: Place, decision: Decision) -> Outcome:
         """Render, gate, record, and put into the outbox: the answer, and a packet for what is left.
@@ -163,39 +174,37 @@ class Stages:
         if decision.final is None:
             return self.escalate(mail_id, message, sender, place, decision, "")
         letter = answer_letter(decision.final, self.decider.templates)
-        self._queue(mail_id, message, place, letter, to=sender.address)
         if decision.plan.is_partial:
             self._queue_packet(mail_id, message, sender, place, decision, "", answered=letter.text)
             self.store.move_case(place.case_id, CaseState.WITH_PERSON)
+        self._queue(mail_id, message, place, letter, to=sender.address)
         return Outcome.ANSWERED
 
     def escalate(
         self, mail_id: MailId, message: Message, sender: Sender, place: Place, decision: Decision, why: str
     ) -> Outcome:
-        """A packet to the desk, a fixed acknowledgement to the customer where that is safe; the case is a person's."""
+        """A packet to the desk, a fixed acknowledgement to the customer where that is safe; the case is a person's.
+
+        The packet comes first: nobody is told that a person has the case before one has.
+        """
+        self._queue_packet(mail_id, message, sender, place, decision, why, answered=None)
+        self.store.move_case(place.case_id, CaseState.WITH_PERSON)
         mail = self.store.mail(mail_id)
         rule = mail.screening_rule if mail is not None else None
         if place.may_acknowledge and rule in ACKNOWLEDGED_RULES:
-            acknowledgement = Acknowledgement(
-                company=self.settings.company.name,
-                locale=self.decider.locale_of(decision.final.customer if decision.final else None),
-                subject=thread_subject(message) if sender.level >= 2 else None,
-                support_address=self.settings.agent.address,
-            )
-            letter = acknowledgement_letter(acknowledgement, self.decider.templates)
-            self._queue(mail_id, message, place, letter, to=sender.address)
-        self._queue_packet(mail_id, message, sender, place, decision, why, answered=None)
-        self.store.move_case(place.case_id, CaseState.WITH_PERSON)
+            self._queue_acknowledgement(mail_id, message, sender, place)
         return Outcome.ESCALATED
 
     def pass_on(self, mail_id: MailId, message: Message, place: Place) -> None:
         """A staff member's words go to the customer of the case, in the customer's thread."""
         case = self.store.case(place.case_id)
-        if case is None or place.customer_mail_id is None or not case.customer_address:
+        words = message.visible_text.strip()
+        if case is None or place.customer_mail_id is None or not case.customer_address or not words:
+            log.error("reply_not_passed_on", case_id=place.case_id, message_id=mail_id, has_words=bool(words))
             return
         parent = self.parse(place.customer_mail_id)
-        letter = reply_letter(parent.subject, message.visible_text)
-        self._queue(mail_id, parent, place, letter, to=case.customer_address)
+        letter = reply_letter(parent.subject, f"{words}\n")
+        self._queue(mail_id, parent, place, letter, to=case.customer_address, parent_id=place.customer_mail_id)
 
     def send(self, mail_id: MailId) -> list[str]:
         """One try for each mail of the outbox that belongs to this one and is due."""
@@ -214,10 +223,11 @@ class Stages:
         return self._note_delivery(record, delivery)
 
     def settle(self, mail_id: MailId, outcome: Outcome) -> str:
-        """The mail is done."""
-        plan = self.store.plan(mail_id)
-        reason = plan.reason if plan is not None else None
-        self.store.settle_mail(mail_id, MailStatus(outcome.value), reason, None, self.now())
+        """The mail is done; why a person got it, or a part of it, stands in the packet."""
+        packet = self.store.answer_for(mail_id, AnswerKind.PACKET)
+        code = str(packet.payload["reason_code"]) if packet is not None else None
+        text = str(packet.payload["reason_sentence"]) or None if packet is not None else None
+        self.store.settle_mail(mail_id, MailStatus(outcome.value), code, text, self.now())
         return outcome.value
 
     # ------------------------------------------------------------------------------------------------------------
@@ -262,18 +272,58 @@ class Stages:
         why: str,
         answered: str | None,
     ) -> None:
+        """A packet in the company's words; if those are refused, in the words that came with the program."""
         packet = packet_of(message, sender, place.case_id, decision, why, answered, self.settings)
-        letter = packet_letter(packet, self.decider.templates)
-        self._queue(mail_id, message, place, letter, to=self.settings.desk.address)
+        templates = self.decider.templates
+        try:
+            letter = packet_letter(packet, templates)
+        except GateRefused as refused:
+            log.error("packet_refused", case_id=place.case_id, message_id=mail_id, code=refused.code)
+            templates = Templates.load(packaged("templates"))
+            letter = packet_letter(packet, templates)
+        self._queue(mail_id, message, place, letter, to=self.settings.desk.address, templates=templates)
 
-    def _queue(self, mail_id: MailId, message: Message, place: Place, letter: Letter, to: str) -> None:
-        """Record what the mail is made from, then the mail itself; both once."""
+    def _queue_acknowledgement(self, mail_id: MailId, message: Message, sender: Sender, place: Place) -> None:
+        """The fixed mail in the customer's language; none where the gate refuses it: a person has the case."""
+        accounts = self.decider.company.accounts
+        customer = accounts.customer(sender.address) if sender.level >= LEVEL_FOR_NAME else None
+        acknowledgement = Acknowledgement(
+            company=self.settings.company.name,
+            locale=self.decider.locale_of(customer),
+            subject=thread_subject(message) if sender.level >= LEVEL_FOR_SUBJECT else None,
+            support_address=self.settings.agent.address,
+        )
+        try:
+            letter = acknowledgement_letter(acknowledgement, self.decider.templates)
+        except GateRefused as refused:
+            log.error("acknowledgement_refused", case_id=place.case_id, code=refused.code)
+            return
+        self._queue(mail_id, message, place, letter, to=sender.address)
+
+    def _queue(
+        self,
+        mail_id: MailId,
+        message: Message,
+        place: Place,
+        letter: Letter,
+        to: str,
+        parent_id: MailId | None = None,
+        templates: Templates | None = None,
+    ) -> None:
+        """Record what the mail is made from, then the mail itself; both once.
+
+        Args:
+            message: The customer's mail that it belongs to, whose id is `parent_id`; by default `mail_id`.
+            templates: Those it was rendered with; by default the company's.
+        """
         if self.store.outgoing(mail_id=mail_id, kind=letter.kind):
             return
-        headers = letter.headers(self.settings.agent, place.case_id, place.number, to, self.now())
-        templates = self.decider.templates
-        raw = letter.compose(self.settings.agent, headers, message, self.store.raw_mail(mail_id))
-        self.store.save_templates(templates.version, {file.name: file.text for file in templates.files})
+        parent_id = parent_id or mail_id
+        templates = templates or self.decider.templates
+        agent = self.settings.agent
+        headers = letter.headers(agent, place.case_id, place.number, to, self.now(), parent_id)
+        raw = letter.compose(agent, headers, message, self.store.raw_mail(parent_id))
+        self.store.save_templates(templates.version, templates.as_files())
         self.store.save_answer(
             AnswerRecord(
                 mail_id=mail_id,
@@ -313,39 +363,6 @@ class Stages:
                 wait_s = self.settings.smtp.retry_base_s * 2**record.attempts
                 self.store.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))
         return DeliveryStatus(delivery.status)
-
-    def _save_plan(self, mail_id: MailId, decision: Decision) -> None:
-        plan = decision.plan
-        self.store.save_plan(
-            PlanRecord(
-                mail_id=mail_id,
-                planned_at=decision.decided_at,
-                model=plan.model,
-                combiner_version=plan.combiner,
-                company_version=self.decider.company.version,
-                index_version=self.index_version,
-                outcome=plan.outcome,
-                reason=plan.reason,
-                seconds=plan.seconds,
-                forward_passes=plan.usage.forward_passes,
-                tokens=plan.usage.tokens,
-                trace=decision.model_dump(mode="json"),
-                calls=tuple(
-                    ToolCallRecord(
-                        seq=seq,
-                        tool=call.tool,
-                        args=dict(call.args),
-                        confidence=min(call.confidence, 1.0),
-                        threshold=call.threshold,
-                        votes=[vote.model_dump(mode="json") for vote in call.considered],
-                        result=call.result,
-                        status=ToolCallStatus.ERROR if call.status == "failed" else ToolCallStatus(call.status),
-                        seconds=0.0,
-                    )
-                    for seq, call in enumerate(plan.calls)
-                ),
-            )
-        )
 
 
 class DeliveryStatus(StrEnum):

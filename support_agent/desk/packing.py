@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, cast
 
 from support_agent.decide import Decision
@@ -14,6 +15,8 @@ from support_agent.settings import Settings
 RUNNERS_UP = 3
 INTERNAL = frozenset({"find_documents", "finish"})
 """Calls that tell a person nothing."""
+GATE_REFUSED = "gate_refused"
+"""Reason code of a case whose answer was made and did not pass the gate."""
 
 
 def packet_of(
@@ -28,7 +31,7 @@ def packet_of(
     """Everything a person needs to go on where the machine stopped.
 
     Args:
-        why: What more is known of the reason than its code, one sentence, or "".
+        why: Why the gate refused the answer that was made, or "".
         answered: The text that was sent to the customer, where part was answered.
     """
     return Packet(
@@ -39,8 +42,8 @@ def packet_of(
         level_reason=sender.why,
         subject=message.subject,
         mail_text=message.text,
-        reason_code=decision.plan.reason or "not_covered",
-        reason_sentence=why,
+        reason_code=GATE_REFUSED if why else decision.plan.reason or "not_covered",
+        reason_sentence=why or decision.why,
         considered=tuple(_considered(call) for call in decision.plan.calls if call.tool not in INTERNAL),
         found=decision.found,
         answered_text=answered,
@@ -48,7 +51,7 @@ def packet_of(
     )
 
 
-def call_text(tool: str, arguments: dict[str, str | int | bool]) -> str:
+def call_text(tool: str, arguments: Mapping[str, object]) -> str:
     """A call as a person reads it: `send_document(6)`."""
     return f"{tool}({', '.join(str(value) for value in arguments.values())})"
 

@@ -25,7 +25,7 @@ import numpy as np
 from chromadb.api import ClientAPI
 from chromadb.api.types import Metadata, QueryResult
 from chromadb.config import Settings as ChromaConfig
-from chromadb.errors import ChromaError
+from chromadb.errors import ChromaError, NotFoundError
 from pydantic import BaseModel, ConfigDict, Field
 
 from support_agent.errors import ConfigError, TransientError
@@ -131,6 +131,20 @@ def _config() -> ChromaConfig:
     return ChromaConfig(anonymized_telemetry=False)
 
 
+def count_entries(settings: ChromaSettings) -> int | None:
+    """How many texts the vector store of the configuration holds; None: it was not filled yet.
+
+    Raises:
+        ConfigError, TransientError: as `open_client`.
+    """
+    client = open_client(settings)
+    with _errors(COLLECTION):
+        try:
+            return client.get_collection(COLLECTION, embedding_function=None).count()
+        except NotFoundError:
+            return None
+
+
 class Index:
     """The option texts in one collection."""
 
@@ -211,18 +225,17 @@ class Index:
 
     def _candidate_keys(self, vectors: Vectors, n_keys: int) -> list[str]:
         """The keys of the entries nearest to any of the vectors; `n_keys` of them, if there are so many."""
-        count = self._collection.count()
         look = max(FIRST_LOOK, n_keys * ENTRIES_PER_KEY)
-        while count:
+        while True:
             found = self._collection.query(
-                query_embeddings=vectors, n_results=min(look, count), include=["metadatas", "distances"]
+                query_embeddings=vectors, n_results=look, include=["metadatas", "distances"]
             )
+            is_all = all(len(ids) < look for ids in found["ids"])
             rows = [_nearest_of_keys(*row) for row in zip(*_metadatas_and_distances(found), strict=True)]
-            if look >= count or all(len(row) >= n_keys for row in rows):
+            if is_all or all(len(row) >= n_keys for row in rows):
                 nearest = sorted((distance, key) for row in rows for key, distance in row.items())
                 return list(dict.fromkeys(key for _, key in nearest))[:n_keys]
             look *= 4
-        return []
 
     def _scored(self, vectors: Vectors, keys: list[str]) -> list[Match]:
         """Exact cosines of all texts of these keys."""

@@ -44,6 +44,8 @@ def parse_authentication_results(value: str) -> AuthenticationResults | None:
     if head is None:
         return None
     authserv_id = _unquote(head[1]).lower()
+    if not authserv_id:
+        return None
     if int(head[2] or "1") != 1:
         return AuthenticationResults(authserv_id, None)
     if len(rest) == 1 and rest[0].strip().lower() == "none":

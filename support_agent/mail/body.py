@@ -77,20 +77,23 @@ def _parts(children: Any) -> list[Part]:
 
 
 def _walk_alternatives(children: list[Part], body: Body) -> None:
-    """Read all, keep the text of one: the first plain text that says something, else the last that does."""
-    readings: list[tuple[bool, str]] = []
-    for child in children:
-        own = Body()
-        _walk(child, own)
-        body.content_types += own.content_types
-        body.attachments += own.attachments
-        body.defects += own.defects
-        if own.text:
-            is_plain = "text/plain" in own.content_types and "text/html" not in own.content_types
-            readings.append((is_plain, own.text))
-    plain = [text for is_plain, text in readings if is_plain]
-    if readings:
-        body.texts.append(plain[0] if plain else readings[-1][1])
+    """Read all, keep the text of one: the first plain text that says something, else the last that does.
+
+    A limit that was met only in an alternative that is not used leaves nothing unread.
+    """
+    readings = [Body() for _ in children]
+    for child, reading in zip(children, readings, strict=True):
+        _walk(child, reading)
+        body.content_types += reading.content_types
+        body.attachments += reading.attachments
+    speaking = [reading for reading in readings if reading.text]
+    plain = [reading for reading in speaking if "text/html" not in reading.content_types]
+    chosen = next(iter(plain or reversed(speaking)), None)
+    if chosen is not None:
+        body.texts.append(chosen.text)
+    for reading in readings:
+        is_used = chosen is None or reading is chosen
+        body.defects += [defect for defect in reading.defects if is_used or not defect.startswith(LIMIT)]
 
 
 def _read_leaf(part: Part, content_type: str, body: Body) -> None:

@@ -112,6 +112,12 @@ class Mailbox:
             here = Cursor(folder=self._settings.folder, uid_validity=uid_validity, last_uid=uid)
             yield Fetched(uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, defects=defects)
 
+    def count_after(self, cursor: Cursor | None) -> int:
+        """How many mails `fetch_after` would yield; none of them is read."""
+        self._select()
+        is_same = cursor is not None and cursor.uid_validity == self._uid_validity()
+        return len(self._uids_after(cursor.last_uid if cursor is not None and is_same else 0))
+
     def end(self) -> Cursor:
         """The cursor behind the newest mail: for a first start that leaves old mail alone."""
         self._select()
@@ -180,15 +186,19 @@ class Mailbox:
                     self._client.create_folder(folder)
 
     def _new_mails(self, last_uid: int) -> Iterator[tuple[int, int]]:
-        """UIDs after the last one with their sizes. "n:*" always names the newest mail, new or not (S30)."""
-        with self._mapped():
-            found = self._client.search(["UID", f"{last_uid + 1}:*"])
-        uids = sorted(uid for uid in found if uid > last_uid)
+        """UIDs after the last one with their sizes."""
+        uids = self._uids_after(last_uid)
         for start in range(0, len(uids), SIZE_BATCH):
             batch = uids[start : start + SIZE_BATCH]
             with self._mapped():
                 sizes = self._client.fetch(batch, ["RFC822.SIZE"])
             yield from ((uid, int(sizes[uid][b"RFC822.SIZE"])) for uid in batch if uid in sizes)
+
+    def _uids_after(self, last_uid: int) -> list[int]:
+        """In ascending order. "n:*" always names the newest mail, new or not (S30)."""
+        with self._mapped():
+            found = self._client.search(["UID", f"{last_uid + 1}:*"])
+        return sorted(uid for uid in found if uid > last_uid)
 
     def _read(self, uid: int, size_bytes: int) -> tuple[bytes | None, tuple[str, ...]]:
         """The mail; its header alone where it is over the limit; a note where the server cannot give it."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import re
 import ssl
+from contextlib import suppress
 from enum import StrEnum
 from typing import Literal, NoReturn
 
@@ -27,6 +28,8 @@ from support_agent.settings import Security, SmtpSettings
 
 MAX_DETAIL_CHARACTERS = 300
 WRITE_POLL_S = 0.01
+QUIT_S = 2.0
+CLOSING_TURNS = 5
 LINE_END = re.compile(rb"\r\n|\r|\n")
 
 Status = Literal["sent", "retry", "failed", "uncertain"]
@@ -174,15 +177,19 @@ async def _write_content(client: aiosmtplib.SMTP, raw: bytes, timeout_s: float) 
 
 
 async def _leave(client: aiosmtplib.SMTP) -> None:
-    """Say goodbye where somebody listens; what was decided before stands."""
-    try:
+    """Say goodbye where somebody listens; what was decided before stands.
+
+    A TLS connection closes in several turns of the event loop; without them its socket outlives the loop.
+    """
+    transport = client.transport
+    with suppress(aiosmtplib.SMTPException, OSError):
         if client.is_connected:
-            await client.quit(timeout=2)
-    except (aiosmtplib.SMTPException, OSError):
-        pass
-    finally:
-        client.close()
-        await asyncio.sleep(0)  # lets the closed socket be released inside this event loop
+            await client.quit(timeout=QUIT_S)
+    client.close()
+    if isinstance(transport, asyncio.WriteTransport):
+        transport.abort()
+    for _ in range(CLOSING_TURNS):
+        await asyncio.sleep(0)
 
 
 def _judge(phase: _Phase, error: Exception) -> Delivery:

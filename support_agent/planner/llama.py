@@ -2,8 +2,13 @@
 
 The valid continuations of a prompt form a finite tree of tokens. The model decides at its branch points only:
 the tokens between them are forced. The whole tree is evaluated as *one* batch in which every node belongs to
-the sequences of the options below it, and the prompt's unchanged start stays in the cache, so it is never
-evaluated twice. Nothing is sampled: there is no call in this file that makes the model write text.
+the sequences of the options below it, and the prompt's unchanged start stays in the cache, so it is not
+evaluated again. Nothing is sampled: there is no call in this file that makes the model write text.
+
+Scores do not depend on what was asked before. llama.cpp computes the rows of a batch in groups of four, and a
+small batch in another way than a large one, which moves a probability by a hundredth; so the cache is kept up
+to a multiple of `ROW_GROUP` only, and a batch of a prompt has `LEAST_BATCH_TOKENS` or more, unless the prompt
+is shorter.
 
 Text from outside (the mail) is tokenised without special tokens, so a mail cannot close its own turn.
 
@@ -35,6 +40,8 @@ from support_agent.planner.port import Prompt, Scores, Usage
 MAX_OPTIONS = 60
 """Options of one choice; each is a sequence of the batch."""
 MAX_BATCH_TOKENS = 512
+LEAST_BATCH_TOKENS = 16
+ROW_GROUP = 4
 _SPLIT = "\u241e"  # stands for the outside text while the chat template is filled in
 
 
@@ -228,19 +235,23 @@ class LlamaModel:
                 code="context",
             )
         kept = 0
-        for old, new in zip(self._cached, tokens[:-1], strict=False):
+        for old, new in zip(self._cached, tokens[:-LEAST_BATCH_TOKENS], strict=False):
             if old != new:
                 break
             kept += 1
+        kept -= kept % ROW_GROUP
         lib.llama_memory_seq_rm(self._memory, 0, kept, -1)
         self._cached = tokens[:kept]
-        for start in range(kept, len(tokens), MAX_BATCH_TOKENS):
-            part = tokens[start : start + MAX_BATCH_TOKENS]
-            is_last = start + len(part) == len(tokens)
-            for row, token in enumerate(part):
-                self._put(row, token, start + row, [0], is_last and row == len(part) - 1)
-            self._decode(len(part))
-            self._cached = tokens[: start + len(part)]
+        start = kept
+        while start < len(tokens):
+            end = min(start + MAX_BATCH_TOKENS, len(tokens))
+            if 0 < len(tokens) - end < LEAST_BATCH_TOKENS:
+                end -= LEAST_BATCH_TOKENS
+            for row, token in enumerate(tokens[start:end]):
+                self._put(row, token, start + row, [0], start + row == len(tokens) - 1)
+            self._decode(end - start)
+            self._cached = tokens[:end]
+            start = end
         return len(tokens) - kept
 
     def _put(self, row: int, token: int, position: int, sequences: Sequence[int], wants_logits: bool) -> None:

@@ -65,6 +65,11 @@ _JOINED = re.compile(
     r"wann|wie (?:kann|viel)|welche\w*|kann ich|cuándo|cuánt\w+|cómo|qué) )",
     re.IGNORECASE,
 )
+_PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)]) )")
+_WITHOUT_CAPITAL = re.compile(r"(?<=\?) |(?<=[^\W\d_]{3}[.!]) ")
+_POSTSCRIPT = re.compile(r"^p\.? ?s\b", re.IGNORECASE)
+SHORT_LINE = 60
+"""A line of so many characters or more is no sign-off of its own."""
 MIN_WORDS = 3
 """Fewer words between question marks are an exclamation ("Right?"), not a question."""
 
@@ -90,8 +95,8 @@ def questions_of(subject: str, text: str, *, most: int) -> tuple[str, ...]:
                 groups.append([*context, clause])
                 context = []
     if len(groups) <= 1:
-        whole = collapse(" ".join([_clean_subject(subject), *sentences]))
-        return (whole,) if whole else (collapse(text) or collapse(subject),)
+        whole = collapse(" ".join([_clean_subject(subject), *(sentences or [text])]))
+        return (whole or collapse(subject),)
     joined = [collapse(" ".join(group)) for group in groups]
     if len(joined) > most:
         joined[most - 1 :] = [collapse(" ".join(joined[most - 1 :]))]
@@ -99,18 +104,64 @@ def questions_of(subject: str, text: str, *, most: int) -> tuple[str, ...]:
 
 
 def _sentences(text: str) -> list[str]:
+    """The sentences but greetings and sign-offs; below a sign-off a question or a postscript still counts."""
     kept: list[str] = []
-    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)]) )", text):
-        lines = [line.strip() for line in paragraph.splitlines()]
-        lines = [line for line in lines if line and not _GREETING.match(line)]
-        end = next(
-            (i for i, line in enumerate(lines) if _SIGN_OFF.match(line) and len(line) < 60), len(lines)
-        )
-        body = _GREETING_START.sub("", collapse(" ".join(lines[:end])))
-        kept += [sentence for sentence in split_sentences(body) if not _SIGN_OFF.match(sentence)]
-        if end < len(lines) and kept:
-            break
+    is_signed_off = False
+    for block in _blocks(text):
+        if not block:
+            is_signed_off = bool(kept)  # "Thanks for your quick answer." can open a mail as well
+            continue
+        body = _GREETING_START.sub("", collapse(" ".join(block)))
+        is_after_all = not is_signed_off or bool(_POSTSCRIPT.match(body))
+        for sentence in _split(body):
+            if not _is_sign_off(sentence) and (is_after_all or _is_marked_question(sentence)):
+                kept.append(sentence)
     return kept
+
+
+def _split(body: str) -> list[str]:
+    """The sentences; where no capital parts them, two are two if both ask ("my plan? how do i cancel")."""
+    parts: list[str] = []
+    for sentence in split_sentences(body):
+        first, *others = _WITHOUT_CAPITAL.split(sentence)
+        parts.append(first)
+        for part in others:
+            if _is_question(parts[-1]) and _is_question(part):
+                parts.append(part)
+            else:
+                parts[-1] = f"{parts[-1]} {part}"
+    return parts
+
+
+def _blocks(text: str) -> list[list[str]]:
+    """The lines of each paragraph and list item, without greetings; an empty block stands for a sign-off."""
+    blocks: list[list[str]] = []
+    for paragraph in _PARAGRAPH.split(text):
+        block: list[str] = []
+        for line in filter(None, map(str.strip, paragraph.splitlines())):
+            if len(line) < SHORT_LINE and _is_sign_off(line):
+                blocks += [block, []] if block else [[]]
+                block = []
+            elif not _is_greeting(line):
+                block.append(line)
+        if block:
+            blocks.append(block)
+    return blocks
+
+
+def _is_greeting(line: str) -> bool:
+    """Whether a line greets and no more: "Hello please cancel my account" asks, too."""
+    words = line.split()
+    return bool(_GREETING.match(line)) and not any(_asks(" ".join(words[n:])) for n in range(1, len(words)))
+
+
+def _is_sign_off(text: str) -> bool:
+    """Whether a text thanks or parts and no more: "Thanks, but the link is broken" does not."""
+    return bool(_SIGN_OFF.match(text)) and not _asks(text)
+
+
+def _is_marked_question(sentence: str) -> bool:
+    return sentence.endswith("?") and len(sentence.split()) >= MIN_WORDS
 
 
 def _clauses(sentence: str) -> list[str]:
@@ -142,7 +193,7 @@ def _clean_subject(subject: str) -> str:
 
 
 OWN_TOPIC = 0.45
-"""A question whose nearest topic is farther away than this asks nothing of its own: it belongs to its neighbour."""
+"""A question whose nearest topic is farther away asks nothing of its own: it belongs to its neighbour."""
 OWN_TOPIC_OF_STATEMENT = 0.6
 """The same for a wish or complaint beside a question. Both chosen on the tuning mails."""
 
@@ -166,5 +217,7 @@ def folded(questions: Sequence[str], nearest: Callable[[str], tuple[str, float]]
 
 def _own_topic(question: str, nearest: Callable[[str], tuple[str, float]]) -> str | None:
     topic, score = nearest(question)
-    asks = any(_is_question(clause) for sentence in split_sentences(question) for clause in _clauses(sentence))
+    asks = any(
+        _is_question(clause) for sentence in split_sentences(question) for clause in _clauses(sentence)
+    )
     return topic if score >= (OWN_TOPIC if asks else OWN_TOPIC_OF_STATEMENT) else None

@@ -1,4 +1,4 @@
-"""A certificate authority for tests and a certificate of it for `localhost`, made by openssl, gone at the end."""
+"""A certificate authority for tests and its certificate for `localhost`, made by openssl, gone at the end."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from tests.servers.postgres import skip_or_fail
 if TYPE_CHECKING:
     from support_agent.planner.llama import LlamaModel
 
-CONTEXT_TOKENS = 1024
+CONTEXT_TOKENS = 1280
 SERVER_CONTEXT_TOKENS = 512
 """The server keeps 0.6 MB of scores for each."""
 START_S = 120.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +14,21 @@ from support_agent.settings import EngineSettings
 from tests.integration.engine.journeys import FAST
 
 Launch = Callable[..., Engine]
+IDLE_TIMEOUT_S = 20.0
 THREAD_TIMEOUT_S = 10.0
+
+
+class Gate:
+    """A step that waits in the journey until the test lets it go on."""
+
+    def __init__(self) -> None:
+        self.reached = threading.Event()
+        self.opened = threading.Event()
+
+    def work(self) -> str:
+        self.reached.set()
+        assert self.opened.wait(IDLE_TIMEOUT_S)
+        return "through"
 
 
 def join_journeys() -> None:
@@ -22,6 +37,11 @@ def join_journeys() -> None:
         if thread.name.startswith("dbos-executor"):
             thread.join(THREAD_TIMEOUT_S)
             assert not thread.is_alive(), "a mail is still in hand"
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'engine.sqlite3'}"
 
 
 @pytest.fixture

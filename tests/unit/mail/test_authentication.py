@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support_agent.mail.authentication import Result, parse_authentication_results
@@ -82,6 +82,7 @@ def test_nothing_in_a_comment_or_in_quotes_is_a_result(value: str) -> None:
     assert [found.method for found in results(value) or ()] == ["spf"]
 
 
+@example('""')
 @given(st.text(st.sampled_from('mx;=."()\\ dmarcpass1/'), max_size=60))
 def test_any_value_is_read_or_refused(value: str) -> None:
     parsed = parse_authentication_results(value)

@@ -49,6 +49,13 @@ def test_an_empty_plain_alternative_gives_way_to_the_html() -> None:
     assert parse(ALTERNATIVES % b"  ").text == "rich words"
 
 
+def test_html_that_breaks_off_matters_only_where_it_is_the_text() -> None:
+    """A mail must not wait for a person because of an alternative that nobody reads."""
+    broken = ALTERNATIVES.replace(b"<p>rich words</p>", b"<p>rich words <a href='x")
+    assert not [one for one in parse(broken % b"plain words").defects if one.startswith("limit: ")]
+    assert [one for one in parse(broken % b" ").defects if one.startswith("limit: ")]
+
+
 def test_html_alone_becomes_text() -> None:
     assert mail("html_only").visible_text.startswith("Hallo & guten Tag,")
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.errors import ToolCallRejected
@@ -189,6 +189,7 @@ def calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return name, arguments
 
 
+@settings(deadline=None)
 @given(call=calls())
 def test_whatever_a_model_calls_is_made_of_members_or_refused(call: tuple[str, dict[str, Any]]) -> None:
     """Promise 2, over any JSON: a call that comes out holds exactly what went in, member by member."""

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
@@ -286,6 +286,7 @@ def test_numbers_keep_their_unit() -> None:
     assert aggregate_rows(storage, "total")[0] == Quantity(amount=Decimal("0.3"), unit="GB")
 
 
+@settings(deadline=None)
 @given(cents=st.lists(st.integers(-10_000_000, 10_000_000), min_size=1, max_size=40))
 def test_aggregates_are_those_of_exact_arithmetic(cents: list[int]) -> None:
     """Over any amounts: what whole cents give, without a rounding in between."""

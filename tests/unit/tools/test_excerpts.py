@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.company.documents import Document, Sentence
@@ -106,6 +106,7 @@ BODIES = st.lists(SECTIONS, min_size=1, max_size=4).map(
 )
 
 
+@settings(deadline=None)
 @given(body=BODIES, data=st.data())
 def test_what_is_sent_is_whole_blocks_in_the_documents_order(body: str, data: st.DataObject) -> None:
     """Over any document and any scores: nothing is cut, turned around, torn from its table or left empty."""

@@ -1,0 +1,48 @@
+# make demo: watch the demo company's mails being answered.   make test: everything that is promised, checked.
+# Only Python 3.11 or newer, make and a C compiler are needed; the rest is fetched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+DEMO_INSTALLED := $(VENV)/.installed-demo
+
+.PHONY: demo test check lint bench lock clean golden
+
+demo: $(DEMO_INSTALLED)
+	@$(BIN)/support-agent model pull
+	@$(BIN)/support-agent demo
+
+test: $(INSTALLED)
+	@sh deploy/install-servers.sh
+	@$(BIN)/support-agent model pull
+	$(BIN)/ruff check support_agent tests migrations
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+bench: $(INSTALLED)
+	@$(BIN)/support-agent model pull
+	$(BIN)/python -m tests.benchmarks
+
+# The lock is exact, for both targets; `make lock` writes it anew from the ranges in pyproject.toml.
+lock: $(INSTALLED)
+	$(BIN)/uv pip compile -q pyproject.toml --no-header --no-emit-index-url --universal --python-version 3.11 -o requirements.lock
+	$(BIN)/uv pip compile -q pyproject.toml --group dev --no-header --no-emit-index-url --universal --python-version 3.11 -c requirements.lock -o requirements-dev.lock
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "support-agent needs Python 3.11 or newer: make PYTHON=python3.12 demo")'
+	@echo "Making $(VENV) and installing; compiling llama.cpp takes about 7 minutes on two cores, once."
+	@$(PYTHON) -m venv $(VENV)
+
+$(DEMO_INSTALLED): requirements.lock pyproject.toml | $(VENV)/bin/python
+	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+$(INSTALLED): requirements-dev.lock pyproject.toml | $(VENV)/bin/python
+	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements-dev.lock
+	@$(BIN)/python -m pip install --disable-pip-version-check --no-deps -e .
+	@touch $@ $(DEMO_INSTALLED)
+
+clean:
+	rm -rf $(VENV) demo-workspace build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,296 @@
+"""The command line: commands, printing, exit codes; no logic.
+
+Exit codes: 0 done; 1 work failed, a check found errors, or a replay differs; 2 usage or configuration. Data goes to
+stdout, everything else to stderr. Checked by tests/acceptance, as a subprocess.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+
+from support_agent import printing
+from support_agent.errors import ConfigError, SupportAgentError
+from support_agent.settings import Settings, load
+from support_agent.workspace import CONFIG_FILE
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+app = typer.Typer(
+    help="An email support agent whose language model only chooses; plain code answers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+model_app = typer.Typer(help="The models: fetch, list, verify.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(model_app, name="model")
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help=f"Configuration file; default: ./{CONFIG_FILE}.", envvar="SUPPORT_AGENT_CONFIG"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="A traceback with an error.")]
+
+
+
+@app.callback()
+def options(debug: DebugOption = False) -> None:
+    """What every command has."""
+    _State.debug = debug
+
+
+class _State:
+    debug = False
+
+
+def main() -> None:
+    """The program."""
+    try:
+        app(standalone_mode=True)
+    except ConfigError as error:
+        _fail(error, USAGE)
+    except SupportAgentError as error:
+        _fail(error, FAILED)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _fail(error: SupportAgentError, code: int) -> None:
+    if _State.debug:
+        raise error
+    typer.echo(f"support-agent: {error}", err=True)
+    sys.exit(code)
+
+
+@app.command()
+def init(directory: Annotated[Path, typer.Argument(help="The new workspace's folder.")]) -> None:
+    """Write a commented workspace: configuration, policies, templates, accounts."""
+    from support_agent import workspace
+
+    for path in workspace.init(directory, _now().date()):
+        typer.echo(str(path))
+    typer.echo(f"Next: support-agent check --config {directory / CONFIG_FILE}", err=True)
+
+
+@app.command()
+def check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Validate configuration, documents, accounts and templates, and run the template tests."""
+    from support_agent.check import check as run_check
+    from support_agent.findings import Severity
+
+    findings = run_check(_settings(config), _now().date())
+    _print(findings, as_json, printing.findings(findings))
+    raise typer.Exit(FAILED if any(finding.severity is Severity.ERROR for finding in findings) else DONE)
+
+
+@app.command()
+def run(
+    once: Annotated[bool, typer.Option("--once", help="Drain the mailbox and exit.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Poll the mailbox and answer until stopped; SIGTERM finishes the mail in hand."""
+    from support_agent.app import configure_log, open_agent
+
+    settings = _settings(config)
+    configure_log(settings.log)
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with open_agent(settings) as agent:
+        if once:
+            agent.run_once(stop)
+        else:
+            agent.run(stop)
+
+
+@app.command("try")
+def try_(
+    mails: Annotated[list[Path], typer.Argument(help="Mail files (.eml).")],
+    as_level: Annotated[int | None, typer.Option("--as-level", min=0, max=3, help="Sender level to assume.")] = None,
+    as_customer: Annotated[str | None, typer.Option("--as-customer", help="Customer's address to assume.")] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Dry run: what would happen to these mails. Nothing is stored, nothing is sent."""
+    from support_agent.app import open_decider, progress
+    from support_agent.trial import try_mail
+
+    settings = _settings(config)
+    with _quiet_log(settings):
+        decider = functools.cache(lambda: open_decider(settings, progress(), in_memory=True))
+        for mail in mails:
+            tried = try_mail(mail, decider, settings, _now(), as_level=as_level, as_customer=as_customer)
+            typer.echo(tried.trial.model_dump_json() if as_json else printing.trial(tried))
+
+
+@app.command()
+def cases(
+    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 50,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the cases."""
+    from support_agent.app import open_store
+
+    with open_store(_settings(config)) as store:
+        found = store.cases(limit)
+    _print(found, as_json, printing.cases(found))
+
+
+@app.command()
+def show(case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """A case's timeline: mail, level, calls with confidence and runners-up, answer with its sources, sends."""
+    from support_agent.app import open_store
+    from support_agent.explain import timeline
+
+    with open_store(_settings(config)) as store:
+        story = timeline(store, case)
+    _print(story, as_json, printing.timeline(story))
+
+
+@app.command()
+def why(case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Each line of the sent text beside its source."""
+    from support_agent.app import open_store
+    from support_agent.company.accounts import Accounts
+    from support_agent.explain import why as explain_why
+
+    settings = _settings(config)
+    with open_store(settings) as store:
+        lines = explain_why(store, case, Accounts.load(settings.company.accounts))
+    _print(lines, as_json, printing.why(lines))
+
+
+@app.command()
+def replay(
+    case: Annotated[str | None, typer.Argument(help="Case id.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every mail.")] = False,
+    since: Annotated[datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="Mails since that day.")] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Also plan again.")] = False,
+    model: Annotated[Path | None, typer.Option(help="With --plan: another GGUF model.")] = None,
+    policies: Annotated[Path | None, typer.Option(help="With --plan: another folder of policies.")] = None,
+    templates: Annotated[Path | None, typer.Option(help="With --plan: another folder of templates.")] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Render again from what is stored and compare bytes; with --plan also decide again and show the difference."""
+    from support_agent.app import open_decider, open_store, progress
+    from support_agent.replay import chosen, plan_again
+    from support_agent.replay import replay as run_replay
+
+    if sum((case is not None, every, since is not None)) != 1:
+        raise ConfigError("say what to replay: a case id, --all, or --since YYYY-MM-DD")
+    if not plan and (model or policies or templates):
+        raise ConfigError("--model, --policies and --templates need --plan: without it nothing is asked again")
+    settings = _settings(config)
+    with open_store(settings) as store, _quiet_log(settings):
+        mails = chosen(store, case=case, since=since.replace(tzinfo=UTC) if since else None)
+        replayed = run_replay(store, settings, mails)
+        _print(replayed, as_json, printing.replayed(replayed))
+        differs = any(not entry.is_identical for entry in replayed)
+        if plan:
+            overrides = {"model.path": model, "company.policies": policies, "company.templates": templates}
+            decider = open_decider(_settings(config, overrides), progress(), in_memory=True)
+            again = plan_again(store, decider, mails)
+            _print(again, as_json, printing.replanned(again))
+            differs = differs or any(entry.is_changed for entry in again)
+    raise typer.Exit(FAILED if differs else DONE)
+
+
+@app.command()
+def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Mailbox, sender, model, database, vector store, configuration: what, how bad, what to do."""
+    from support_agent.doctor import diagnose
+    from support_agent.findings import Severity
+
+    settings = _settings(config)
+    with _quiet_log(settings):
+        diagnoses = diagnose(settings)
+    _print(diagnoses, as_json, printing.diagnoses(diagnoses))
+    raise typer.Exit(FAILED if any(entry.severity == Severity.ERROR for entry in diagnoses) else DONE)
+
+
+@app.command()
+def demo(
+    workspace: Annotated[Path, typer.Option(help="Folder of the demo's workspace; made anew.")] = Path("demo-workspace"),
+) -> None:
+    """Answer the demo company's mails over local IMAP and SMTP servers, and show what happened and why."""
+    from support_agent.demo.run import run_demo
+
+    run_demo(workspace, _now(), typer.echo)
+
+
+@model_app.command("pull")
+def model_pull(config: ConfigOption = None) -> None:
+    """Fetch and verify the models."""
+    from support_agent.app import progress
+    from support_agent.planner.models import embedding_model, language_model
+
+    settings = _settings(config, optional=True)
+    typer.echo(str(language_model(settings.model, progress())))
+    typer.echo(str(embedding_model(settings.model, progress())))
+
+
+@model_app.command("list")
+def model_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """The pinned models: where from, where to, and whether they are there."""
+    from support_agent.planner.models import cache_dir, listing
+
+    listed = listing(cache_dir(_settings(config, optional=True).model))
+    _print(listed, as_json, printing.models(listed))
+
+
+@model_app.command("verify")
+def model_verify(config: ConfigOption = None) -> None:
+    """Hash the model files and compare with the pinned sums."""
+    from support_agent.planner.models import EMBEDDING_MODEL, LANGUAGE_MODEL, cache_dir, verify
+
+    cache = cache_dir(_settings(config, optional=True).model)
+    findings = [finding for model in (LANGUAGE_MODEL, EMBEDDING_MODEL) for finding in verify(model, cache)]
+    typer.echo(printing.findings(findings))
+    raise typer.Exit(FAILED if findings else DONE)
+
+
+def _settings(path: Path | None, overrides: dict[str, Any] | None = None, *, optional: bool = False) -> Settings:
+    found = path or Path(CONFIG_FILE)
+    if not found.is_file():
+        if optional and path is None:
+            return load(None, overrides)
+        raise ConfigError(f"no configuration at {found}: run 'support-agent init DIR', or name it with --config")
+    return load(found, overrides)
+
+
+@contextmanager
+def _quiet_log(settings: Settings) -> Iterator[None]:
+    """Commands that print data log warnings only."""
+    from support_agent.app import configure_log
+
+    configure_log(settings.log.model_copy(update={"level": "warning"}))
+    yield
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _print(data: BaseModel | Sequence[BaseModel], as_json: bool, text: str) -> None:
+    if not as_json:
+        if text:
+            typer.echo(text)
+    elif isinstance(data, BaseModel):
+        typer.echo(data.model_dump_json())
+    else:
+        typer.echo(json.dumps([entry.model_dump(mode="json") for entry in data], ensure_ascii=False))

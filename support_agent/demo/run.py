@@ -1,0 +1,144 @@
+"""The demo: the example company's mails, through a real mailbox and a real SMTP dialogue on this machine.
+
+Nothing is special about this run but the servers: the agent, its store and its journey are the product's own, so the
+workspace it leaves can be replayed. Checked by tests/acceptance/test_demo.py.
+"""
+
+from __future__ import annotations
+
+import email
+import shutil
+import time
+from collections.abc import Callable
+from datetime import datetime
+from email import policy
+from pathlib import Path
+from threading import Event, Thread
+from typing import cast
+
+from support_agent.agent import Agent
+from support_agent.app import configure_log, open_agent
+from support_agent.demo import read_mails
+from support_agent.demo.servers import DemoServers
+from support_agent.desk.packing import INTERNAL, call_text
+from support_agent.errors import ConfigError
+from support_agent.mail.message import parse
+from support_agent.settings import Settings, load
+from support_agent.store.records import AnswerKind, MailRecord, MailStatus, mail_id_of
+from support_agent.workspace import CONFIG_FILE, init
+
+LOOK_EVERY_S = 0.2
+WIDTH = 100
+CONSIDERED = 2
+"""Runners-up shown with a call."""
+
+Write = Callable[[str], None]
+
+
+def run_demo(workspace: Path, now: datetime, write: Write) -> None:
+    """Make the workspace anew, answer the mails, and say for each what happened.
+
+    Raises:
+        ConfigError: the folder holds something that is not a demo workspace.
+    """
+    _make_workspace(workspace, now)
+    with DemoServers() as servers:
+        settings = _settings(workspace, servers)
+        configure_log(settings.log.model_copy(update={"level": "warning"}))
+        mails = read_mails()
+        for _, raw in mails:
+            servers.deliver(raw)
+        write(f"{len(mails)} mails are in the mailbox. The model is loaded, then each is handled.")
+        with open_agent(settings) as agent:
+            started = time.monotonic()
+            lines = _watch(agent, servers, mails, write)
+            seconds = time.monotonic() - started
+    write(_table(lines))
+    write(f"\n{len(mails)} mails in {seconds:.0f} s. Everything is stored in {workspace}/, for example:")
+    config = workspace / CONFIG_FILE
+    write(f"  support-agent cases --config {config}\n  support-agent why CASE --config {config}")
+    write(f"  support-agent replay --all --config {config}")
+
+
+def _make_workspace(workspace: Path, now: datetime) -> None:
+    if workspace.exists():
+        if not (workspace / CONFIG_FILE).is_file() or not (workspace / "harborfile.sqlite3").is_file():
+            raise ConfigError(f"{workspace} is not a demo workspace: name another folder with --workspace")
+        shutil.rmtree(workspace)
+    init(workspace, now.date())
+
+
+def _settings(workspace: Path, servers: DemoServers) -> Settings:
+    local = {"host": servers.host, "security": "plain", "user": servers.user, "password": servers.password}
+    overrides = {
+        **{f"imap.{key}": value for key, value in local.items()},
+        "smtp.host": servers.host,
+        "smtp.security": "plain",
+        "imap.port": servers.imap_port,
+        "smtp.port": servers.smtp_port,
+    }
+    return load(workspace / CONFIG_FILE, overrides)
+
+
+def _watch(agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write) -> list[list[str]]:
+    """Let the agent drain the mailbox, and write each mail's story as soon as it is settled."""
+    worker = Thread(target=agent.run_once, args=(Event(),), name="agent")
+    worker.start()
+    lines: list[list[str]] = []
+    before = time.monotonic()
+    for name, raw in mails:
+        record = agent.store.mail(mail_id_of(raw))
+        while record is None or (record.status is MailStatus.NEW and worker.is_alive()):
+            time.sleep(LOOK_EVERY_S)
+            record = agent.store.mail(mail_id_of(raw))
+        now = time.monotonic()
+        write(_story(agent, servers, name, raw, record, now - before))
+        lines.append(_line(agent, name, raw, record, now - before))
+        before = now
+    worker.join()
+    return lines
+
+
+def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: MailRecord, seconds: float) -> str:
+    message = parse(raw)
+    plan = agent.store.plan(record.id)
+    out = ["", "=" * WIDTH, f"{name}   from {message.from_.addr if message.from_ else '?'}, level {record.level}"]
+    out += [f"  subject: {message.subject}", f"  outcome: {record.status.value} ({seconds:.1f} s)", ""]
+    if record.screening_rule:
+        out.append(f"  screened: rule {record.screening_rule}, {record.screening_verdict}: {record.reason_text or ''}")
+    for call in plan.calls if plan else ():
+        if call.tool not in INTERNAL:
+            out.append(f"  {call_text(call.tool, call.args):60} {call.confidence:5.2f}  {call.status.value}")
+            votes = call.votes if isinstance(call.votes, list) else []
+            for vote in votes[1 : 1 + CONSIDERED]:
+                if isinstance(vote, dict):
+                    out.append(f"      rather than {vote['key']!s:41} {cast(float, vote['probability']):5.2f}")
+    for mail in agent.store.outgoing(mail_id=record.id):
+        if mail.kind is AnswerKind.PACKET:
+            out.append(f"  -> the desk has a packet ({mail.recipient})")
+            continue
+        arrived = next(got for got in servers.received_by(mail.recipient) if mail.message_id.encode() in got.raw)
+        parsed = email.message_from_bytes(arrived.raw, policy=policy.default)
+        body = parsed.get_body(("plain",))
+        text = cast(str, body.get_content()) if body is not None else ""
+        out += ["", f"  {mail.kind.value} as it arrived at {mail.recipient}: {parsed['Subject']}"]
+        out += [f"  | {line}".rstrip() for line in text.strip().splitlines()]
+    return "\n".join(out)
+
+
+def _line(agent: Agent, name: str, raw: bytes, record: MailRecord, seconds: float) -> list[str]:
+    plan = agent.store.plan(record.id)
+    sent = [
+        f"{call_text(call.tool, call.args)} {call.confidence:.2f}"
+        for call in (plan.calls if plan else ())
+        if call.tool.startswith(("send_", "ask_")) and call.status.value == "done"
+    ]
+    why = record.screening_rule or (plan.reason if plan else None) or ""
+    return [name, str(record.level if record.level is not None else "-"), record.status.value, ", ".join(sent) or why, f"{seconds:.1f}"]
+
+
+def _table(lines: list[list[str]]) -> str:
+    rows = [["mail", "level", "outcome", "sent, or why not", "s"], *lines]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n" + "\n".join([text[0], "-" * len(text[0]), *text[1:]])

@@ -1,0 +1,348 @@
+"""Whether the agent could work now: each part it needs, how it is, and what to do about it.
+
+Invariant: every check is run, whatever the others find, and none changes anything: no mail is read, sent or
+marked, nothing is downloaded, no database is made. Checked by tests/unit/test_doctor.py, and against real
+servers by tests/integration/test_doctor.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from support_agent.check import check_agent
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
+from support_agent.facts.index import count_entries
+from support_agent.findings import Severity
+from support_agent.mail.mailbox import Cursor, Mailbox
+from support_agent.mail.outbox import Transport
+from support_agent.planner.models import (
+    EMBEDDING_MODEL,
+    LANGUAGE_MODEL,
+    Listed,
+    State,
+    cache_dir,
+    language_model_file,
+    listing,
+)
+from support_agent.planner.openai import OpenAIModel
+from support_agent.planner.port import Prompt, Scores
+from support_agent.resources import packaged
+from support_agent.settings import ChromaSettings, ImapSettings, ModelSettings, Settings, SmtpSettings
+from support_agent.store.database import normalise_url
+from support_agent.store.records import MailStatus, OutboxStatus
+from support_agent.store.store import Store
+
+MANY_MAILS = 20
+"""More mails than this, handled at a first start without being asked for, would be a surprise."""
+CLOCK_SLACK = timedelta(minutes=1)
+NAMED = 5
+"""Cases and mails that a diagnosis names; the rest is a number."""
+MEGABYTE_BYTES = 1_000_000
+_SERVER_TODO = "see that it runs and can be reached from here, then run `support-agent doctor` again"
+_PROMPT = Prompt(system="You choose one of two options.", task="Choose yes.", parts=())
+
+
+class Health(StrEnum):
+    """How bad it is: with an `error` no mail is answered, a `warning` wants a person's look."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Diagnosis(BaseModel):
+    """How one part is, and what to do; `todo` is "" where there is nothing to do."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    subject: str
+    severity: Health
+    what: str
+    todo: str = ""
+
+
+@dataclass(frozen=True)
+class Probes:
+    """What the checks reach the outside through. Each raises the errors of `support_agent.errors`.
+
+    `count_mails` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
+    `ask_model` makes one choice on the model's server, `count_entries` is the number of texts in the vector
+    store (None: not filled yet).
+    """
+
+    now: datetime
+    count_mails: Callable[[ImapSettings, Cursor | None], int]
+    check_sender: Callable[[SmtpSettings], None]
+    ask_model: Callable[[ModelSettings], Scores]
+    count_entries: Callable[[ChromaSettings], int | None]
+
+
+def real_probes(now: datetime) -> Probes:
+    """The probes that connect to the real servers."""
+    return Probes(
+        now=now,
+        count_mails=_count_mails,
+        check_sender=lambda settings: Transport(settings).check(),
+        ask_model=_ask_model,
+        count_entries=count_entries,
+    )
+
+
+def diagnose(settings: Settings, probes: Probes) -> list[Diagnosis]:
+    """Run every check; at least one diagnosis for each part, but the clock where nothing can be said."""
+    return [diagnosis for subject, run in CHECKS for diagnosis in _run(subject, run, settings, probes)]
+
+
+def _run(subject: str, run: Check, settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    """What a check says; where it fails, what it said before and why it failed."""
+    try:
+        yield from run(settings, probes)
+    except SupportAgentError as error:
+        yield _failure(subject, error)
+    except Exception as error:  # one check never hides the others
+        what = f"the check failed: {type(error).__name__}: {error}"
+        yield Diagnosis(subject=subject, severity=Health.ERROR, what=what, todo="report this as a defect")
+
+
+def _failure(subject: str, error: SupportAgentError) -> Diagnosis:
+    """Messages of these two kinds end in what to do, behind the last colon."""
+    what, todo = str(error), _SERVER_TODO
+    if isinstance(error, ConfigError | PermanentError) and ": " in what:
+        what, _, todo = what.rpartition(": ")
+    return Diagnosis(subject=subject, severity=Health.ERROR, what=what, todo=todo)
+
+
+def _configuration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, is_fine = "configuration", True
+    for finding in check_agent(settings):
+        is_fine = False
+        health = Health.ERROR if finding.severity is Severity.ERROR else Health.WARNING
+        yield Diagnosis(subject=subject, severity=health, what=finding.what, todo=finding.todo)
+    if not settings.agent.authserv_ids:
+        is_fine = False
+        yield Diagnosis(
+            subject=subject,
+            severity=Health.ERROR,
+            what="agent.authserv_ids is empty, so every sender has level 0 and nothing is answered",
+            todo="add the authserv-id that your own border server writes into Authentication-Results",
+        )
+    if is_fine:
+        yield _ok(subject, f"answers come from {settings.agent.address}, people are {settings.desk.address}")
+
+
+def _mailbox(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, imap = "mailbox", settings.imap
+    if not imap.host:
+        yield _not_set(subject, "imap.host")
+        return
+    is_first_start, cursor = _progress(settings)
+    count = probes.count_mails(imap, cursor)
+    if not is_first_start:
+        yield _ok(subject, f"{imap.host}: logged in, {count} new mails in {imap.folder}")
+    elif imap.skip_existing:
+        yield _ok(subject, f"{imap.host}: logged in, the first start leaves {count} mails alone")
+    elif count > MANY_MAILS:
+        yield Diagnosis(
+            subject=subject,
+            severity=Health.WARNING,
+            what=f"{imap.host}: logged in, the first start handles all {count} mails in {imap.folder}",
+            todo="set imap.skip_existing = true to leave alone what is there already",
+        )
+    else:
+        yield _ok(subject, f"{imap.host}: logged in, the first start handles {count} mails in {imap.folder}")
+
+
+def _sender(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    if not settings.smtp.host:
+        yield _not_set("sender", "smtp.host")
+        return
+    probes.check_sender(settings.smtp)
+    how = "logged in" if settings.smtp.user else "connected, without a login"
+    yield _ok("sender", f"{settings.smtp.host}: {how}")
+
+
+def _model(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, model = "model", settings.model
+    if model.planner == "llama":
+        if model.path is not None:
+            yield _ok(subject, f"{language_model_file(model.path)}: your own file, not verified")
+        else:
+            yield _stored(subject, LANGUAGE_MODEL.name, model)
+        return
+    if probes.ask_model(model).log_probabilities is not None:
+        yield _ok(subject, f"{model.base_url}: {model.name} made a choice and says how sure it is")
+        return
+    yield Diagnosis(
+        subject=subject,
+        severity=Health.WARNING,
+        what=f"{model.base_url}: {model.name} does not say how sure it is, so more mails go to people",
+        todo="use a server that returns logprobs, if you want fewer",
+    )
+
+
+def _embedding(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    yield _stored("embedding model", EMBEDDING_MODEL.name, settings.model)
+
+
+def _stored(subject: str, name: str, settings: ModelSettings) -> Diagnosis:
+    """How much of a pinned model is in the cache; its files are not read again."""
+    listed = next(entry for entry in listing(cache_dir(settings)) if entry.name == name)
+    size = f"{listed.size_bytes // MEGABYTE_BYTES} MB"
+    if listed.state is State.VERIFIED:
+        return _ok(subject, f"{listed.title}: verified, {size} at {listed.path}")
+    if listed.state is State.UNVERIFIED:
+        what, todo = "is there, not verified yet", "run `support-agent model verify`"
+    else:
+        is_partial = listed.state is State.PARTIAL
+        what = f"is {'not complete' if is_partial else 'not there'}, the first start fetches it ({size})"
+        todo = "run `support-agent model pull`"
+    return _warning(subject, f"{listed.title} {what}", todo)
+
+
+def _database(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject = "database"
+    with _store(settings) as store:
+        if store is None or store.database.revision() is None:
+            yield _ok(subject, "empty: the first start makes the tables")
+            return
+        if not store.is_current():
+            what = f"its schema is {store.database.revision()}, this version has {store.database.head()}"
+            yield _warning(subject, what, "make a copy of it: the next start upgrades it")
+            return
+        counts = store.counts()
+        mails = ", ".join(f"{number} {status.value}" for status, number in counts.mails.items() if number)
+        yield _ok(subject, f"schema {store.database.head()}; mails: {mails or 'none'}")
+        yield from _undelivered(store, OutboxStatus.UNCERTAIN)
+        yield from _undelivered(store, OutboxStatus.FAILED)
+        if counts.mails[MailStatus.SET_ASIDE]:
+            mails_aside = store.mails(status=MailStatus.SET_ASIDE)
+            names = _named([f"{mail.message_id} ({mail.reason_code})" for mail in mails_aside])
+            what = f"{len(mails_aside)} mails could not be handled and were set aside: {names}"
+            yield _warning(subject, what, "answer them by hand; the log has why")
+
+
+def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
+    rows = store.outgoing(status=status)
+    if not rows:
+        return
+    names = _named(list(dict.fromkeys(row.case_id or row.mail_id for row in rows)))
+    if status is OutboxStatus.UNCERTAIN:
+        what = f"{len(rows)} mails may or may not have gone out, cases {names}"
+        todo = "look for them in the Sent folder or the server's log; write yourself what did not go out"
+    else:
+        what = f"{len(rows)} mails were refused and did not go out, cases {names}"
+        todo = "`support-agent show CASE` has the server's words; write to the customer yourself"
+    yield _warning("database", what, todo)
+
+
+def _vectors(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, where = "vector store", settings.chroma.url or str(settings.chroma.path)
+    if not settings.chroma.url and not settings.chroma.path.exists():
+        yield _ok(subject, f"{where}: the first start makes it")
+        return
+    count = probes.count_entries(settings.chroma)
+    yield _ok(subject, f"{where}: {f'{count} texts' if count is not None else 'the first start fills it'}")
+
+
+def _clock(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    """A clock that went back: retries would wait, and "this month" would be another one."""
+    with _current_store(settings) as store:
+        newest = store.cases(1) if store is not None else ()
+    last_at = newest[0].last_received_at if newest else None
+    if last_at is None:
+        return
+    if probes.now + CLOCK_SLACK < last_at:
+        what = f"it is {probes.now:%Y-%m-%d %H:%M} UTC here, but a mail came in at {last_at:%Y-%m-%d %H:%M}"
+        todo = "set this machine's clock, best by NTP"
+        yield Diagnosis(subject="clock", severity=Health.ERROR, what=what, todo=todo)
+    else:
+        yield _ok("clock", f"{probes.now:%Y-%m-%d %H:%M} UTC; the last mail came at {last_at:%Y-%m-%d %H:%M}")
+
+
+Check = Callable[[Settings, Probes], Iterator[Diagnosis]]
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("configuration", _configuration),
+    ("mailbox", _mailbox),
+    ("sender", _sender),
+    ("model", _model),
+    ("embedding model", _embedding),
+    ("database", _database),
+    ("vector store", _vectors),
+    ("clock", _clock),
+)
+"""What is looked at, in this order."""
+
+
+def _ok(subject: str, what: str) -> Diagnosis:
+    return Diagnosis(subject=subject, severity=Health.OK, what=what)
+
+
+def _warning(subject: str, what: str, todo: str) -> Diagnosis:
+    return Diagnosis(subject=subject, severity=Health.WARNING, what=what, todo=todo)
+
+
+def _not_set(subject: str, key: str) -> Diagnosis:
+    todo = "fill it in in support-agent.toml"
+    return Diagnosis(subject=subject, severity=Health.ERROR, what=f"{key} is not set", todo=todo)
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
+
+def _progress(settings: Settings) -> tuple[bool, Cursor | None]:
+    """Whether the mailbox was never read, and how far it was.
+
+    Where the database cannot be read that is not known, and `_database` says so: then all mails are counted.
+    """
+    try:
+        with _current_store(settings) as store:
+            stored = store.cursor(settings.imap.folder) if store is not None else None
+    except SupportAgentError:
+        return False, None
+    if stored is None:
+        return True, None
+    return False, Cursor(folder=stored.folder, uid_validity=stored.uid_validity, last_uid=stored.uid)
+
+
+@contextmanager
+def _store(settings: Settings) -> Iterator[Store | None]:
+    """The database of cases; None: a SQLite file that is not there, and which opening would make."""
+    with Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s) as store:
+        url = normalise_url(settings.store.url)
+        is_missing = url.drivername == "sqlite" and not Path(url.database or "").exists()
+        yield None if is_missing else store
+
+
+@contextmanager
+def _current_store(settings: Settings) -> Iterator[Store | None]:
+    """The same; None also where its tables are not those of this version."""
+    with _store(settings) as store:
+        yield store if store is not None and store.is_current() else None
+
+
+def _count_mails(settings: ImapSettings, cursor: Cursor | None) -> int:
+    with Mailbox(settings) as mailbox:
+        return mailbox.count_after(cursor)
+
+
+def _ask_model(settings: ModelSettings) -> Scores:
+    model = OpenAIModel(
+        base_url=settings.base_url,
+        name=settings.name,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        max_retries=settings.max_retries,
+    )
+    try:
+        return model.score(_PROMPT, ("yes", "no"))
+    finally:
+        model.close()

@@ -1,0 +1,257 @@
+"""The lines of a mail that was sent, each with the sources of its parts, and where its headers came from.
+
+Invariant: joined again, the parts of the lines are the text that was sent, and every part has its source; a part
+is described from its stored source, never guessed from its words. Checked by tests/unit/test_explain.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, Protocol, assert_never
+
+from pydantic import BaseModel, ConfigDict
+
+from support_agent.answer.sources import (
+    AccountSource,
+    ClarificationSource,
+    ComputedSource,
+    CustomerSource,
+    DocumentSource,
+    InboundSource,
+    Rendered,
+    RenderedAnswer,
+    RenderedPacket,
+    SettingsSource,
+    Source,
+    SubjectSource,
+    TemplateSource,
+    WordSource,
+)
+from support_agent.company.accounts import FieldSpec, SeriesSpec
+from support_agent.letters import Headers
+from support_agent.mail.keys import ORIGIN_HEADER
+from support_agent.mail.message import parse
+from support_agent.mail.outgoing import reply_subject
+from support_agent.store.records import AnswerKind, AnswerRecord, OutboxRecord
+
+VERSION_CHARACTERS = 12
+QUERY_PARTS = frozenset({"value", "day", "row_day", "row_label", "row_value"})
+"""Parts of an account source that the query returned; the others are labels and periods."""
+NOT_DECLARED = "(not declared in accounts.toml any more)"
+UNKNOWN_HEADER = "unknown"
+
+_MAILBOX = "settings: agent.name and agent.address"
+_PARENT = "the mail that is answered: its Message-ID and References"
+_FIXED = "fixed"
+HEADER_SOURCES: Mapping[str, str] = {
+    "date": "computed: when the mail was made",
+    "from": _MAILBOX,
+    "reply-to": _MAILBOX,
+    "message-id": "computed: keyed hash of the case, the mail's number in it and its kind",
+    "in-reply-to": _PARENT,
+    "references": _PARENT,
+    "auto-submitted": f"{_FIXED} for this kind of mail (RFC 3834, section 5)",
+    "x-auto-response-suppress": f"{_FIXED} for this kind of mail",
+    ORIGIN_HEADER.lower(): "computed: keyed hash of the Message-ID, with the hop count",
+    "mime-version": _FIXED,
+    "content-type": f"{_FIXED} for this kind of mail; the boundary is computed from the Message-ID",
+    "content-transfer-encoding": _FIXED,
+}
+
+
+class Declared(Protocol):
+    """What `accounts.toml` declares."""
+
+    @property
+    def fields(self) -> Mapping[str, FieldSpec]: ...
+
+    @property
+    def series(self) -> Mapping[str, SeriesSpec]: ...
+
+
+class Frozen(BaseModel):
+    """A value of the lines."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+SourceKind = Literal[
+    "template",
+    "word",
+    "document",
+    "account",
+    "clarification",
+    "settings",
+    "customer",
+    "subject",
+    "computed",
+    "inbound",
+    "person",
+]
+
+
+class WhySource(Frozen):
+    """A part of a line and where it came from, in words (`what`) and as data, as far as it has that.
+
+    `name` is a template's file or an account field or series, `line` the template's, `version` the first 12 hex
+    digits of the document's, `query` the one that `accounts.toml` has now.
+    """
+
+    kind: SourceKind
+    text: str
+    what: str
+    name: str | None = None
+    line: int | None = None
+    number: int | None = None
+    version: str | None = None
+    sentence: int | None = None
+    query: str | None = None
+
+
+class WhyLine(Frozen):
+    """One line, without its end; an empty line has the source of its end."""
+
+    text: str
+    sources: tuple[WhySource, ...]
+
+
+class WhyHeader(Frozen):
+    """One header field of the mail, unfolded and decoded, and where its value came from."""
+
+    name: str
+    value: str
+    what: str
+
+
+def text_of(record: AnswerRecord) -> tuple[str, str]:
+    """Subject and text of a composed mail."""
+    if record.kind is AnswerKind.PERSON_REPLY:
+        return reply_subject(str(record.payload["parent_subject"])), str(record.payload["words"])
+    subject, text = _rendered(record)
+    return subject.text, text.text
+
+
+def lines_of(record: AnswerRecord, declared: Declared) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+    """The subject and the lines of the text of a composed mail."""
+    if record.kind is AnswerKind.PERSON_REPLY:
+        return _person_lines(record)
+    subject, text = _rendered(record)
+    first = next(_lines(subject, declared), WhyLine(text="", sources=()))
+    return first, tuple(_lines(text, declared))
+
+
+def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
+    """The header fields of a mail as it went out; the Subject has its own line."""
+    to = "settings: desk.address" if row.kind is AnswerKind.PACKET else "the customer's From address"
+    sources = {**HEADER_SOURCES, "to": to}
+    return tuple(
+        WhyHeader(name=name, value=value, what=sources.get(name.lower(), UNKNOWN_HEADER))
+        for name, value in parse(row.raw).headers
+        if name.lower() != "subject"
+    )
+
+
+def _rendered(record: AnswerRecord) -> tuple[Rendered, Rendered]:
+    if record.kind is AnswerKind.PACKET:
+        packet = RenderedPacket.model_validate(record.rendered)
+        return packet.subject, packet.text
+    answer = RenderedAnswer.model_validate(record.rendered)
+    return answer.subject, answer.text
+
+
+def _person_lines(record: AnswerRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+    """A person wrote the words; only the subject is the customer's, with "Re:" before it."""
+    subject, words = text_of(record)
+    parent = Headers.model_validate(record.header_inputs).parent_mail_id
+    asked = WhySource(kind="subject", text=subject, what=f"the subject of mail {parent}, with one Re:")
+    wrote = f"a person, in mail {record.mail_id}"
+    lines = tuple(
+        WhyLine(text=line, sources=(WhySource(kind="person", text=line, what=wrote),))
+        for line in words.removesuffix("\n").split("\n")
+    )
+    return WhyLine(text=subject, sources=(asked,)), lines
+
+
+def _lines(rendered: Rendered, declared: Declared) -> Iterator[WhyLine]:
+    """The spans cut at line ends; neighbours from one source are one part."""
+    parts: list[WhySource] = []
+    for span in rendered.spans:
+        described = _described(span.source, declared)
+        for piece in span.text.splitlines(keepends=True):
+            text = piece.removesuffix("\n")
+            if text or not parts:
+                _add(parts, described.model_copy(update={"text": text}))
+            if piece.endswith("\n"):
+                yield _line(parts)
+                parts = []
+    if parts:
+        yield _line(parts)
+
+
+def _add(parts: list[WhySource], part: WhySource) -> None:
+    if parts and parts[-1].model_copy(update={"text": part.text}) == part:
+        parts[-1] = part.model_copy(update={"text": parts[-1].text + part.text})
+    else:
+        parts.append(part)
+
+
+def _line(parts: list[WhySource]) -> WhyLine:
+    return WhyLine(text="".join(part.text for part in parts), sources=tuple(parts))
+
+
+def _described(source: Source, declared: Declared) -> WhySource:
+    """A source in words; its `text` is filled in by the caller."""
+    match source:
+        case TemplateSource():
+            what = f"template {source.name}:{source.line}"
+            return WhySource(kind="template", text="", what=what, name=source.name, line=source.line)
+        case WordSource():
+            what = f"word for {source.section} {source.code!r}, {source.name}:{source.line}"
+            return WhySource(kind="word", text="", what=what, name=source.name, line=source.line)
+        case DocumentSource():
+            return _document(source)
+        case AccountSource():
+            return _account(source, declared)
+        case ClarificationSource():
+            what = f"canned question {source.number}"
+            return WhySource(kind="clarification", text="", what=what, number=source.number)
+        case SettingsSource():
+            key = "company.name" if source.part == "company" else "agent.address"
+            return WhySource(kind="settings", text="", what=f"settings: {key}", name=key)
+        case CustomerSource():
+            return WhySource(kind="customer", text="", what="the customer's name in the accounts")
+        case SubjectSource():
+            return WhySource(kind="subject", text="", what="the subject of the mail that is answered")
+        case ComputedSource():
+            return WhySource(kind="computed", text="", what=f"computed: {source.part.replace('_', ' ')}")
+        case InboundSource():
+            what = f"the case: {source.part.replace('_', ' ')}"
+            return WhySource(kind="inbound", text="", what=what, name=source.part)
+        case _ as never:
+            assert_never(never)
+
+
+def _document(source: DocumentSource) -> WhySource:
+    version = source.version[:VERSION_CHARACTERS]
+    place = source.part if source.sentence is None else f"{source.part} {source.sentence}"
+    return WhySource(
+        kind="document",
+        text="",
+        what=f"document {source.number}, version {version}, {place.replace('_', ' ')}",
+        number=source.number,
+        version=version,
+        sentence=source.sentence,
+    )
+
+
+def _account(source: AccountSource, declared: Declared) -> WhySource:
+    """A value names its query; labels and periods are no values."""
+    spec = declared.fields.get(source.name) or declared.series.get(source.name)
+    is_series = source.name in declared.series or source.part not in ("label", "value")
+    name = f"{'series' if is_series else 'account field'} {source.name}"
+    row = "" if source.row is None else f" {source.row}"
+    query = None
+    if source.part in QUERY_PARTS:
+        query = NOT_DECLARED if spec is None else " ".join(spec.query.split())
+    what = f"{name}, {source.part.replace('_', ' ')}{row}"
+    return WhySource(kind="account", text="", what=what, name=source.name, query=query)

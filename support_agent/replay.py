@@ -1,0 +1,322 @@
+"""Make stored mails again and compare; decide stored mails again and show what is different now.
+
+Invariant: `replay` uses nothing but what is stored and the agent's key, so a mail that differs means that
+the program, the key or the store has changed since. Checked by tests/unit/test_replay.py, which changes them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
+
+from support_agent.answer.final_answer import DocumentItem, Excerpt, FinalAnswer
+from support_agent.answer.sources import RenderedAnswer
+from support_agent.answer.templates import Templates
+from support_agent.company.documents import Sentence, parse_document
+from support_agent.company.values import Customer
+from support_agent.decide import LEVEL_FOR_NAME, Decider, Decision
+from support_agent.desk.packing import call_text
+from support_agent.errors import ConfigError, GateRefused, PermanentError
+from support_agent.letters import Headers, Letter, again, answer_letter
+from support_agent.mail.identity import Sender
+from support_agent.mail.message import parse
+from support_agent.settings import Settings
+from support_agent.store.records import (
+    AnswerKind,
+    AnswerRecord,
+    CaseId,
+    MailId,
+    MailRecord,
+    OutboxRecord,
+    PlanRecord,
+)
+from support_agent.store.store import Store
+
+CONTEXT_LINES = 2
+"""Unchanged lines around each change of a diff."""
+CustomerLookup = Callable[[str], Customer | None]
+TemplatesLookup = Callable[[str], Templates]
+
+
+class Frozen(BaseModel):
+    """A value of the replay."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Replayed(Frozen):
+    """One outgoing mail, made again.
+
+    `diff` is a unified diff of the mail as it went out and as it comes out now, "" where the bytes are the
+    same; `problems` says what else no longer fits, or why the mail cannot be made at all.
+    """
+
+    case_id: CaseId | None
+    mail_id: MailId
+    kind: AnswerKind
+    message_id: str
+    recipient: str
+    diff: str
+    problems: tuple[str, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_identical(self) -> bool:
+        """Whether the same bytes came out and everything they were made from is still there."""
+        return not self.diff and not self.problems
+
+
+class Said(Frozen):
+    """What came of a plan: the calls that were made, and the answer, "" where a person got the mail."""
+
+    outcome: Literal["answer", "escalate"]
+    reason: str | None
+    calls: tuple[str, ...]
+    text: str
+    html: str
+
+
+class Replanned(Frozen):
+    """One mail, decided again; `diff` is that of the customer's text."""
+
+    case_id: CaseId | None
+    mail_id: MailId
+    subject: str
+    status: Literal["same", "changed", "newly_answered", "newly_escalated"]
+    before: Said
+    after: Said
+    diff: str
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_changed(self) -> bool:
+        """Whether the customer would get something else."""
+        return self.status != "same"
+
+
+def chosen(store: Store, *, case: str | None = None, since: datetime | None = None) -> tuple[MailId, ...]:
+    """The mails of one case, those recorded since an instant, or all; the oldest first.
+
+    Raises:
+        ConfigError: there is no such case.
+    """
+    if case is None:
+        return tuple(mail.id for mail in store.mails(since=since))
+    timeline = store.timeline(CaseId(case))
+    if timeline is None:
+        raise ConfigError(f"no case {case}: `support-agent cases` lists them", code="no_case")
+    return tuple(entry.mail.id for entry in timeline.mails)
+
+
+def replay(store: Store, settings: Settings, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
+    """Make every outgoing mail of these mails again, from what is stored, and compare it with the outbox.
+
+    Args:
+        settings: For the key of the origin header; the words, names and addresses are all stored.
+    """
+
+    @cache
+    def templates(version: str) -> Templates:
+        files = store.templates(version)
+        if files is None:
+            raise PermanentError(f"templates {version[:12]} are not stored", code="no_templates")
+        return Templates.from_files(files)
+
+    rows = [row for mail_id in mails for row in store.outgoing(mail_id=mail_id)]
+    return tuple(_replayed(store, settings, row, templates) for row in rows)
+
+
+def _replayed(store: Store, settings: Settings, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
+    problems: list[str] = []
+    diff = ""
+    record = store.answer_for(row.mail_id, row.kind)
+    if record is None:
+        problems.append("what it was made from is not stored")
+    else:
+        try:
+            letter = again(record, templates(record.templates_version))
+            raw = _composed(store, settings, record, letter)
+        except (GateRefused, ConfigError, PermanentError, ValidationError) as error:
+            problems.append(f"it cannot be made again: {_first_line(error)}")
+        else:
+            diff = _byte_diff(row.raw, raw)
+            problems += _disagreements(row, record, letter)
+        problems += _missing_documents(store, record)
+    return Replayed(
+        case_id=row.case_id,
+        mail_id=row.mail_id,
+        kind=row.kind,
+        message_id=row.message_id,
+        recipient=row.recipient,
+        diff=diff,
+        problems=tuple(problems),
+    )
+
+
+def _composed(store: Store, settings: Settings, record: AnswerRecord, letter: Letter) -> bytes:
+    headers = Headers.model_validate(record.header_inputs)
+    original = store.raw_mail(MailId(headers.parent_mail_id))
+    return letter.compose(settings.agent, headers, parse(original), original)
+
+
+def _disagreements(row: OutboxRecord, record: AnswerRecord, letter: Letter) -> Iterator[str]:
+    """What the stored parts say of each other that the mail's own bytes do not show."""
+    headers = Headers.model_validate(record.header_inputs)
+    if letter.rendered != record.rendered:
+        yield "the stored spans, which `why` shows, are not those of the text"
+    if row.recipient != headers.to:
+        yield f"it went to {row.recipient}, but was made for {headers.to}"
+
+
+def _missing_documents(store: Store, record: AnswerRecord) -> Iterator[str]:
+    """What an answer says of documents and the stored versions of them do not say."""
+    if record.kind is not AnswerKind.ANSWER:
+        return
+    try:
+        final = FinalAnswer.model_validate(record.payload)
+    except ValidationError:
+        return  # said already: it cannot be made again
+    items = [item for answer in final.answers for item in answer.items if isinstance(item, DocumentItem)]
+    for item in items:
+        name = f"document {item.number}, version {item.version[:12]}"
+        stored = store.document(item.version)
+        if stored is None:
+            yield f"{name} is not stored"
+            continue
+        try:
+            document = parse_document(Path(f"{stored.number:03d}-stored.md"), stored.raw)
+        except ConfigError as error:
+            yield f"{name} cannot be read: {_first_line(error)}"
+            continue
+        head = document.head
+        if (head.number, head.title, head.url, head.valid_from, document.version) != (
+            item.number,
+            item.title,
+            item.url,
+            item.valid_from,
+            item.version,
+        ):
+            yield f"{name} has another number, title, address or date than the answer says"
+        for excerpt in item.excerpts:
+            if not _stands_in(excerpt, document.sentences):
+                yield f"{name}: sentence {excerpt.index} is not what the answer says"
+
+
+def _stands_in(excerpt: Excerpt, sentences: Sequence[Sentence]) -> bool:
+    return excerpt.index < len(sentences) and all(
+        getattr(sentences[excerpt.index], name) == value for name, value in excerpt
+    )
+
+
+def plan_again(
+    store: Store, decider: Decider, mails: Sequence[MailId], customer_of: CustomerLookup | None = None
+) -> tuple[Replanned, ...]:
+    """Decide these mails again, as if it were the instant they were decided at; nothing is stored or sent.
+
+    The sender's level is the stored one. The values of accounts are read now: what has changed in the
+    company's database since is a difference too. A mail that was never planned (filed, handed over by a rule)
+    is left out.
+
+    Args:
+        decider: With whatever model, policies, templates and settings are to be tried.
+        customer_of: The customer of an address; by default the decider's own accounts are asked.
+    """
+    lookup = customer_of or decider.company.accounts.customer
+    found = ((store.mail(mail_id), store.plan(mail_id)) for mail_id in mails)
+    return tuple(
+        _replanned(store, decider, lookup, mail, plan)
+        for mail, plan in found
+        if mail is not None and plan is not None
+    )
+
+
+def _replanned(
+    store: Store, decider: Decider, customer_of: CustomerLookup, mail: MailRecord, plan: PlanRecord
+) -> Replanned:
+    message = parse(store.raw_mail(mail.id))
+    address = message.from_.addr if message.from_ is not None else ""
+    sender = Sender(address=address, level=mail.level or 0, why=mail.sender_why or "")
+    customer = customer_of(address) if sender.level >= LEVEL_FOR_NAME else None
+    before = _said_before(store, mail, plan)
+    after = _said(decider.decide(message, sender, customer, plan.planned_at), decider.templates)
+    status = _status(before, after)
+    diff = _text_diff(before.text, after.text) or _text_diff(before.html, after.html)
+    return Replanned(
+        case_id=mail.case_id,
+        mail_id=mail.id,
+        subject=message.subject,
+        status=status,
+        before=before,
+        after=after,
+        diff=diff if status == "changed" else "",
+    )
+
+
+def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
+    """What was really sent: a plan whose answer the gate refused counts as escalated."""
+    calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
+    record = store.answer_for(mail.id, AnswerKind.ANSWER)
+    if record is None:
+        return Said(outcome="escalate", reason=mail.reason_code or plan.reason, calls=calls, text="", html="")
+    rendered = RenderedAnswer.model_validate(record.rendered)
+    return Said(
+        outcome="answer",
+        reason=plan.reason,
+        calls=calls,
+        text=_whole_text(rendered.subject.text, rendered.text.text),
+        html=rendered.html.text,
+    )
+
+
+def _said(decision: Decision, templates: Templates) -> Said:
+    """What would be sent: nothing without the gate."""
+    plan = decision.plan
+    calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
+    if decision.final is None:
+        return Said(outcome="escalate", reason=plan.reason, calls=calls, text="", html="")
+    try:
+        letter = answer_letter(decision.final, templates)
+    except GateRefused as refused:
+        reason = f"{refused.code}: {_first_line(refused)}"
+        return Said(outcome="escalate", reason=reason, calls=calls, text="", html="")
+    text = _whole_text(letter.subject, letter.text)
+    return Said(outcome="answer", reason=plan.reason, calls=calls, text=text, html=letter.html)
+
+
+def _status(before: Said, after: Said) -> Literal["same", "changed", "newly_answered", "newly_escalated"]:
+    if before.outcome != after.outcome:
+        return "newly_answered" if after.outcome == "answer" else "newly_escalated"
+    return "same" if (before.text, before.html) == (after.text, after.html) else "changed"
+
+
+def _whole_text(subject: str, text: str) -> str:
+    return f"Subject: {subject}\n\n{text}"
+
+
+def _byte_diff(sent: bytes, made: bytes) -> str:
+    """A unified diff of two mails, never empty where a byte differs."""
+    if sent == made:
+        return ""
+    texts = [raw.decode("ascii", "backslashreplace").replace("\r\n", "\n") for raw in (sent, made)]
+    return _diff(texts[0], texts[1], "sent", "replayed") or "the bytes differ in their line ends alone"
+
+
+def _text_diff(before: str, after: str) -> str:
+    return "" if before == after else _diff(before, after, "before", "now")
+
+
+def _diff(before: str, after: str, name: str, other: str) -> str:
+    lines = difflib.unified_diff(
+        before.split("\n"), after.split("\n"), name, other, lineterm="", n=CONTEXT_LINES
+    )
+    return "\n".join(lines)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,158 @@
+"""How an engine comes up over what the one before left, and how it goes down leaving nothing half done."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import structlog
+
+from support_agent.engine import Engine, executor_id
+from support_agent.errors import ConfigError, TransientError
+from support_agent.settings import EngineSettings
+from support_agent.steps import Steps
+from tests.integration.engine.conftest import IDLE_TIMEOUT_S, Gate, Launch, join_journeys
+
+
+def test_stop_lets_the_mail_in_hand_finish_and_takes_no_other(sqlite_url: str, launch: Launch) -> None:
+    """What was queued behind it is done by the next process."""
+    gate = Gate()
+    ended: list[str] = []
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        steps.step("wait", gate.work)
+        steps.step("end", lambda: ended.append(mail_id))
+        return "answered"
+
+    engine = launch(sqlite_url, handle)
+    engine.start("first", "case")
+    engine.start("second", "case")
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
+    opener = threading.Timer(0.2, gate.opened.set)
+    opener.start()
+    engine.stop(timeout_s=IDLE_TIMEOUT_S)
+    opener.join()
+    assert ended == ["first"]
+    assert launch(sqlite_url, handle).wait_until_idle(IDLE_TIMEOUT_S)
+    assert ended == ["first", "second"]
+
+
+@pytest.mark.parametrize("late_s", [0.3, 2.0], ids=["while the engine closes", "after it has closed"])
+def test_a_mail_that_does_not_finish_in_time_goes_on_where_it_was_at_the_next_launch(
+    late_s: float, sqlite_url: str, launch: Launch
+) -> None:
+    """It stops before its next step, is not taken for failed, and its recorded steps do not run again."""
+    gate = Gate()
+    done: list[str] = []
+
+    def handle(_mail_id: str, steps: Steps) -> str:
+        steps.step("first", lambda: done.append("first"))
+        steps.step("wait", gate.work)
+        steps.step("last", lambda: done.append("last"))
+        return "answered"
+
+    engine = launch(sqlite_url, handle)
+    engine.start("mail", "case")
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
+    opener = threading.Timer(late_s, gate.opened.set)
+    opener.start()
+    with structlog.testing.capture_logs() as events:
+        engine.stop(timeout_s=0)
+        opener.join()
+        join_journeys()
+    assert done == ["first"]
+    assert "mail_failed" not in {event["event"] for event in events}
+    engine = launch(sqlite_url, handle)
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert engine.failed() == []
+    assert done == ["first", "last"]
+
+
+def test_stop_does_not_wait_for_the_next_try_of_a_step(sqlite_url: str, launch: Launch) -> None:
+    """A server is down and the next try is an hour away: the process ends now, the mail is not lost."""
+    tried = threading.Event()
+    up: list[bool] = []
+
+    def handle(_mail_id: str, steps: Steps) -> str:
+        def work() -> str:
+            tried.set()
+            if not up:
+                raise TransientError("the server is down")
+            return "sent"
+
+        return steps.step("send", work)
+
+    engine = launch(sqlite_url, handle, retry_base_s=3600, retry_max_s=3600)
+    engine.start("mail", "case")
+    assert tried.wait(IDLE_TIMEOUT_S)
+    engine.stop(timeout_s=3000)
+    up.append(True)
+    engine = launch(sqlite_url, handle)
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert engine.failed() == []
+
+
+def test_a_mail_that_is_interrupted_too_often_is_given_up(sqlite_url: str, launch: Launch) -> None:
+    """A mail on which the process dies must not keep it from all the others for ever."""
+    gate = Gate()
+    entered: list[str] = []
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        entered.append(mail_id)
+        gate.reached.set()
+        return steps.step("wait", gate.work)
+
+    for _ in range(2):
+        gate.reached.clear()
+        engine = launch(sqlite_url, handle, max_interruptions=1)
+        engine.start("mail", "case")
+        assert gate.reached.wait(IDLE_TIMEOUT_S)
+        engine.stop(timeout_s=0)
+    engine = launch(sqlite_url, handle, max_interruptions=1)
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert entered == ["mail", "mail"]
+    assert [(mail_id, error.code) for mail_id, error in engine.failed()] == [("mail", "interrupted")]
+    gate.opened.set()
+
+
+def test_changed_settings_count_from_the_launch_on(sqlite_url: str, launch: Launch) -> None:
+    """The queue's settings are in the database: the next process must not wait as the last one did."""
+    launch(sqlite_url, lambda _mail_id, _steps: "answered", poll_interval_s=60).stop(timeout_s=0)
+    engine = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    engine.start("mail", "case")
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+
+
+def test_a_second_engine_in_the_process_is_refused(sqlite_url: str, launch: Launch) -> None:
+    """DBOS is a singleton: a second one would silently work on the first one's database."""
+    launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    with pytest.raises(ConfigError, match="already running"):
+        launch(sqlite_url, lambda _mail_id, _steps: "answered")
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite:////no/such/folder/engine.sqlite3", "postgresql://nobody:s3cret@127.0.0.1:1/none"]
+)
+def test_a_database_that_cannot_be_used_is_a_configuration_error_without_the_password(
+    url: str, sqlite_url: str, launch: Launch
+) -> None:
+    """And it leaves nothing behind: an engine on a good database starts right after."""
+    with pytest.raises(ConfigError, match="cannot be") as caught:
+        launch(url, lambda _mail_id, _steps: "answered")
+    assert "s3cret" not in str(caught.value)
+    assert launch(sqlite_url, lambda _mail_id, _steps: "answered").wait_until_idle(IDLE_TIMEOUT_S)
+
+
+def test_a_stopped_engine_does_not_start_again(sqlite_url: str, launch: Launch) -> None:
+    """It would take what it had in hand for the work of a living process of its name."""
+    engine = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    engine.stop(timeout_s=0)
+    assert engine.wait_until_idle(timeout_s=0) is False
+    with pytest.raises(RuntimeError, match="does not start again"):
+        engine.launch()
+
+
+def test_stopping_what_does_not_run_does_nothing(sqlite_url: str) -> None:
+    Engine(sqlite_url, executor_id("x"), EngineSettings(), lambda _mail_id, _steps: "answered").stop(
+        timeout_s=0
+    )

@@ -1,0 +1,302 @@
+"""A mail's questions: each found, none forgotten, and no word in them that the customer did not write."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support_agent.planner.questions import OWN_TOPIC, OWN_TOPIC_OF_STATEMENT, folded, questions_of
+
+MOST = 5
+
+
+def asked(text: str, subject: str = "") -> tuple[str, ...]:
+    return questions_of(subject, text, most=MOST)
+
+
+def test_a_single_question_is_the_mail_with_its_subject() -> None:
+    """The subject says what "it" is; what surrounds the question stays with it."""
+    text = "Hello,\n\nI bought it last week. Can I get my money back?\n\nKind regards,\nAnna Keller"
+    assert asked(text, "Re: AW: Pro plan") == ("Pro plan. I bought it last week. Can I get my money back?",)
+
+
+def test_two_questions_are_two_and_the_subject_is_not_repeated() -> None:
+    """What stands between them belongs to the one before it; what stands first to the first."""
+    text = (
+        "We are a small school. How many seats do we have? We asked in May too.\n\n"
+        "Where do I find my invoices? The page is empty."
+    )
+    assert asked(text, "Seats and invoices") == (
+        "We are a small school. How many seats do we have? We asked in May too.",
+        "Where do I find my invoices? The page is empty.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("How many seats do we have and when does our plan renew?",
+         ("How many seats do we have", "when does our plan renew?")),
+        ("What is my plan, and can I change it?", ("What is my plan", "can I change it?")),
+        ("Which plan do I have, when does it renew, and how much is it?",
+         ("Which plan do I have", "when does it renew", "how much is it?")),
+        ("Wann wird mein Vertrag verlängert und kann ich vorher kündigen?",
+         ("Wann wird mein Vertrag verlängert", "kann ich vorher kündigen?")),
+        ("¿Cuándo se renueva mi plan y cuánto cuesta el año?",
+         ("¿Cuándo se renueva mi plan", "cuánto cuesta el año?")),
+    ],
+)  # fmt: skip
+def test_clauses_that_ask_each_for_itself_are_split(sentence: str, expected: tuple[str, ...]) -> None:
+    """The joining word goes, the clauses stay as they are."""
+    assert asked(sentence) == expected
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Can I invite a colleague and give her my seat?",
+        "I pay by card and when I try to change it nothing happens.",
+        "How do I move files and folders, links and all?",
+        "What is the price, right?",
+    ],
+)
+def test_a_sentence_without_a_second_question_stays_whole(sentence: str) -> None:
+    """ "and" joins more than questions."""
+    assert asked(sentence) == (sentence,)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("how many seats do i have\n\nwhen does my plan renew", 2),
+        ("please send me my latest invoice. tell me how to add a member", 2),
+        ("what is my plan? how do i cancel it? thanks", 2),
+        ("i pay approx. what others pay. my seats are e.g. those of teachers", 1),
+        ("I forgot my password. How can I delete a file?", 2),
+        ("Bitte senden Sie mir die Rechnung. Wie kündige ich das Abo", 2),
+        ("Quiero una factura de marzo. Cómo cancelo mi cuenta", 2),
+        ("My upload fails. The app shows an error. It is stuck.", 1),
+        ("I would like to cancel. I want my money back.", 1),
+    ],
+)
+def test_no_question_mark_is_needed(text: str, expected: int) -> None:
+    """A question word, a request or a complaint asks; complaints in a row are one."""
+    assert len(asked(text)) == expected
+
+
+def test_a_numbered_or_dotted_list_is_a_question_a_line() -> None:
+    """Each item stands for itself, whether it has a question mark or not."""
+    text = (
+        "I have two questions:\n1. What is my plan called?\n2) how do I get an invoice\n- When was I charged?"
+    )
+    assert asked(text) == (
+        "I have two questions: 1. What is my plan called?",
+        "2) how do I get an invoice",
+        "- When was I charged?",
+    )
+
+
+@pytest.mark.parametrize(
+    "greeting",
+    ["Hi,", "Hello Harborfile team,", "Dear Sir or Madam", "Good morning!", "Hallo zusammen,", "Guten Tag,",
+     "Sehr geehrte Damen und Herren,", "Liebes Team", "Hola:", "Buenos días,", "Estimados señores:",
+     "To whom it may concern,"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "sign_off",
+    ["Thanks", "Many thanks,\nAnna", "Kind regards\nAnna Keller\nHead of Music", "Cheers!\n\nTom",
+     "Thank you in advance.", "Mit freundlichen Grüßen\nJonas Weber", "Danke und viele Grüße", "Vielen Dank.",
+     "Un saludo,\nMaría", "Gracias"],
+)  # fmt: skip
+def test_greeting_and_sign_off_are_left_out(greeting: str, sign_off: str) -> None:
+    """They ask nothing, and would only blur what is compared."""
+    assert asked(f"{greeting}\n\nWhat is my plan called?\n\n{sign_off}") == ("What is my plan called?",)
+
+
+def test_a_greeting_in_front_of_the_question_is_left_out_too() -> None:
+    """On the same line, before a comma or a full stop."""
+    assert asked("Hi there, what is my plan called?") == ("what is my plan called?",)
+    assert asked("Hello. What is my plan called?") == ("What is my plan called?",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hi whats my plan", "Hello please cancel my account", "Hi, how do I cancel",
+     "Dear team can I get a refund", "Thanks but the reset link is broken", "Best way to move to macOS"],
+)  # fmt: skip
+def test_a_line_that_greets_or_thanks_and_asks_is_not_lost(text: str) -> None:
+    """The whole mail was once dropped as a greeting, and the subject "Hello" was all that was looked up."""
+    (question,) = asked(text, "Hello")
+    assert question.endswith(text.removeprefix("Hi, "))
+
+
+def test_a_line_that_greets_or_thanks_and_asks_counts_beside_others() -> None:
+    """It is no less asked where the mail says more."""
+    assert asked("Hello please cancel my account\n\nIt is too dear.") == (
+        "Hello please cancel my account It is too dear.",
+    )
+    assert asked("Where is the reset page?\nThanks, but the first link is broken.") == (
+        "Where is the reset page?",
+        "Thanks, but the first link is broken.",
+    )
+
+
+def test_a_mail_that_opens_with_thanks_keeps_what_follows() -> None:
+    """A sign-off ends a mail only where something came before it."""
+    text = "Thanks for the quick answer.\nHow do I cancel my plan?\nThe button is grey."
+    assert asked(text) == ("How do I cancel my plan? The button is grey.",)
+
+
+def test_a_postscript_is_not_forgotten() -> None:
+    """Below the sign-off a question mark or a PS counts; names, titles and addresses do not."""
+    text = (
+        "What is my plan called?\n\nBest regards,\nAnna Keller\nHarbour Street 1\n\n"
+        "PS: I forgot my password, too.\n\nAnd when was I charged last? Please think before printing."
+    )
+    assert asked(text) == (
+        "What is my plan called?",
+        "PS: I forgot my password, too.",
+        "And when was I charged last?",
+    )
+
+
+def test_a_mail_in_which_nothing_asks_is_one_question() -> None:
+    """Whole, with its subject; another language, too."""
+    assert asked("The red cross is back. On all files.", "Sync") == (
+        "Sync. The red cross is back. On all files.",
+    )
+    polish = "Gdzie znajdę fakturę? Czy mogę zmienić plan?"
+    assert "".join(asked(polish)).replace(" ", "") == polish.replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("subject", "text", "expected"),
+    [
+        ("How do I cancel?", "", "How do I cancel?"),
+        ("Re: Cancel", " \n", "Cancel."),
+        ("Re:", "", "Re:"),
+        ("", "Thanks", "Thanks"),
+        ("", "Hello,", "Hello,"),
+        ("", "Right?", "Right?"),
+    ],
+)
+def test_there_is_always_one_question(subject: str, text: str, expected: str) -> None:
+    """The subject is the question where the text asks nothing; else what little there is."""
+    assert asked(text, subject) == (expected,)
+
+
+def test_more_questions_than_the_most_are_joined_to_the_last() -> None:
+    """None is forgotten: the last one holds the rest, in order."""
+    sentences = [f"What is number {n}?" for n in range(1, 8)]
+    text = " ".join(sentences)
+    assert questions_of("", text, most=3) == (*sentences[:2], " ".join(sentences[2:]))
+    assert questions_of("", text, most=1) == (text,)
+    assert questions_of("", text, most=7) == tuple(sentences)
+
+
+def test_line_breaks_and_white_space_inside_a_sentence_do_not_matter() -> None:
+    """Mail programs break lines where they like."""
+    assert asked("What is\r\nmy   plan\r\ncalled?") == ("What is my plan called?",)
+
+
+# properties
+
+ORDINARY = st.sampled_from(
+    ["How do I w{}?", "what is w{} and when is w{} due?", "My w{} is w{}.", "I want a w{}.", "w{} w{}",
+     "Please send w{}.", "1. w{}, w{}", "- can I w{}", "Wie geht w{}? Und w{}!", "¿Cuándo w{}?",
+     "The w{} is broken; w{}?", "w{}? how do i w{} it. can i w{} it"]
+)  # fmt: skip
+GREETINGS = st.sampled_from(["", "Hello,", "Dear team", "Guten Tag,"])
+SIGN_OFFS = st.sampled_from(["", "Thanks", "Kind regards,", "Viele Grüße"])
+SPACES = st.sampled_from([" ", "\n", "\n\n"])
+
+
+@st.composite
+def mails(draw: st.DrawFn) -> tuple[str, int]:
+    """A mail and how many numbered words (w0, w1, ...) it has between greeting and sign-off."""
+    count = 0
+    body = ""
+    for pattern in draw(st.lists(ORDINARY, min_size=1, max_size=8)):
+        numbers = range(count, count + pattern.count("{}"))
+        count += len(numbers)
+        body += pattern.format(*numbers) + draw(SPACES)
+    return f"{draw(GREETINGS)}\n\n{body}\n\n{draw(SIGN_OFFS)}\n", count
+
+
+@settings(deadline=None)
+@given(mail=mails(), most=st.integers(1, 6))
+def test_every_word_of_a_mail_is_in_one_question_in_its_order(mail: tuple[str, int], most: int) -> None:
+    """Nothing between greeting and sign-off is lost, doubled or moved, however it is cut."""
+    text, count = mail
+    questions = questions_of("Subject", text, most=most)
+    assert re.findall(r"w\d+", " ".join(questions)) == [f"w{n}" for n in range(count)]
+    assert 1 <= len(questions) <= most
+    assert all(question.strip() for question in questions)
+
+
+PIECES = ["Hi,", "Thanks", "?", ".", "and", "when", "1.", "-", "what", "PS", "is it", "\n\n", "\n"]
+
+
+@settings(deadline=None)
+@given(
+    subject=st.text(max_size=30),
+    text=st.text(max_size=120) | st.lists(st.sampled_from(PIECES)).map(" ".join),
+    most=st.integers(1, 6),
+)
+def test_the_questions_are_the_customers_own_words(subject: str, text: str, most: int) -> None:
+    """Over any text: the customer wrote each character, in that order, but the subject's full stop."""
+    questions = questions_of(subject, text, most=most)
+    assert 1 <= len(questions) <= most
+    written = iter(_bare(subject + text))
+    assert all(character in written for character in _bare("".join(questions)))
+    if _bare(subject + text):
+        assert all(questions)
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split()).replace(".", "")
+
+
+# folding
+
+
+class Topics:
+    """The nearest topic is the first word that a text holds, and how near it is was given."""
+
+    def __init__(self, near: dict[str, float]) -> None:
+        self.near = near
+
+    def __call__(self, text: str) -> tuple[str, float]:
+        """The topic and its score; far where the text holds none of the words."""
+        return next((found for found in self.near.items() if found[0] in text), ("far", 0.0))
+
+
+def test_a_question_about_nothing_of_its_own_is_joined_to_its_neighbour() -> None:
+    """ "Is that possible?" is a part of what was asked before it, or after it."""
+    topics = Topics({"seats": OWN_TOPIC + 0.1, "invoices": OWN_TOPIC + 0.1})
+    questions = ("How many seats do I have?", "Is that a lot?", "Where are my invoices?")
+    assert folded(questions, topics) == ("How many seats do I have? Is that a lot?", "Where are my invoices?")
+    assert folded(questions[1:], topics) == ("Is that a lot? Where are my invoices?",)
+    assert folded(("How many seats do I have?", "Where are my invoices?"), topics) == (
+        "How many seats do I have?",
+        "Where are my invoices?",
+    )
+
+
+def test_a_statement_needs_a_nearer_topic_than_a_question_to_stand_alone() -> None:
+    """A complaint beside a question is mostly its reason."""
+    between = Topics({"seats": 0.9, "upload": (OWN_TOPIC + OWN_TOPIC_OF_STATEMENT) / 2})
+    assert folded(("How many seats do I have?", "My upload fails."), between) == (
+        "How many seats do I have? My upload fails.",
+    )
+    assert len(folded(("How many seats do I have?", "Why does my upload fail?"), between)) == 2
+
+
+@settings(deadline=None)
+@given(questions=st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=6), near=st.floats(-1, 1))
+def test_folding_loses_no_word(questions: list[str], near: float) -> None:
+    """It only joins neighbours."""
+    assert " ".join(folded(questions, lambda text: ("document:1", near))) == " ".join(questions)
