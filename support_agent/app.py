@@ -148,9 +148,7 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
         def journey(mail_id: str, steps: Steps) -> str:
             return handle(MailId(mail_id), steps, stages)
 
-        engine = Engine(
-            engine_url(settings.store.url), executor_id(uuid.uuid4().hex[:8]), settings.engine, journey
-        )
+        engine = Engine(engine_url(settings.store.url), executor_id(uuid.uuid4().hex[:8]), settings.engine, journey)
         agent = Agent(settings=settings, store=store, stages=stages, engine=engine, now=utc_now)
         agent.recover()
         engine.launch()
@@ -170,4 +168,6 @@ def _require_mail_settings(settings: Settings) -> None:
     }
     missing = [key for key, value in needed.items() if not value]
     if missing:
-        raise ConfigError(f"not set: {', '.join(missing)}: fill them in in support-agent.toml, then run 'support-agent doctor'")
+        raise ConfigError(
+            f"not set: {', '.join(missing)}: fill them in in support-agent.toml, then run 'support-agent doctor'"
+        )

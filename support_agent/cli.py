@@ -39,11 +39,12 @@ app.add_typer(model_app, name="model")
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", "-c", help=f"Configuration file; default: ./{CONFIG_FILE}.", envvar="SUPPORT_AGENT_CONFIG"),
+    typer.Option(
+        "--config", "-c", help=f"Configuration file; default: ./{CONFIG_FILE}.", envvar="SUPPORT_AGENT_CONFIG"
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
 DebugOption = Annotated[bool, typer.Option("--debug", help="A traceback with an error.")]
-
 
 
 @app.callback()
@@ -88,10 +89,10 @@ def init(directory: Annotated[Path, typer.Argument(help="The new workspace's fol
 @app.command()
 def check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Validate configuration, documents, accounts and templates, and run the template tests."""
-    from support_agent.check import check as run_check
+    from support_agent.check import check_file
     from support_agent.findings import Severity
 
-    findings = run_check(_settings(config), _now().date())
+    findings = check_file(_config_file(config), _now().date())
     _print(findings, as_json, printing.findings(findings))
     raise typer.Exit(FAILED if any(finding.severity is Severity.ERROR for finding in findings) else DONE)
 
@@ -151,7 +152,9 @@ def cases(
 
 
 @app.command()
-def show(case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False) -> None:
+def show(
+    case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
     """A case's timeline: mail, level, calls with confidence and runners-up, answer with its sources, sends."""
     from support_agent.app import open_store
     from support_agent.explain import timeline
@@ -162,7 +165,9 @@ def show(case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOp
 
 
 @app.command()
-def why(case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False) -> None:
+def why(
+    case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
     """Each line of the sent text beside its source."""
     from support_agent.app import open_store
     from support_agent.company.accounts import Accounts
@@ -178,7 +183,9 @@ def why(case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOpt
 def replay(
     case: Annotated[str | None, typer.Argument(help="Case id.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every mail.")] = False,
-    since: Annotated[datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="Mails since that day.")] = None,
+    since: Annotated[
+        datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="Mails since that day.")
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Also plan again.")] = False,
     model: Annotated[Path | None, typer.Option(help="With --plan: another GGUF model.")] = None,
     policies: Annotated[Path | None, typer.Option(help="With --plan: another folder of policies.")] = None,
@@ -213,19 +220,20 @@ def replay(
 @app.command()
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Mailbox, sender, model, database, vector store, configuration: what, how bad, what to do."""
-    from support_agent.doctor import diagnose
-    from support_agent.findings import Severity
+    from support_agent.doctor import Health, diagnose, real_probes
 
     settings = _settings(config)
     with _quiet_log(settings):
-        diagnoses = diagnose(settings)
+        diagnoses = diagnose(settings, real_probes(_now()))
     _print(diagnoses, as_json, printing.diagnoses(diagnoses))
-    raise typer.Exit(FAILED if any(entry.severity == Severity.ERROR for entry in diagnoses) else DONE)
+    raise typer.Exit(FAILED if any(entry.severity is Health.ERROR for entry in diagnoses) else DONE)
 
 
 @app.command()
 def demo(
-    workspace: Annotated[Path, typer.Option(help="Folder of the demo's workspace; made anew.")] = Path("demo-workspace"),
+    workspace: Annotated[Path, typer.Option(help="Folder of the demo's workspace; made anew.")] = Path(
+        "demo-workspace"
+    ),
 ) -> None:
     """Answer the demo company's mails over local IMAP and SMTP servers, and show what happened and why."""
     from support_agent.demo.run import run_demo
@@ -256,7 +264,8 @@ def model_list(config: ConfigOption = None, as_json: JsonOption = False) -> None
 @model_app.command("verify")
 def model_verify(config: ConfigOption = None) -> None:
     """Hash the model files and compare with the pinned sums."""
-    from support_agent.planner.models import EMBEDDING_MODEL, LANGUAGE_MODEL, cache_dir, verify
+    from support_agent.planner.models import cache_dir, verify
+    from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
 
     cache = cache_dir(_settings(config, optional=True).model)
     findings = [finding for model in (LANGUAGE_MODEL, EMBEDDING_MODEL) for finding in verify(model, cache)]
@@ -265,12 +274,16 @@ def model_verify(config: ConfigOption = None) -> None:
 
 
 def _settings(path: Path | None, overrides: dict[str, Any] | None = None, *, optional: bool = False) -> Settings:
+    if optional and path is None and not Path(CONFIG_FILE).is_file():
+        return load(None, overrides)
+    return load(_config_file(path), overrides)
+
+
+def _config_file(path: Path | None) -> Path:
     found = path or Path(CONFIG_FILE)
     if not found.is_file():
-        if optional and path is None:
-            return load(None, overrides)
         raise ConfigError(f"no configuration at {found}: run 'support-agent init DIR', or name it with --config")
-    return load(found, overrides)
+    return found
 
 
 @contextmanager

@@ -7,6 +7,7 @@ servers by tests/integration/test_doctor.py.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from support_agent.check import check_agent
-from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
+from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.facts.index import count_entries
 from support_agent.findings import Severity
 from support_agent.mail.mailbox import Cursor, Mailbox
@@ -25,14 +26,14 @@ from support_agent.mail.outbox import Transport
 from support_agent.planner.models import (
     EMBEDDING_MODEL,
     LANGUAGE_MODEL,
-    Listed,
     State,
     cache_dir,
-    language_model_file,
+    language_model,
     listing,
 )
 from support_agent.planner.openai import OpenAIModel
 from support_agent.planner.port import Prompt, Scores
+from support_agent.planner.progress import progress_on
 from support_agent.resources import packaged
 from support_agent.settings import ChromaSettings, ImapSettings, ModelSettings, Settings, SmtpSettings
 from support_agent.store.database import normalise_url
@@ -108,32 +109,32 @@ def _run(subject: str, run: Check, settings: Settings, probes: Probes) -> Iterat
         yield _failure(subject, error)
     except Exception as error:  # one check never hides the others
         what = f"the check failed: {type(error).__name__}: {error}"
-        yield Diagnosis(subject=subject, severity=Health.ERROR, what=what, todo="report this as a defect")
+        yield _error(subject, what, "report this as a defect")
 
 
 def _failure(subject: str, error: SupportAgentError) -> Diagnosis:
-    """Messages of these two kinds end in what to do, behind the last colon."""
-    what, todo = str(error), _SERVER_TODO
-    if isinstance(error, ConfigError | PermanentError) and ": " in what:
-        what, _, todo = what.rpartition(": ")
-    return Diagnosis(subject=subject, severity=Health.ERROR, what=what, todo=todo)
+    """What is for the operator to put right ends in how, behind its last colon."""
+    what = str(error)
+    match error:
+        case TransientError():
+            todo = _SERVER_TODO
+        case ToolCallRejected():
+            todo = "use a model that can call tools"
+        case _:
+            what, _, todo = what.rpartition(": ")
+    return _error(subject, what or todo, todo)
 
 
 def _configuration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
-    subject, is_fine = "configuration", True
-    for finding in check_agent(settings):
-        is_fine = False
-        health = Health.ERROR if finding.severity is Severity.ERROR else Health.WARNING
-        yield Diagnosis(subject=subject, severity=health, what=finding.what, todo=finding.todo)
+    subject, findings = "configuration", check_agent(settings)
+    for finding in findings:
+        say = _error if finding.severity is Severity.ERROR else _warning
+        yield say(subject, finding.what, finding.todo)
     if not settings.agent.authserv_ids:
-        is_fine = False
-        yield Diagnosis(
-            subject=subject,
-            severity=Health.ERROR,
-            what="agent.authserv_ids is empty, so every sender has level 0 and nothing is answered",
-            todo="add the authserv-id that your own border server writes into Authentication-Results",
-        )
-    if is_fine:
+        what = "agent.authserv_ids is empty, so every sender has level 0 and nothing is answered"
+        todo = "add the authserv-id that your own border server writes into Authentication-Results"
+        yield _error(subject, what, todo)
+    elif not findings:
         yield _ok(subject, f"answers come from {settings.agent.address}, people are {settings.desk.address}")
 
 
@@ -144,19 +145,16 @@ def _mailbox(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
         return
     is_first_start, cursor = _progress(settings)
     count = probes.count_mails(imap, cursor)
+    mails, place = _mails(count), f"{imap.host}: logged in to {imap.folder}"
     if not is_first_start:
-        yield _ok(subject, f"{imap.host}: logged in, {count} new mails in {imap.folder}")
+        yield _ok(subject, f"{place}, {mails} to handle")
     elif imap.skip_existing:
-        yield _ok(subject, f"{imap.host}: logged in, the first start leaves {count} mails alone")
+        yield _ok(subject, f"{place}, the first start leaves {mails} alone")
     elif count > MANY_MAILS:
-        yield Diagnosis(
-            subject=subject,
-            severity=Health.WARNING,
-            what=f"{imap.host}: logged in, the first start handles all {count} mails in {imap.folder}",
-            todo="set imap.skip_existing = true to leave alone what is there already",
-        )
+        todo = "set imap.skip_existing = true to leave alone what is there already"
+        yield _warning(subject, f"{place}, the first start handles {mails}, old ones too", todo)
     else:
-        yield _ok(subject, f"{imap.host}: logged in, the first start handles {count} mails in {imap.folder}")
+        yield _ok(subject, f"{place}, the first start handles {mails}")
 
 
 def _sender(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
@@ -172,19 +170,16 @@ def _model(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     subject, model = "model", settings.model
     if model.planner == "llama":
         if model.path is not None:
-            yield _ok(subject, f"{language_model_file(model.path)}: your own file, not verified")
+            path = language_model(model, progress_on(sys.stderr))  # looks at the file, fetches nothing
+            yield _ok(subject, f"{path}: a GGUF file of your own")
         else:
             yield _stored(subject, LANGUAGE_MODEL.name, model)
         return
     if probes.ask_model(model).log_probabilities is not None:
         yield _ok(subject, f"{model.base_url}: {model.name} made a choice and says how sure it is")
         return
-    yield Diagnosis(
-        subject=subject,
-        severity=Health.WARNING,
-        what=f"{model.base_url}: {model.name} does not say how sure it is, so more mails go to people",
-        todo="use a server that returns logprobs, if you want fewer",
-    )
+    what = f"{model.base_url}: {model.name} does not say how sure it is, so more mails go to people"
+    yield _warning(subject, what, "use a server that returns logprobs, if you want fewer")
 
 
 def _embedding(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
@@ -218,14 +213,14 @@ def _database(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
             return
         counts = store.counts()
         mails = ", ".join(f"{number} {status.value}" for status, number in counts.mails.items() if number)
-        yield _ok(subject, f"schema {store.database.head()}; mails: {mails or 'none'}")
+        yield _ok(subject, f"its tables are current; mails: {mails or 'none'}")
         yield from _undelivered(store, OutboxStatus.UNCERTAIN)
         yield from _undelivered(store, OutboxStatus.FAILED)
         if counts.mails[MailStatus.SET_ASIDE]:
-            mails_aside = store.mails(status=MailStatus.SET_ASIDE)
-            names = _named([f"{mail.message_id} ({mail.reason_code})" for mail in mails_aside])
-            what = f"{len(mails_aside)} mails could not be handled and were set aside: {names}"
-            yield _warning(subject, what, "answer them by hand; the log has why")
+            aside = store.mails(status=MailStatus.SET_ASIDE)
+            names = _named([f"{mail.message_id!r} ({mail.reason_code})" for mail in aside])
+            what = f"{_mails(len(aside))} could not be handled and were set aside: {names}"
+            yield _warning(subject, what, "find them in the mailbox by their Message-ID and answer by hand")
 
 
 def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
@@ -234,10 +229,10 @@ def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
         return
     names = _named(list(dict.fromkeys(row.case_id or row.mail_id for row in rows)))
     if status is OutboxStatus.UNCERTAIN:
-        what = f"{len(rows)} mails may or may not have gone out, cases {names}"
+        what = f"{_mails(len(rows))} may or may not have gone out, in case {names}"
         todo = "look for them in the Sent folder or the server's log; write yourself what did not go out"
     else:
-        what = f"{len(rows)} mails were refused and did not go out, cases {names}"
+        what = f"{_mails(len(rows))} could not be delivered, in case {names}"
         todo = "`support-agent show CASE` has the server's words; write to the customer yourself"
     yield _warning("database", what, todo)
 
@@ -261,7 +256,7 @@ def _clock(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     if probes.now + CLOCK_SLACK < last_at:
         what = f"it is {probes.now:%Y-%m-%d %H:%M} UTC here, but a mail came in at {last_at:%Y-%m-%d %H:%M}"
         todo = "set this machine's clock, best by NTP"
-        yield Diagnosis(subject="clock", severity=Health.ERROR, what=what, todo=todo)
+        yield _error("clock", what, todo)
     else:
         yield _ok("clock", f"{probes.now:%Y-%m-%d %H:%M} UTC; the last mail came at {last_at:%Y-%m-%d %H:%M}")
 
@@ -288,9 +283,16 @@ def _warning(subject: str, what: str, todo: str) -> Diagnosis:
     return Diagnosis(subject=subject, severity=Health.WARNING, what=what, todo=todo)
 
 
+def _error(subject: str, what: str, todo: str) -> Diagnosis:
+    return Diagnosis(subject=subject, severity=Health.ERROR, what=what, todo=todo)
+
+
 def _not_set(subject: str, key: str) -> Diagnosis:
-    todo = "fill it in in support-agent.toml"
-    return Diagnosis(subject=subject, severity=Health.ERROR, what=f"{key} is not set", todo=todo)
+    return _error(subject, f"{key} is not set", "fill it in in support-agent.toml")
+
+
+def _mails(number: int) -> str:
+    return "1 mail" if number == 1 else f"{number} mails"
 
 
 def _named(names: list[str]) -> str:

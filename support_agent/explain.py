@@ -1,7 +1,7 @@
 """Why a case went as it did: its story for `show`, and for `why` each line that was sent beside its sources.
 
-Invariant: everything here is read from the store, as it was when it happened; only the queries of account values
-are those of `accounts.toml` as it is now. Checked by tests/unit/test_explain.py.
+Invariant: everything here is read from the store, as it was when it happened; only the queries of account
+values are those of `accounts.toml` as it is now. Checked by tests/unit/test_explain.py.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Frozen(BaseModel):
 
 
 class Considered(Frozen):
-    """An option of a choice with its votes; `key` names a topic ("document:6") or a member of a closed set."""
+    """An option of a choice with its votes; `key` is a topic ("document:6") or a member of a closed set."""
 
     key: str
     probability: float

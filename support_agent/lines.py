@@ -1,11 +1,12 @@
 """The lines of a mail that was sent, each with the sources of its parts, and where its headers came from.
 
-Invariant: joined again, the parts of the lines are the text that was sent, and every part has its source; a part
-is described from its stored source, never guessed from its words. Checked by tests/unit/test_explain.py.
+Invariant: joined again, the parts of the lines are the text that was sent, and every part has its source; a
+part is described from its stored source, never guessed from its words. Checked by tests/unit/test_explain.py.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, Protocol, assert_never
 
@@ -39,6 +40,7 @@ QUERY_PARTS = frozenset({"value", "day", "row_day", "row_label", "row_value"})
 """Parts of an account source that the query returned; the others are labels and periods."""
 NOT_DECLARED = "(not declared in accounts.toml any more)"
 UNKNOWN_HEADER = "unknown"
+PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 
 _MAILBOX = "settings: agent.name and agent.address"
 _PARENT = "the mail that is answered: its Message-ID and References"
@@ -93,8 +95,8 @@ SourceKind = Literal[
 class WhySource(Frozen):
     """A part of a line and where it came from, in words (`what`) and as data, as far as it has that.
 
-    `name` is a template's file or an account field or series, `line` the template's, `version` the first 12 hex
-    digits of the document's, `query` the one that `accounts.toml` has now.
+    `name` is a template's file or an account field or series, `line` the template's, `version` the first 12
+    hex digits of the document's, `query` the one that `accounts.toml` has now.
     """
 
     kind: SourceKind
@@ -177,7 +179,7 @@ def _lines(rendered: Rendered, declared: Declared) -> Iterator[WhyLine]:
     parts: list[WhySource] = []
     for span in rendered.spans:
         described = _described(span.source, declared)
-        for piece in span.text.splitlines(keepends=True):
+        for piece in PIECE.findall(span.text):
             text = piece.removesuffix("\n")
             if text or not parts:
                 _add(parts, described.model_copy(update={"text": text}))

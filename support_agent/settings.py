@@ -188,7 +188,7 @@ class PlannerSettings(Section):
     max_questions: Annotated[int, Field(ge=1, le=20)] = 5
     max_mail_characters: Annotated[int, Field(ge=200, le=100_000)] = 4_000
     """Longer mail goes to a person: its middle is never silently dropped."""
-    threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.6
+    threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.55
     threshold_data: Annotated[float, Field(ge=0, le=1)] = 0.5
     shortlist: Annotated[int, Field(ge=2, le=16)] = 6
 

@@ -69,7 +69,7 @@ host = ""                      # for example "smtp.example.com"
 # path = ""                    # a GGUF file of your own
 
 [planner]
-# threshold_answer = 0.6       # how sure a choice must be before it happens, 0..1; below: a person
+# threshold_answer = 0.55      # how sure a choice must be before it happens, 0..1; below: a person
 # max_s = 120.0                # time for one mail; reaching it escalates
 
 [store]

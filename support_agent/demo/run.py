@@ -85,25 +85,28 @@ def _watch(agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], .
     worker = Thread(target=agent.run_once, args=(Event(),), name="agent")
     worker.start()
     lines: list[list[str]] = []
-    before = time.monotonic()
-    for name, raw in mails:
-        record = agent.store.mail(mail_id_of(raw))
-        while record is None or (record.status is MailStatus.NEW and worker.is_alive()):
-            time.sleep(LOOK_EVERY_S)
-            record = agent.store.mail(mail_id_of(raw))
-        now = time.monotonic()
-        write(_story(agent, servers, name, raw, record, now - before))
-        lines.append(_line(agent, name, raw, record, now - before))
-        before = now
+    waiting = {mail_id_of(raw): (name, raw) for name, raw in mails}
+    while waiting:
+        is_over = not worker.is_alive()
+        for mail_id, (name, raw) in tuple(waiting.items()):
+            record = agent.store.mail(mail_id)
+            if record is not None and (is_over or record.status is not MailStatus.NEW):
+                del waiting[mail_id]
+                write(_story(agent, servers, name, raw, record))
+                lines.append(_line(agent, name, record))
+        if is_over:
+            break
+        time.sleep(LOOK_EVERY_S)
     worker.join()
-    return lines
+    return sorted(lines)
 
 
-def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: MailRecord, seconds: float) -> str:
+def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: MailRecord) -> str:
     message = parse(raw)
     plan = agent.store.plan(record.id)
     out = ["", "=" * WIDTH, f"{name}   from {message.from_.addr if message.from_ else '?'}, level {record.level}"]
-    out += [f"  subject: {message.subject}", f"  outcome: {record.status.value} ({seconds:.1f} s)", ""]
+    spent = f" ({plan.seconds:.1f} s, {plan.forward_passes} forward passes)" if plan else ""
+    out += [f"  subject: {message.subject}", f"  outcome: {record.status.value}{spent}", ""]
     if record.screening_rule:
         out.append(f"  screened: rule {record.screening_rule}, {record.screening_verdict}: {record.reason_text or ''}")
     for call in plan.calls if plan else ():
@@ -126,7 +129,7 @@ def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: Ma
     return "\n".join(out)
 
 
-def _line(agent: Agent, name: str, raw: bytes, record: MailRecord, seconds: float) -> list[str]:
+def _line(agent: Agent, name: str, record: MailRecord) -> list[str]:
     plan = agent.store.plan(record.id)
     sent = [
         f"{call_text(call.tool, call.args)} {call.confidence:.2f}"
@@ -134,7 +137,8 @@ def _line(agent: Agent, name: str, raw: bytes, record: MailRecord, seconds: floa
         if call.tool.startswith(("send_", "ask_")) and call.status.value == "done"
     ]
     why = record.screening_rule or (plan.reason if plan else None) or ""
-    return [name, str(record.level if record.level is not None else "-"), record.status.value, ", ".join(sent) or why, f"{seconds:.1f}"]
+    level = "-" if record.level is None else str(record.level)
+    return [name, level, record.status.value, ", ".join(sent) or why, f"{plan.seconds if plan else 0:.1f}"]
 
 
 def _table(lines: list[list[str]]) -> str:

@@ -62,7 +62,9 @@ def entries_of(company: Company) -> list[Entry]:
     entries: list[Entry] = []
     for document in company.documents:
         head = document.head
-        entries += [Entry(key=f"document:{head.number}", text=text) for text in (head.title, head.summary, *head.questions)]
+        entries += [
+            Entry(key=f"document:{head.number}", text=text) for text in (head.title, head.summary, *head.questions)
+        ]
     for kind, specs in (("field", company.accounts.fields), ("series", company.accounts.series)):
         for name, spec in specs.items():
             texts = (spec.label_for("en"), spec.summary, *spec.questions)

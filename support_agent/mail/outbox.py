@@ -30,6 +30,7 @@ MAX_DETAIL_CHARACTERS = 300
 WRITE_POLL_S = 0.01
 QUIT_S = 2.0
 CLOSING_TURNS = 5
+"""Turns of the event loop in which a connection's closed socket is released."""
 LINE_END = re.compile(rb"\r\n|\r|\n")
 
 Status = Literal["sent", "retry", "failed", "uncertain"]
@@ -130,7 +131,7 @@ class Transport:
 
     def _client(self, helo: str) -> aiosmtplib.SMTP:
         settings = self._settings
-        return aiosmtplib.SMTP(
+        return _Client(
             hostname=settings.host,
             port=settings.port,
             username=settings.user or None,
@@ -176,18 +177,22 @@ async def _write_content(client: aiosmtplib.SMTP, raw: bytes, timeout_s: float) 
         raise aiosmtplib.SMTPServerDisconnected("Connection lost")
 
 
-async def _leave(client: aiosmtplib.SMTP) -> None:
-    """Say goodbye where somebody listens; what was decided before stands.
+class _Client(aiosmtplib.SMTP):
+    """Closes at once: a TLS connection would wait for the other side, and its socket outlive the loop."""
 
-    A TLS connection closes in several turns of the event loop; without them its socket outlives the loop.
-    """
-    transport = client.transport
+    def close(self) -> None:
+        transport = self.transport
+        super().close()
+        if isinstance(transport, asyncio.WriteTransport):
+            transport.abort()
+
+
+async def _leave(client: aiosmtplib.SMTP) -> None:
+    """Say goodbye where somebody listens; what was decided before stands."""
     with suppress(aiosmtplib.SMTPException, OSError):
         if client.is_connected:
             await client.quit(timeout=QUIT_S)
     client.close()
-    if isinstance(transport, asyncio.WriteTransport):
-        transport.abort()
     for _ in range(CLOSING_TURNS):
         await asyncio.sleep(0)
 

@@ -199,9 +199,7 @@ def _joined(
         )
         for index, option in enumerate(options)
     ]
-    return Choice(
-        votes=tuple(sorted(votes, key=lambda vote: -vote.probability)), combiner=weights.version, usage=usage
-    )
+    return Choice(votes=tuple(sorted(votes, key=lambda vote: -vote.probability)), combiner=weights.version, usage=usage)
 
 
 def _score(
@@ -237,5 +235,10 @@ def _judge_prompt(question: str, option: Option) -> Prompt:
     return Prompt(
         system=SYSTEM,
         task="Customer's question:\n",
-        parts=((question, False), ("\n\nIs this question answered by ", True), (about, False), ("? Answer yes or no.", True)),
+        parts=(
+            (question, False),
+            ("\n\nIs this question answered by ", True),
+            (about, False),
+            ("? Answer yes or no.", True),
+        ),
     )

@@ -7,8 +7,8 @@ evaluated again. Nothing is sampled: there is no call in this file that makes th
 
 Scores do not depend on what was asked before. llama.cpp computes the rows of a batch in groups of four, and a
 small batch in another way than a large one, which moves a probability by a hundredth; so the cache is kept up
-to a multiple of `ROW_GROUP` only, and a batch of a prompt has `LEAST_BATCH_TOKENS` or more, unless the prompt
-is shorter.
+to a multiple of `ROW_GROUP` only, a batch of a prompt has `LEAST_BATCH_TOKENS` or more (unless the prompt is
+shorter), and flash attention is off, which changes its ways at 64 rows.
 
 Text from outside (the mail) is tokenised without special tokens, so a mail cannot close its own turn.
 
@@ -131,6 +131,7 @@ class LlamaModel:
         params.n_batch = params.n_ubatch = MAX_BATCH_TOKENS
         params.n_seq_max = MAX_OPTIONS + 1
         params.kv_unified = True
+        params.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.n_threads = params.n_threads_batch = threads
         params.no_perf = True
         context = lib.llama_init_from_model(self._model, params)

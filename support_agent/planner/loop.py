@@ -14,7 +14,7 @@ from typing import Any
 from support_agent.answer.final_answer import Answer, Item
 from support_agent.company.periods import has_inexpressible_period, mentioned_periods
 from support_agent.errors import PermanentError, ToolCallRejected, TransientError
-from support_agent.planner.choice import ARGUMENT_WEIGHTS, NONE_KEY, WEIGHTS, Choice, Chooser, Option, Vote
+from support_agent.planner.choice import ARGUMENT_WEIGHTS, WEIGHTS, Choice, Chooser, Option, Vote
 from support_agent.planner.forms import Form, forms_for
 from support_agent.planner.plan import Call, Plan
 from support_agent.planner.port import Model, Usage
@@ -86,15 +86,18 @@ class _Work:
         self.answers: list[Answer] = []
         self.reasons: list[Reason] = []
         self.usage = Usage()
+        self.considered: tuple[Vote, ...] = ()
+        """The votes on the topic of the question in hand, for whoever reads why it was handed over."""
 
     def run(self) -> None:
         """Every question in turn; then `finish`."""
         for number in range(1, len(self.context.questions) + 1):
             self.context.question = number
+            self.considered = ()
             try:
                 item = self._answer()
             except _Stop as stop:
-                self._end("escalate", {"reason": stop.reason.value})
+                self._end("escalate", {"reason": stop.reason.value}, self.considered)
                 self.reasons.append(stop.reason)
                 if stop.whole_mail:
                     self.reasons += [stop.reason] * (len(self.context.questions) - number)
@@ -102,7 +105,7 @@ class _Work:
             else:
                 if item is not None and Answer(items=(item,)) not in self.answers:
                     self.answers.append(Answer(items=(item,)))
-        self._end("finish", {})
+        self._end("finish", {}, ())
 
     def _answer(self) -> Item | None:
         """The item that answers the question in hand, after a bounded number of repairs.
@@ -136,7 +139,9 @@ class _Work:
         ]
         if not options:
             raise _Stop(Reason.NOT_COVERED)
-        return self._spend(self.chooser.topic(self.context.current_question, options))
+        choice = self._spend(self.chooser.topic(self.context.current_question, options))
+        self.considered = choice.votes
+        return choice
 
     def _carry_out(self, choice: Choice) -> Item:
         kind, _, name = choice.key.partition(":")
@@ -166,7 +171,9 @@ class _Work:
             return self._two_periods(series, form, named, sure, (*topic.votes, *form_choice.votes))
         period = self._guarded(lambda: self._period(question, named))
         sure *= period.probability
-        fetched = self._call("fetch_series", {"series": series, "period": period.key}, sure, (*topic.votes, *period.votes))
+        fetched = self._call(
+            "fetch_series", {"series": series, "period": period.key}, sure, (*topic.votes, *period.votes)
+        )
         return self._shape(form, self._pointer(fetched), sure, form_choice.votes)
 
     def _shape(self, form: Form, pointer: str, sure: float, votes: tuple[Vote, ...]) -> Item:
@@ -178,7 +185,9 @@ class _Work:
             pointer = self._pointer(result)
         raise _Stop(Reason.TOOL_FAILED)
 
-    def _two_periods(self, series: str, form: Form, named: tuple[str, ...], sure: float, votes: tuple[Vote, ...]) -> Item:
+    def _two_periods(
+        self, series: str, form: Form, named: tuple[str, ...], sure: float, votes: tuple[Vote, ...]
+    ) -> Item:
         sides = []
         for period in named[:2]:
             fetched = self._call("fetch_series", {"series": series, "period": period}, sure, votes)
@@ -192,7 +201,9 @@ class _Work:
     def _period(self, question: str, named: tuple[str, ...]) -> Choice:
         keys = list(dict.fromkeys([*named, *USUAL_PERIODS])) if not named else list(named)
         options = [
-            Option(key=key, title=PERIOD_WORDS.get(key, key), mentioned=1.0 if key in named else 0.5 * (key == "all_time"))
+            Option(
+                key=key, title=PERIOD_WORDS.get(key, key), mentioned=1.0 if key in named else 0.5 * (key == "all_time")
+            )
             for key in keys
         ]
         return self._spend(self.chooser.argument(question, "Which period does the customer ask about?", options))
@@ -202,7 +213,9 @@ class _Work:
             Option(key=form.key, title=form.title, mentioned=float(form.is_mentioned_in(question)))
             for form in forms_for(question, period_count)
         ]
-        return self._spend(self.chooser.argument(question, "What does the customer want to know of the numbers?", options))
+        return self._spend(
+            self.chooser.argument(question, "What does the customer want to know of the numbers?", options)
+        )
 
     def _clarification(self, choice: Choice) -> Item | None:
         """A canned question, where the customer must mean one of a few documents and did not say which."""
@@ -246,7 +259,7 @@ class _Work:
         self.calls.append(Call(**record, status="done", result=_shown(result)))
         return result
 
-    def _end(self, tool: str, arguments: Arguments) -> None:
+    def _end(self, tool: str, arguments: Arguments, votes: tuple[Vote, ...]) -> None:
         result = validated(tool, arguments, self.context).run(self.context)
         self.calls.append(
             Call(
@@ -255,7 +268,7 @@ class _Work:
                 args=dict(arguments),
                 confidence=1.0,
                 threshold=0.0,
-                considered=(),
+                considered=votes,
                 status="done",
                 result=_shown(result),
                 usage=self.usage,

@@ -38,9 +38,7 @@ def require_level(context: Context, level: int, what: str) -> None:
         ToolCallRejected: code `level`.
     """
     if context.level < level:
-        raise ToolCallRejected(
-            f"{what} needs sender level {level}, the sender has {context.level}", code="level"
-        )
+        raise ToolCallRejected(f"{what} needs sender level {level}, the sender has {context.level}", code="level")
 
 
 def require_customer(context: Context, level: int, what: str) -> Customer:
@@ -67,9 +65,7 @@ class SendDocument(Tool):
         document = context.documents[self.number]
         head = document.head
         if not document.is_valid_on(context.today):
-            raise ToolCallRejected(
-                f"document {self.number} is not valid on {context.today}", code="not_valid"
-            )
+            raise ToolCallRejected(f"document {self.number} is not valid on {context.today}", code="not_valid")
         if head.audience == "customers":
             require_customer(context, CUSTOMER_LEVEL, f"document {self.number}")
         return Added(

@@ -139,12 +139,8 @@ class Context:
             MemberOf("periods"): tuple(self.periods),
             MemberOf("clarifications"): tuple(self.clarifications),
             MemberOf("questions"): tuple(range(1, len(self.questions) + 1)),
-            PointerTo("table"): tuple(
-                name for name, data in self.data.items() if isinstance(data, TableItem)
-            ),
-            PointerTo("number"): tuple(
-                name for name, data in self.data.items() if not isinstance(data, TableItem)
-            ),
+            PointerTo("table"): tuple(name for name, data in self.data.items() if isinstance(data, TableItem)),
+            PointerTo("number"): tuple(name for name, data in self.data.items() if not isinstance(data, TableItem)),
         }
 
 

@@ -56,9 +56,7 @@ def validated(name: str, arguments: Mapping[str, Any], context: Context) -> Tool
     """
     tool = TOOLS.get(name)
     if tool is None:
-        raise ToolCallRejected(
-            f"there is no tool {name!r}; the tools are {', '.join(TOOLS)}", code="unknown_tool"
-        )
+        raise ToolCallRejected(f"there is no tool {name!r}; the tools are {', '.join(TOOLS)}", code="unknown_tool")
     try:
         text = json.dumps(dict(arguments))
     except (TypeError, ValueError) as error:

@@ -73,9 +73,7 @@ class Filter(Tool):
         table = _table(context, self.pointer)
         if self.keep != "not_zero":
             _one_unit(table.rows)
-        kept = table.model_copy(
-            update={"rows": _kept(table.rows, self.keep), "steps": (*table.steps, self.keep)}
-        )
+        kept = table.model_copy(update={"rows": _kept(table.rows, self.keep), "steps": (*table.steps, self.keep)})
         return _pointed(context, kept, f"{self.pointer}, only {self.keep}, {len(kept.rows)} rows")
 
 
@@ -92,9 +90,7 @@ class Sort(Tool):
         table = _table(context, self.pointer)
         if self.order in ("highest_first", "lowest_first"):
             _one_unit(table.rows)
-            rows = sorted(
-                table.rows, key=lambda row: amount_of(row.value), reverse=self.order == "highest_first"
-            )
+            rows = sorted(table.rows, key=lambda row: amount_of(row.value), reverse=self.order == "highest_first")
         else:
             rows = sorted(table.rows, key=lambda row: row.day, reverse=self.order == "newest_first")
         ordered = table.model_copy(update={"rows": tuple(rows), "steps": (*table.steps, self.order)})

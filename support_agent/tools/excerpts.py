@@ -35,16 +35,12 @@ def choose_sentences(document: Document, question: str, similarity: Similarity) 
     """
     with_heading = [f"{sentence.heading}. {sentence.text}" for sentence in document.sentences]
     scores = list(similarity.similarities(question, with_heading))
-    sections = [
-        list(group) for _, group in groupby(document.sentences, key=lambda sentence: sentence.heading)
-    ]
+    sections = [list(group) for _, group in groupby(document.sentences, key=lambda sentence: sentence.heading)]
     ranked = sorted(sections, key=lambda section: -_near(section, scores))
     best = _near(ranked[0], scores)
     chosen: list[Sentence] = []
     for section in ranked[:2]:
-        if chosen and (
-            best - _near(section, scores) > NEARLY_AS_GOOD or _size([*chosen, *section]) > MAX_CHARACTERS
-        ):
+        if chosen and (best - _near(section, scores) > NEARLY_AS_GOOD or _size([*chosen, *section]) > MAX_CHARACTERS):
             break
         chosen += section if _size(section) <= MAX_CHARACTERS else _nearest_paragraphs(section, scores)
     return document.with_table_headers(sentence.index for sentence in chosen)

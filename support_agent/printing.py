@@ -1,0 +1,338 @@
+"""What the command line prints for people: plain text, aligned, from the same data that `--json` prints.
+
+Invariant: text from outside (mails, headers, database, servers) reaches the terminal without control, escape
+or bidirectional characters, so that no mail can draw on an operator's screen. Checked by
+tests/unit/test_printing.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, chop_cells
+
+from support_agent.answer.formatting import clean_line, clean_lines, format_confidence
+from support_agent.desk.packing import call_text
+from support_agent.findings import Finding, Severity
+from support_agent.store.records import AnswerKind, CaseSummary
+
+if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
+    from support_agent.decide import Decision
+    from support_agent.doctor import Diagnosis
+    from support_agent.explain import (
+        CallStory,
+        CaseStory,
+        Considered,
+        MailStory,
+        PlanStory,
+        SentStory,
+        WhyMail,
+    )
+    from support_agent.lines import WhyHeader, WhyLine, WhySource
+    from support_agent.planner.models import Listed
+    from support_agent.replay import Replanned, Replayed, Said
+    from support_agent.trial import Tried
+
+RUNNERS_UP = 4
+"""Options shown of a choice, the chosen one among them."""
+TEXT_CELLS = 64
+"""Width of the sent text in `why`, in cells of the terminal; longer lines go on below."""
+CELL_LIMIT = 60
+"""Widest cell of a table, except the last of a row."""
+NOTHING = "-"
+BYTES_PER_MB = 1_000_000
+
+
+def findings(found: Sequence[Finding]) -> str:
+    """One line a finding, `file:line: what: what to do`, and how many there are."""
+    lines = [f"{finding.severity.value}: {clean_line(str(finding))}" for finding in found]
+    errors = sum(finding.severity is Severity.ERROR for finding in found)
+    warnings = len(found) - errors
+    return "\n".join([*lines, f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}"])
+
+
+def diagnoses(found: Sequence[Diagnosis]) -> str:
+    """A table: what was looked at, how bad it is, what was seen; below that what to do, if anything."""
+    rows = []
+    for entry in found:
+        rows.append((entry.subject, entry.severity.value, entry.what))
+        if entry.todo:
+            rows.append(("", "", f"to do: {entry.todo}"))
+    return _table(rows)
+
+
+def models(listed: Sequence[Listed]) -> str:
+    """A table of the pinned models, then where each may come from."""
+    rows = [("MODEL", "STATE", "SIZE", "LICENCE", "PATH")]
+    rows += [
+        (m.name, m.state.value, f"{m.size_bytes / BYTES_PER_MB:,.0f} MB", m.licence, str(m.path))
+        for m in listed
+    ]
+    sources = [f"{m.name}: {clean_line(m.title)}; from {', '.join(m.sources)}" for m in listed]
+    return "\n".join([_table(rows), "", *sources])
+
+
+def cases(found: Sequence[CaseSummary]) -> str:
+    """A table of cases."""
+    if not found:
+        return "no cases yet"
+    rows = [("CASE", "STATE", "MAILS", "LAST MAIL", "CUSTOMER", "SUBJECT")]
+    for entry in found:
+        case = entry.case
+        state, last = case.state.value, _instant(entry.last_received_at)
+        rows.append((case.id, state, str(entry.mails), last, case.customer_address, case.subject))
+    return _table(rows)
+
+
+def timeline(story: CaseStory) -> str:
+    """A case from its first mail to now."""
+    head = _table(
+        [
+            ("case", story.case_id),
+            ("customer", story.customer_address),
+            ("subject", story.subject),
+            ("state", f"{story.state.value}, opened {_instant(story.opened_at)}"),
+        ]
+    )
+    return "\n".join([head, *(line for mail in story.mails for line in _mail(mail))])
+
+
+def why(mails: Sequence[WhyMail]) -> str:
+    """Each line of what was sent beside its sources, then the headers and the queries."""
+    if not mails:
+        return "nothing was sent in this case"
+    return "\n\n".join("\n".join(_why_mail(mail)) for mail in mails)
+
+
+def replayed(entries: Sequence[Replayed]) -> str:
+    """One line an outgoing mail, with what differs below it, and a summary."""
+    lines: list[str] = []
+    for entry in entries:
+        verdict = "identical" if entry.is_identical else "DIFFERS"
+        lines.append(f"{entry.case_id or NOTHING}  {entry.kind.value:<15}  {verdict}")
+        lines += [f"    {clean_line(problem)}" for problem in entry.problems]
+        lines += _indented(entry.diff, 4)
+    differ = sum(not entry.is_identical for entry in entries)
+    summary = "identical" if not differ else f"{differ} of them differ"
+    return "\n".join(
+        [*lines, f"{_counted(len(entries), 'mail')} replayed: {summary if entries else 'nothing to do'}"]
+    )
+
+
+def replanned(entries: Sequence[Replanned]) -> str:
+    """What is different, mail by mail, and the counts of each status."""
+    lines: list[str] = []
+    for entry in entries:
+        if entry.is_changed:
+            lines += [
+                f"{entry.case_id or NOTHING}  {entry.status}  {clean_line(entry.subject)}",
+                *_change(entry),
+                "",
+            ]
+    count = {
+        status: sum(entry.status == status for entry in entries)
+        for status in ("same", "changed", "newly_answered", "newly_escalated")
+    }
+    told = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in count.items())
+    return "\n".join([*lines, f"{_counted(len(entries), 'mail')} planned again: {told}"])
+
+
+def trial(tried: Tried) -> str:
+    """One dry run: who, the calls, the answer or why there is none, and the time."""
+    result, sender = tried.trial, tried.sender
+    cost = f"{result.seconds:.2f} s, {_counted(result.forward_passes, 'forward pass', 'forward passes')}"
+    reason = "" if result.reason is None else f": {clean_line(result.reason)}"
+    rows = [
+        ("from", f"{sender.address or NOTHING}, level {sender.level} ({sender.why})"),
+        ("screening", f"{tried.screening.verdict.value}: {tried.screening.why}"),
+        ("outcome", f"{result.outcome}{reason}"),
+        ("took", cost),
+    ]
+    lines = [clean_line(result.file), *_indented(_table(rows), 2)]
+    if tried.decision is not None:
+        lines += _indented(_table(_tried_calls(tried.decision)), 2)
+    if result.answer is not None:
+        lines += ["", f"  Subject: {clean_line(result.answer.subject)}", "", *_quoted(result.answer.text)]
+    return "\n".join([*lines, ""])
+
+
+def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
+    """The calls without those that carry no choice."""
+    return [
+        ("call", call_text(call.tool, call.args), format_confidence(call.confidence), call.status)
+        for call in decision.plan.calls
+        if call.considered
+    ]
+
+
+def _mail(mail: MailStory) -> Iterator[str]:
+    level = NOTHING if mail.level is None else f"{mail.level} ({mail.level_why})"
+    rule = "" if mail.screening_rule is None else f" by rule {mail.screening_rule}"
+    reason = ": ".join(part for part in (mail.reason_code, mail.reason_text) if part)
+    yield ""
+    yield f"{_instant(mail.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
+    yield from _indented(
+        _table(
+            [
+                ("subject", mail.subject),
+                ("level", level),
+                ("screening", f"{mail.screening_verdict or NOTHING}{rule}"),
+                ("outcome", mail.status.value + (f" ({reason})" if reason else "")),
+            ]
+        ),
+        2,
+    )
+    yield from _quoted(mail.text)
+    if mail.plan is not None:
+        yield from _plan(mail.plan)
+    for sent in mail.sent:
+        yield from _sent(sent)
+
+
+def _plan(plan: PlanStory) -> Iterator[str]:
+    reason = "" if plan.reason is None else f" ({plan.reason})"
+    cost = f"{plan.seconds:.2f} s, {plan.forward_passes} forward passes, {plan.tokens} tokens"
+    model = f", model {plan.model}" if plan.model else ""
+    yield f"{_instant(plan.planned_at)}  plan: {plan.outcome}{reason}, {cost}{model}"
+    for number, question in enumerate(plan.questions, start=1):
+        yield f"  question {number}: {clean_line(question)}"
+        calls = [call for call in plan.calls if call.question == number]
+        before: tuple[Considered, ...] = ()
+        for call in calls:
+            yield from _call(call, show_considered=call.considered != before)
+            before = call.considered or before
+
+
+def _call(call: CallStory, *, show_considered: bool) -> Iterator[str]:
+    sure = f"{format_confidence(call.confidence)} of {format_confidence(call.threshold)} needed"
+    outcome = call.status.replace("_", " ") + (f": {clean_line(call.result)}" if call.result else "")
+    yield f"    {clean_line(call.call)}, {sure}, {outcome}"
+    if show_considered and call.considered:
+        shown = ", ".join(
+            f"{option.key} {format_confidence(option.probability)}" for option in call.considered[:RUNNERS_UP]
+        )
+        yield f"      of {clean_line(shown)}"
+
+
+def _sent(sent: SentStory) -> Iterator[str]:
+    tries = _counted(sent.attempts, "try", "tries")
+    when = f" at {_instant(sent.sent_at)}" if sent.sent_at is not None else ""
+    yield f"{sent.kind.value} to {clean_line(sent.recipient)}: {sent.status.value}{when} after {tries}"
+    rows = [("subject", sent.subject), ("id", sent.message_id)]
+    if sent.detail:
+        rows.append(("server", sent.detail))
+    rows.append(("templates", f"version {sent.templates_version[:12]}"))
+    rows += [("item", f"{item.says}  [{item.source}]") for item in sent.items]
+    yield from _indented(_table(rows), 2)
+    if sent.kind is not AnswerKind.PACKET:
+        yield from _quoted(sent.text)
+
+
+def _why_mail(mail: WhyMail) -> Iterator[str]:
+    yield f"{mail.kind.value} to {clean_line(mail.recipient)}  {clean_line(mail.message_id)}"
+    yield ""
+    lines = [mail.subject.model_copy(update={"text": f"Subject: {mail.subject.text}"}), *mail.lines]
+    for line in lines:
+        yield from _beside(line)
+    yield ""
+    yield from _headers(mail.headers)
+    queries = {
+        part.name: part.query for line in mail.lines for part in line.sources if part.query is not None
+    }
+    if queries:
+        yield ""
+        yield "queries, as accounts.toml declares them now"
+        yield from _indented(_table([(name or NOTHING, query) for name, query in queries.items()]), 2)
+
+
+def _beside(line: WhyLine) -> Iterator[str]:
+    """The text on the left, its sources on the right; each part is quoted where a line has more than one."""
+    text = clean_lines(line.text)[:1]
+    if not text:
+        yield ""
+        return
+    sources = _told(line.sources)
+    for left, right in zip_longest(_wrapped(text[0], TEXT_CELLS), sources, fillvalue=""):
+        yield f"{_padded(left, TEXT_CELLS)} | {right}".rstrip(" ")
+
+
+def _told(sources: Sequence[WhySource]) -> list[str]:
+    visible = [source for source in sources if source.text.strip()]
+    if len(visible) == 1:
+        return [clean_line(visible[0].what)]
+    return [f"{clean_line(source.text)!r}: {clean_line(source.what)}" for source in visible]
+
+
+def _headers(headers: Iterable[WhyHeader]) -> Iterator[str]:
+    yield "headers"
+    yield from _indented(_table([(header.name, header.what, header.value) for header in headers]), 2)
+
+
+def _change(entry: Replanned) -> Iterator[str]:
+    match entry.status:
+        case "changed":
+            yield from _indented(entry.diff, 4)
+        case "newly_answered":
+            yield f"    before: {_reason(entry.before)}"
+            yield from _indented(entry.after.text, 4, mark="+")
+        case "newly_escalated":
+            yield f"    now: {_reason(entry.after)}"
+            yield from _indented(entry.before.text, 4, mark="-")
+        case "same":
+            return
+
+
+def _reason(said: Said) -> str:
+    return f"a person ({clean_line(said.reason or 'no reason recorded')})"
+
+
+def _table(rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as their widest cell, two spaces between them; rows may end early."""
+    cleaned = [[clean_line(cell) for cell in row] for row in rows]
+    limited = [[*(_cut(cell) for cell in row[:-1]), *row[-1:]] for row in cleaned]
+    count = max((len(row) for row in limited), default=0)
+    widths = [max((cell_len(row[i]) for row in limited if len(row) > i + 1), default=0) for i in range(count)]
+    return "\n".join(
+        "  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=False)).rstrip()
+        for row in limited
+    )
+
+
+def _cut(cell: str) -> str:
+    return cell if cell_len(cell) <= CELL_LIMIT else f"{chop_cells(cell, CELL_LIMIT - 3)[0]}..."
+
+
+def _padded(text: str, cells: int) -> str:
+    return text + " " * (cells - cell_len(text))
+
+
+def _wrapped(text: str, cells: int) -> list[str]:
+    """Lines of at most that many cells, broken at spaces where there are any."""
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_len(longer) <= cells:
+            lines[-1] = longer
+            continue
+        pieces = chop_cells(word, cells)
+        lines = [*(lines if lines[-1] else lines[:-1]), *pieces]
+    return lines
+
+
+def _indented(text: str, spaces: int, mark: str = "") -> list[str]:
+    return [f"{' ' * spaces}{mark}{line}".rstrip() for line in clean_lines(text)]
+
+
+def _quoted(text: str) -> list[str]:
+    return [f"  | {line}".rstrip() for line in clean_lines(text)]
+
+
+def _instant(instant: datetime | None) -> str:
+    return NOTHING if instant is None else instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _counted(count: int, one: str, many: str | None = None) -> str:
+    return f"{count} {one if count == 1 else many or one + 's'}"

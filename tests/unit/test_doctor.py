@@ -1,0 +1,402 @@
+"""`doctor`: each part is looked at, whatever the others find; what is said, how bad it is, what to do."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from support_agent.doctor import CHECKS, MANY_MAILS, Diagnosis, Health, Probes, diagnose, real_probes
+from support_agent.errors import ConfigError, SupportAgentError, ToolCallRejected, TransientError
+from support_agent.mail.mailbox import Cursor
+from support_agent.planner.models import STAMP_SUFFIX
+from support_agent.planner.pinned import MODELS
+from support_agent.planner.port import Scores, Usage
+from support_agent.resources import packaged
+from support_agent.settings import ChromaSettings, ImapSettings, ModelSettings, Settings, SmtpSettings
+from support_agent.store.records import Cursor as StoredCursor
+from support_agent.store.records import MailStatus, OutboxStatus
+from support_agent.store.store import Store
+from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, record
+from tests.servers.openai import FakeOpenAI, failure, pick
+
+SURE = Scores(log_probabilities=(-0.1, -2.3), usage=Usage())
+UNSURE = Scores(log_probabilities=None, picked=0, usage=Usage())
+
+
+@dataclass
+class Outside:
+    """The servers: what they answer, or raise; `cursors` are those that the mailbox was asked with."""
+
+    mails: int | Exception = 0
+    sender: Exception | None = None
+    model: Scores | Exception = SURE
+    entries: int | None | Exception = None
+    cursors: list[Cursor | None] = field(default_factory=list)
+
+    def probes(self, now: datetime = NOON) -> Probes:
+        def count_mails(_: ImapSettings, cursor: Cursor | None) -> int:
+            self.cursors.append(cursor)
+            return _given(self.mails)
+
+        def check_sender(_: SmtpSettings) -> None:
+            _given(self.sender)
+
+        def ask_model(_: ModelSettings) -> Scores:
+            return _given(self.model)
+
+        def count_entries(_: ChromaSettings) -> int | None:
+            return _given(self.entries)
+
+        return Probes(now, count_mails, check_sender, ask_model, count_entries)
+
+
+def _given(answer: Any) -> Any:
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Everything set, nothing started yet."""
+    return Settings.model_validate(
+        {
+            "imap": {"host": "imap.example.com", "user": "support", "password": SecretStr("x")},
+            "smtp": {"host": "smtp.example.com", "user": "support", "password": SecretStr("x")},
+            "agent": {
+                "address": "support@harborfile.example",
+                "authserv_ids": ("mx.harborfile.example",),
+                "secret": SecretStr("k" * 32),
+            },
+            "desk": {"address": "desk@harborfile.example"},
+            "model": {"cache_dir": tmp_path / "models"},
+            "store": {"url": f"sqlite:///{tmp_path / 'store.sqlite3'}"},
+            "chroma": {"path": tmp_path / "chroma"},
+        }
+    )
+
+
+@pytest.fixture
+def store(settings: Settings) -> Store:
+    """The database of the settings, with its tables."""
+    opened = Store.open(settings.store.url, packaged("migrations"))
+    opened.upgrade()
+    return opened
+
+
+def changed(settings: Settings, section: str, **values: object) -> Settings:
+    part = getattr(settings, section)
+    return settings.model_copy(update={section: type(part).model_validate({**dict(part), **values})})
+
+
+def of(diagnoses: list[Diagnosis], subject: str) -> list[Diagnosis]:
+    return [diagnosis for diagnosis in diagnoses if diagnosis.subject == subject]
+
+
+def the(subject: str, settings: Settings, outside: Outside | None = None, now: datetime = NOON) -> Diagnosis:
+    """The one diagnosis of a part; it says what to do exactly where something is wrong."""
+    (diagnosis,) = of(diagnose(settings, (outside or Outside()).probes(now)), subject)
+    assert bool(diagnosis.todo) == (diagnosis.severity is not Health.OK)
+    return diagnosis
+
+
+def put_models(settings: Settings, *, is_stamped: bool) -> None:
+    """Files of the pinned sizes, all zeros and taking no room, with the stamp of a verified file or without."""
+    cache = settings.model.cache_dir
+    assert cache is not None
+    for model in MODELS:
+        model.folder(cache).mkdir(parents=True)
+        for file in model.files:
+            path = model.folder(cache) / file.name
+            with path.open("wb") as opened:
+                opened.truncate(file.size_bytes)
+            if is_stamped:
+                stamp = f"{file.sha256} {file.size_bytes} {path.stat().st_mtime_ns}\n"
+                path.with_name(path.name + STAMP_SUFFIX).write_text(stamp)
+
+
+def test_an_agent_before_its_first_start_is_well(settings: Settings, tmp_path: Path) -> None:
+    """Rule: what the first start makes is no complaint, and looking does not make it."""
+    put_models(settings, is_stamped=True)
+    before = sorted(tmp_path.rglob("*"))
+    diagnoses = diagnose(settings, Outside().probes())
+    assert [(entry.subject, entry.severity) for entry in diagnoses] == [
+        (subject, Health.OK) for subject, _ in CHECKS if subject != "clock"
+    ]
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_one_failing_check_hides_no_other(settings: Settings) -> None:
+    """Rule: one call names everything to mend, a defect of a check itself included."""
+    put_models(settings, is_stamped=True)
+    settings.chroma.path.mkdir()
+    outside = Outside(
+        mails=RuntimeError("a defect"),
+        sender=TransientError("smtp.example.com:465 cannot be used now: refused"),
+        entries=ConfigError("chroma.path /x: not a database: choose another folder"),
+    )
+    found = {entry.subject: entry for entry in diagnose(settings, outside.probes())}
+    assert {subject for subject, entry in found.items() if entry.severity is Health.ERROR} == {
+        "mailbox", "sender", "vector store",
+    }  # fmt: skip
+    assert found["mailbox"].what == "the check failed: RuntimeError: a defect"
+    assert found["sender"].what == "smtp.example.com:465 cannot be used now: refused"
+    assert "reached from here" in found["sender"].todo
+    assert (found["vector store"].what, found["vector store"].todo) == (
+        "chroma.path /x: not a database",
+        "choose another folder",
+    )
+    assert found["database"].severity is Health.OK
+
+
+@pytest.mark.parametrize("subject", [subject for subject, _ in CHECKS if subject != "clock"])
+def test_each_part_says_something(settings: Settings, subject: str) -> None:
+    """Rule: no news is not good news."""
+    assert of(diagnose(settings, Outside().probes()), subject)
+
+
+# Configuration
+
+
+@pytest.mark.parametrize(
+    ("section", "values", "what"),
+    [
+        ("agent", {"authserv_ids": ()}, "every sender has level 0 and nothing is answered"),
+        ("agent", {"secret": SecretStr("")}, "agent.secret_file is not set"),
+        ("agent", {"address": "support"}, "'support' is no plain address"),
+        ("desk", {"address": ""}, "desk.address is not set"),
+    ],
+)
+def test_a_configuration_that_answers_nobody_is_an_error(
+    settings: Settings, section: str, values: dict[str, object], what: str
+) -> None:
+    diagnosis = the("configuration", changed(settings, section, **values))
+    assert diagnosis.severity is Health.ERROR
+    assert what in diagnosis.what
+
+
+# Mailbox
+
+
+@pytest.mark.parametrize(("section", "subject"), [("imap", "mailbox"), ("smtp", "sender")])
+def test_a_server_that_is_not_set_is_an_error(settings: Settings, section: str, subject: str) -> None:
+    diagnosis = the(subject, changed(settings, section, host=""))
+    assert (diagnosis.severity, diagnosis.what) == (Health.ERROR, f"{section}.host is not set")
+
+
+def test_many_old_mails_are_a_warning_before_the_first_start(settings: Settings) -> None:
+    """A story from other tools: a support mailbox of years, answered again in one night."""
+    diagnosis = the("mailbox", settings, Outside(mails=MANY_MAILS + 1))
+    assert diagnosis.severity is Health.WARNING
+    assert f"handles {MANY_MAILS + 1} mails" in diagnosis.what
+    assert "imap.skip_existing = true" in diagnosis.todo
+
+
+def test_a_few_old_mails_are_not(settings: Settings) -> None:
+    diagnosis = the("mailbox", settings, Outside(mails=MANY_MAILS))
+    assert (diagnosis.severity, f"handles {MANY_MAILS} mails" in diagnosis.what) == (Health.OK, True)
+
+
+def test_nor_are_mails_that_the_first_start_leaves_alone(settings: Settings) -> None:
+    diagnosis = the("mailbox", changed(settings, "imap", skip_existing=True), Outside(mails=500))
+    assert (diagnosis.severity, "leaves 500 mails alone" in diagnosis.what) == (Health.OK, True)
+
+
+def test_nor_is_a_backlog_of_an_agent_that_has_read_the_mailbox(settings: Settings, store: Store) -> None:
+    """After a stop of a week there are many mails, and all of them are to be handled."""
+    store.move_cursor(StoredCursor(folder="INBOX", uid_validity=7, uid=40))
+    outside = Outside(mails=500)
+    diagnosis = the("mailbox", settings, outside)
+    assert (diagnosis.severity, "500 mails to handle" in diagnosis.what) == (Health.OK, True)
+    assert outside.cursors == [Cursor(folder="INBOX", uid_validity=7, last_uid=40)]
+
+
+def test_the_mailbox_is_looked_at_without_a_database(settings: Settings, tmp_path: Path) -> None:
+    """Then how far it was read is not known, and only the database complains."""
+    broken = changed(settings, "store", url=f"sqlite:///{tmp_path / 'no' / 'folder.sqlite3'}")
+    outside = Outside(mails=500)
+    assert the("mailbox", broken, outside).severity is Health.OK
+    assert outside.cursors == [None]
+    database = the("database", broken, outside)
+    assert (database.severity, database.todo) == (Health.ERROR, "create it")
+
+
+# Model
+
+
+def test_models_that_are_not_there_are_a_warning(settings: Settings) -> None:
+    """The first start would fetch them, which takes minutes."""
+    for subject in ("model", "embedding model"):
+        diagnosis = the(subject, settings)
+        assert (diagnosis.severity, "is not there" in diagnosis.what) == (Health.WARNING, True)
+        assert "model pull" in diagnosis.todo
+
+
+def test_models_of_the_right_size_that_nobody_verified_are_a_warning(settings: Settings) -> None:
+    put_models(settings, is_stamped=False)
+    for subject in ("model", "embedding model"):
+        diagnosis = the(subject, settings)
+        assert (diagnosis.severity, "not verified yet" in diagnosis.what) == (Health.WARNING, True)
+        assert "model verify" in diagnosis.todo
+
+
+def test_a_verified_model_is_told_with_its_size(settings: Settings) -> None:
+    put_models(settings, is_stamped=True)
+    assert "verified, 1117 MB at " in the("model", settings).what
+
+
+def test_an_own_model_file_is_looked_at(settings: Settings, tmp_path: Path) -> None:
+    """Rule: a path that holds no model is found before the first mail is."""
+    path = tmp_path / "own.gguf"
+    own = changed(settings, "model", path=path)
+    missing = the("model", own)
+    assert (missing.severity, str(path) in missing.what) == (Health.ERROR, True)
+    path.write_bytes(b"GGUF and more")
+    assert the("model", own).severity is Health.OK
+
+
+@pytest.mark.parametrize(
+    ("answer", "health", "todo"),
+    [
+        (SURE, Health.OK, ""),
+        (UNSURE, Health.WARNING, "logprobs"),
+        (ToolCallRejected("the model made no usable call: a refusal"), Health.ERROR, "can call tools"),
+        (TransientError("no connection to the model's server at x"), Health.ERROR, "reached from here"),
+        (ConfigError("x answered 401: check model.api_key"), Health.ERROR, "check model.api_key"),
+    ],
+)
+def test_a_model_on_a_server_is_asked(
+    settings: Settings, answer: Scores | SupportAgentError, health: Health, todo: str
+) -> None:
+    """One real choice: address, key, name and the ability to call are seen at once."""
+    remote = changed(settings, "model", planner="openai", base_url="http://x/v1", name="m")
+    diagnosis = the("model", remote, Outside(model=answer))
+    assert diagnosis.severity is health
+    assert todo in diagnosis.todo
+
+
+def test_the_real_probe_makes_one_choice(settings: Settings, fake_openai: FakeOpenAI) -> None:
+    remote = {"planner": "openai", "base_url": fake_openai.base_url, "name": "m", "timeout_s": 5.0}
+    ask = real_probes(NOON).ask_model
+    fake_openai.answer(pick("yes"))
+    assert ask(changed(settings, "model", **remote).model).picked == 0
+    assert len(fake_openai.requests) == 1
+    fake_openai.answer(failure(401))
+    with pytest.raises(ConfigError, match=r"model\.api_key"):
+        ask(changed(settings, "model", **remote).model)
+
+
+# Database and vector store
+
+
+def bring_to(store: Store, number: int, status: OutboxStatus) -> None:
+    """Mail `number`, with an answer of that status in the outbox."""
+    mail_id = record(store, number)
+    store.open_case(case(), mail_id)
+    row = store.queue(outgoing(mail_id, case_id=CASE))
+    assert store.claim(row.id, NOON)
+    mark: Callable[..., None] = store.mark_failed if status is OutboxStatus.FAILED else store.mark_uncertain
+    mark(row.id, "why")
+
+
+def test_a_database_at_work_counts_its_mails(settings: Settings, store: Store) -> None:
+    mail_id = record(store, 1)
+    record(store, 2)
+    store.settle_mail(mail_id, MailStatus.FILED, "S2", None, NOON)
+    diagnosis = the("database", settings)
+    assert (diagnosis.severity, diagnosis.what) == (
+        Health.OK,
+        "its tables are current; mails: 1 new, 1 filed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "what", "todo"),
+    [
+        (OutboxStatus.UNCERTAIN, "1 mail may or may not have gone out", "Sent folder"),
+        (OutboxStatus.FAILED, "1 mail could not be delivered", "support-agent show CASE"),
+    ],
+)
+def test_mails_that_did_not_surely_go_out_are_a_warning(
+    settings: Settings, store: Store, status: OutboxStatus, what: str, todo: str
+) -> None:
+    """S62: a person decides; the case is named."""
+    bring_to(store, 1, status)
+    fine, warning = of(diagnose(settings, Outside().probes()), "database")
+    assert (fine.severity, warning.severity) == (Health.OK, Health.WARNING)
+    assert warning.what == f"{what}, in case {CASE}"
+    assert todo in warning.todo
+
+
+def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Store) -> None:
+    """S37: the mailbox goes on, and a person has to look. A Message-ID is a stranger's text."""
+    for number in range(1, 8):
+        mail_id = record(store, number, message_id=f"<{number}\x1b[2J@example.net>")
+        store.settle_mail(mail_id, MailStatus.SET_ASIDE, "engine", "why", NOON)
+    _, warning = of(diagnose(settings, Outside().probes()), "database")
+    assert warning.severity is Health.WARNING
+    assert warning.what.startswith("7 mails could not be handled and were set aside: '<1\\x1b[2J@example")
+    assert warning.what.endswith("(engine) and 2 more")
+
+
+def test_an_older_database_is_a_warning(settings: Settings, store: Store) -> None:
+    """It is upgraded at the next start; its mails are not counted, and nothing is changed now."""
+    store.downgrade("0001")
+    diagnosis = the("database", settings)
+    assert (diagnosis.severity, "its schema is 0001" in diagnosis.what) == (Health.WARNING, True)
+    assert store.database.revision() == "0001"
+
+
+def test_a_file_that_is_no_database_is_an_error(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite3").write_bytes(b"not a database, but long enough to be looked at" * 100)
+    diagnosis = the("database", settings)
+    assert (diagnosis.severity, diagnosis.todo) == (Health.ERROR, "check store.url")
+
+
+def test_a_database_without_tables_is_well(settings: Settings, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "store.sqlite3")) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+    assert the("database", settings).severity is Health.OK
+
+
+@pytest.mark.parametrize(("entries", "what"), [(312, "312 texts"), (None, "the first start fills it")])
+def test_the_vector_store_is_told_with_its_texts(settings: Settings, entries: int | None, what: str) -> None:
+    settings.chroma.path.mkdir()
+    diagnosis = the("vector store", settings, Outside(entries=entries))
+    assert (diagnosis.severity, what in diagnosis.what) == (Health.OK, True)
+
+
+def test_a_vector_store_server_is_always_asked(settings: Settings) -> None:
+    """There may be no folder, and there is something to reach."""
+    remote = changed(settings, "chroma", url="http://127.0.0.1:1")
+    outside = Outside(entries=TransientError("chroma.url http://127.0.0.1:1: refused"))
+    assert the("vector store", remote, outside).severity is Health.ERROR
+
+
+# Clock
+
+
+@pytest.mark.parametrize(
+    ("behind", "health"),
+    [(timedelta(days=-1), Health.OK), (timedelta(), Health.OK), (timedelta(hours=2), Health.ERROR)],
+)
+def test_a_clock_behind_the_last_mail_is_an_error(
+    settings: Settings, store: Store, behind: timedelta, health: Health
+) -> None:
+    """Retries would wait, and "this month" would be another one."""
+    mail_id = store.record_mail(b"mail", "<1@example.net>", cursor(1), NOON).id
+    store.open_case(case(), mail_id)
+    assert the("clock", settings, now=NOON - behind).severity is health
+
+
+def test_without_a_mail_nothing_is_said_about_the_clock(settings: Settings, store: Store) -> None:
+    """There is nothing to compare it with."""
+    assert of(diagnose(settings, Outside().probes(datetime(1999, 1, 1, tzinfo=UTC))), "clock") == []
