@@ -23,15 +23,9 @@ from support_agent.facts.index import count_entries
 from support_agent.findings import Severity
 from support_agent.mail.mailbox import Cursor, Mailbox
 from support_agent.mail.outbox import Transport
-from support_agent.planner.models import (
-    EMBEDDING_MODEL,
-    LANGUAGE_MODEL,
-    State,
-    cache_dir,
-    language_model,
-    listing,
-)
+from support_agent.planner.models import State, cache_dir, language_model, listing
 from support_agent.planner.openai import OpenAIModel
+from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
 from support_agent.planner.port import Prompt, Scores
 from support_agent.planner.progress import progress_on
 from support_agent.resources import packaged
@@ -120,9 +114,11 @@ def _failure(subject: str, error: SupportAgentError) -> Diagnosis:
             todo = _SERVER_TODO
         case ToolCallRejected():
             todo = "use a model that can call tools"
-        case _:
+        case _ if ": " in what:
             what, _, todo = what.rpartition(": ")
-    return _error(subject, what or todo, todo)
+        case _:
+            todo = "correct it in support-agent.toml"
+    return _error(subject, what, todo)
 
 
 def _configuration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:

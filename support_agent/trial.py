@@ -14,6 +14,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from support_agent.company.accounts import Accounts
 from support_agent.company.values import Customer
 from support_agent.decide import Decider, Decision
 from support_agent.errors import ConfigError, GateRefused
@@ -77,7 +78,7 @@ def try_mail(
     """Run one mail through the journey without a mailbox, a store or a sender.
 
     Args:
-        decider: Opened only when a mail gets as far as the model.
+        decider: Opened with the first mail.
         as_level: The sender level to assume, instead of what the mail proves.
         as_customer: The customer's address to assume; implies level 3 where no level is given.
     Raises:
@@ -88,8 +89,9 @@ def try_mail(
         message = parse(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}: name a readable .eml file") from error
-    screening = screen(message, settings.agent, settings.desk)
-    sender, customer = _sender(message, decider, settings, as_level, as_customer)
+    accounts = decider().company.accounts
+    screening = screen(message, settings.agent, settings.desk, lambda address: accounts.customer(address) is not None)
+    sender, customer = _sender(message, accounts, settings, as_level, as_customer)
     decision: Decision | None = None
     answer: TriedAnswer | None = None
     reason: str | None
@@ -128,12 +130,11 @@ def try_mail(
 
 def _sender(
     message: Message,
-    decider: Callable[[], Decider],
+    accounts: Accounts,
     settings: Settings,
     as_level: int | None,
     as_customer: str | None,
 ) -> tuple[Sender, Customer | None]:
-    accounts = decider().company.accounts
     sender = identify(message, settings.agent, lambda address: accounts.customer(address) is not None)
     if as_customer is not None:
         customer = accounts.customer(as_customer)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from support_agent.planner.port import Frozen, Model, Prompt, Usage
 
@@ -110,9 +111,19 @@ QUICK_WEIGHTS = Weights(
 """The same without the yes/no votes."""
 ARGUMENT_WEIGHTS = Weights(version="argument-1", picked=0.6, prior=0.5, mentioned=4.0)
 """For periods and forms: what the customer names outright outweighs the model's pick."""
+BARE_PICK = 3.0
+"""What a pick without a probability counts: log-odds of the picked option against each other one."""
 CLOSE = 0.95
 """Below this quick probability the finalists are asked about one by one. On the tuning mails 26 of 117 questions were
 above it, all of them right."""
+
+
+class _Picks(NamedTuple):
+    """The model's pick from a list, an option each; `is_bare`: it told what it picks and not how surely."""
+
+    scores: list[float]
+    is_bare: bool
+    usage: Usage
 
 
 class Chooser:
@@ -125,15 +136,19 @@ class Chooser:
     def topic(self, question: str, options: Sequence[Option]) -> Choice:
         """Which option answers the question, or none of them.
 
+        A model that gives no probabilities must pick what is most similar, else it is none of them.
+
         Args:
             question: The customer's own words.
             options: 1..n, the most similar first.
         """
         listed = [*options, Option(key=NONE_KEY, title=NONE_TITLE)]
         ask = "Which of these answers it?"
-        picks, usage = self._pick(question, ask, listed, QUICK_WEIGHTS)
+        picks, is_bare, usage = self._pick(question, ask, listed, QUICK_WEIGHTS)
         judged: list[float | None] = [None] * len(listed)
         quick = _joined(listed, picks, judged, QUICK_WEIGHTS, usage)
+        if is_bare and picks.index(max(picks)) != 0:
+            return _disagreement(quick)
         if quick.probability >= CLOSE:
             return quick
         for index, option in enumerate(options[:FINALISTS]):
@@ -145,21 +160,18 @@ class Chooser:
         """Which member of a closed set an argument takes; there is always one. One option is no choice."""
         if len(options) == 1:
             return _joined(list(options), None, [None], ARGUMENT_WEIGHTS, Usage())
-        picks, usage = self._pick(question, ask, options, ARGUMENT_WEIGHTS)
+        picks, _, usage = self._pick(question, ask, options, ARGUMENT_WEIGHTS)
         return _joined(list(options), picks, [None] * len(options), ARGUMENT_WEIGHTS, usage)
 
-    def _pick(
-        self, question: str, ask: str, options: Sequence[Option], weights: Weights
-    ) -> tuple[list[float] | None, Usage]:
+    def _pick(self, question: str, ask: str, options: Sequence[Option], weights: Weights) -> _Picks:
         titles = tuple(option.title for option in options)
-        prior, before = self._prior(ask, titles) if weights.prior else ((0.0,) * len(titles), Usage())
+        prior, before = self._prior(ask, titles)
         scores = self.model.score(_list_prompt(question, ask, titles), titles)
+        usage = before + scores.usage
         if scores.log_probabilities is None:
-            if scores.picked is None:
-                return None, scores.usage
-            return [0.0 if index == scores.picked else -math.inf for index in range(len(titles))], scores.usage
-        picks = [said - weights.prior * was for said, was in zip(scores.log_probabilities, prior, strict=True)]
-        return picks, before + scores.usage
+            return _Picks(_bare(scores.picked, len(titles)), True, usage)
+        said = zip(scores.log_probabilities, prior, strict=True)
+        return _Picks([now - weights.prior * was for now, was in said], False, usage)
 
     def _prior(self, ask: str, titles: tuple[str, ...]) -> tuple[tuple[float, ...], Usage]:
         """What the model says to no mail at all; asked first, so that the mail's own prompts share their start."""
@@ -170,12 +182,21 @@ class Chooser:
         self._priors[ask, titles] = prior
         return prior, scores.usage
 
-    def _judge(self, question: str, option: Option) -> tuple[float | None, Usage]:
+    def _judge(self, question: str, option: Option) -> tuple[float, Usage]:
         scores = self.model.score(_judge_prompt(question, option), ("yes", "no"))
-        if scores.log_probabilities is None:
-            return None, scores.usage
-        yes, no = scores.log_probabilities
+        yes, no = scores.log_probabilities or _bare(scores.picked, 2)
         return yes - no, scores.usage
+
+
+def _bare(picked: int | None, count: int) -> list[float]:
+    """A pick of which nothing is known but itself, as scores; all alike where there is none."""
+    return [0.0 if picked is None or index == picked else -BARE_PICK for index in range(count)]
+
+
+def _disagreement(choice: Choice) -> Choice:
+    """The same votes with `None` first: they contradict each other and no probability weighs them."""
+    votes = [vote.model_copy(update={"probability": float(vote.key == NONE_KEY)}) for vote in choice.votes]
+    return choice.model_copy(update={"votes": tuple(sorted(votes, key=lambda vote: -vote.probability))})
 
 
 def _joined(

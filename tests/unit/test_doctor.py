@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import pytest
 from pydantic import SecretStr
@@ -27,6 +27,7 @@ from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, record
 from tests.servers.openai import FakeOpenAI, failure, pick
 
+T = TypeVar("T")
 SURE = Scores(log_probabilities=(-0.1, -2.3), usage=Usage())
 UNSURE = Scores(log_probabilities=None, picked=0, usage=Usage())
 
@@ -38,7 +39,7 @@ class Outside:
     mails: int | Exception = 0
     sender: Exception | None = None
     model: Scores | Exception = SURE
-    entries: int | None | Exception = None
+    entries: int | Exception | None = None
     cursors: list[Cursor | None] = field(default_factory=list)
 
     def probes(self, now: datetime = NOON) -> Probes:
@@ -58,7 +59,7 @@ class Outside:
         return Probes(now, count_mails, check_sender, ask_model, count_entries)
 
 
-def _given(answer: Any) -> Any:
+def _given(answer: T | Exception) -> T:
     if isinstance(answer, Exception):
         raise answer
     return answer
@@ -85,11 +86,11 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def store(settings: Settings) -> Store:
+def store(settings: Settings) -> Iterator[Store]:
     """The database of the settings, with its tables."""
-    opened = Store.open(settings.store.url, packaged("migrations"))
-    opened.upgrade()
-    return opened
+    with Store.open(settings.store.url, packaged("migrations")) as opened:
+        opened.upgrade()
+        yield opened
 
 
 def changed(settings: Settings, section: str, **values: object) -> Settings:
@@ -109,7 +110,7 @@ def the(subject: str, settings: Settings, outside: Outside | None = None, now: d
 
 
 def put_models(settings: Settings, *, is_stamped: bool) -> None:
-    """Files of the pinned sizes, all zeros and taking no room, with the stamp of a verified file or without."""
+    """Files of the pinned sizes that take no room, with the stamp of a verified file or without."""
     cache = settings.model.cache_dir
     assert cache is not None
     for model in MODELS:

@@ -1,0 +1,280 @@
+"""A whole support desk in a folder: the demo company's words and accounts, a real store, and fakes at both ends.
+
+The model and the search know a few words (`TOPICS`) and are sure of themselves, so a test says with its mail what
+will be chosen. The transport keeps what it is given and answers as it is told.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import JsonValue, SecretStr
+
+from support_agent.answer.templates import Templates
+from support_agent.company.company import Company
+from support_agent.decide import Decider
+from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
+from support_agent.demo.seed import seed
+from support_agent.mail.message import parse
+from support_agent.mail.outbox import Delivery, Transport
+from support_agent.pipeline import handle
+from support_agent.planner.choice import NONE_TITLE
+from support_agent.planner.loop import Planner
+from support_agent.planner.port import Prompt, Scores, Usage
+from support_agent.resources import packaged
+from support_agent.settings import (
+    AgentSettings,
+    CompanySettings,
+    DeskSettings,
+    EngineSettings,
+    Settings,
+    SmtpSettings,
+)
+from support_agent.stages import Stages
+from support_agent.steps import Steps, Work
+from support_agent.store.records import AnswerKind, Cursor, MailId, OutboxRecord
+from support_agent.store.store import Store
+from support_agent.tools.base import Match
+
+T = TypeVar("T")
+TODAY = date(2026, 11, 20)
+NOON = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
+DESK = "desk@harborfile.example"
+ANNA = "anna.keller@example.net"
+JAMES = "james.okafor@example.org"
+STRANGER = "someone@elsewhere.example"
+TOPICS = {
+    "refund": ("document:1", "Refund policy"),
+    "cancel": ("document:2", "Cancellation policy"),
+    "password": ("document:6", "Password reset"),
+    "seats": ("field:seats_paid", "Seats paid"),
+    "pay": ("series:payments", "Payments"),
+}
+"""A word of a question, the topic it is about, and what the topic's title has in it."""
+
+
+class SureModel:
+    """`support_agent.planner.port.Model`: prefers the option that a known word of the question names.
+
+    Args:
+        sureness: Probability of what it prefers; the others share the rest.
+    """
+
+    name = "sure"
+
+    def __init__(self, sureness: float = 0.999) -> None:
+        self.sureness = sureness
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        """Sure of the wanted option; nothing is wanted of an empty question, so all are alike."""
+        question = prompt.parts[0][0].lower()
+        text = "".join(part for part, _ in prompt.parts).lower()
+        wanted = _wanted(question, text, options) if question else None
+        rest = (1 - self.sureness) / (len(options) - 1)
+        chances = [
+            1 / len(options) if wanted is None else self.sureness if option == wanted else rest for option in options
+        ]
+        usage = Usage(prompt_tokens=len(text.split()), forward_passes=1)
+        return Scores(log_probabilities=tuple(map(math.log, chances)), usage=usage)
+
+
+def _wanted(question: str, text: str, options: Sequence[str]) -> str | None:
+    titles = [title for word, (_, title) in TOPICS.items() if word in question]
+    if tuple(options) == ("yes", "no"):
+        asked = text.removeprefix(question)
+        return "yes" if any(title.lower() in asked for title in titles) else "no"
+    for option in options:
+        if any(title.lower() in option.lower() for title in titles) or option == "the total":
+            return option
+    return NONE_TITLE if NONE_TITLE in options else None
+
+
+class WordSearch:
+    """`support_agent.tools.base.Search`: a topic is near where its word stands in the text."""
+
+    version = "words-1"
+
+    def nearest(self, text: str) -> tuple[Match, ...]:
+        """All the topics, those whose word stands in the text first; one is half near to whatever is asked."""
+        scored = [(0.95 if word in text.lower() else 0.05, topic) for word, (topic, _) in TOPICS.items()]
+        scored.append((0.5, "document:15"))
+        return tuple(Match(topic=topic, score=score) for score, topic in sorted(scored, reverse=True))
+
+    def similarities(self, text: str, others: Sequence[str]) -> list[float]:
+        """The share of the text's words that each of the others has."""
+        words = set(text.lower().split())
+        return [len(words & set(other.lower().split())) / (len(words) or 1) for other in others]
+
+
+class FakeTransport(Transport):
+    """Keeps what it is given; each try has the next of `deliveries`, then every one is `sent`."""
+
+    def __init__(self) -> None:
+        super().__init__(SmtpSettings())
+        self.given: list[tuple[str, bytes]] = []
+        self.deliveries: list[Delivery] = []
+
+    def deliver(self, raw: bytes, envelope_from: str, recipient: str) -> Delivery:
+        """Take the mail."""
+        self.given.append((recipient, raw))
+        return self.deliveries.pop(0) if self.deliveries else Delivery(status="sent", detail="250 ok")
+
+
+class Clock:
+    """Goes on by a second each time it is asked, so that no two runs of a stage have the same instant."""
+
+    def __init__(self, start: datetime = NOON) -> None:
+        self.instant = start
+
+    def __call__(self) -> datetime:
+        self.instant += timedelta(seconds=1)
+        return self.instant
+
+
+def once() -> Steps:
+    """Each step runs once."""
+    return Steps(lambda _name, work: work(), EngineSettings(), lambda _s: None)
+
+
+def twice() -> Steps:
+    """Each step runs twice, as after a process died between the work and its record."""
+
+    def record(_name: str, work: Work) -> JsonValue:
+        work()
+        return work()
+
+    return Steps(record, EngineSettings(), lambda _s: None)
+
+
+def make_company(folder: Path) -> CompanySettings:
+    """The demo company's files in a folder: documents, templates, accounts with a database seeded on `TODAY`."""
+    shutil.copytree(packaged("policies"), folder / "policies")
+    shutil.copytree(packaged("templates"), folder / "templates")
+    with as_file(files("support_agent.demo") / "accounts.toml") as source:
+        shutil.copy(source, folder / "accounts.toml")
+    seed(folder / "harborfile.sqlite3", TODAY)
+    return CompanySettings(
+        name="Harborfile",
+        policies=folder / "policies",
+        templates=folder / "templates",
+        accounts=folder / "accounts.toml",
+    )
+
+
+@dataclass
+class Office:
+    """One agent at work; `receive` puts a mail in, `handle` takes it through the whole journey."""
+
+    settings: Settings
+    store: Store
+    decider: Decider
+    transport: FakeTransport = field(default_factory=FakeTransport)
+    clock: Callable[[], datetime] = field(default_factory=Clock)
+    received: int = 0
+
+    @property
+    def stages(self) -> Stages:
+        return Stages(
+            store=self.store,
+            decider=self.decider,
+            transport=self.transport,
+            settings=self.settings,
+            index_version=self.decider.search.version,
+            now=self.clock,
+        )
+
+    def receive(self, raw: bytes) -> MailId:
+        """Record a mail as the agent's loop does."""
+        self.received += 1
+        cursor = Cursor(folder="INBOX", uid_validity=1, uid=self.received)
+        return self.store.record_mail(raw, parse(raw).message_id, cursor, self.clock()).id
+
+    def handle(self, raw: bytes, steps: Steps | None = None) -> tuple[MailId, str]:
+        """Record a mail and take it to its end; its id and what became of it."""
+        mail_id = self.receive(raw)
+        return mail_id, handle(mail_id, steps or once(), self.stages)
+
+    def sent(self, mail_id: MailId) -> dict[AnswerKind, OutboxRecord]:
+        """The outbox of one mail, by kind."""
+        return {row.kind: row for row in self.store.outgoing(mail_id=mail_id)}
+
+    def with_templates(self, **texts: str) -> Office:
+        """The same office with other English text templates: `answer="..."` is `en/answer.txt.j2`."""
+        changed = {f"en/{name}.txt.j2": text for name, text in texts.items()}
+        templates = Templates.from_files(self.decider.templates.as_files() | changed)
+        return replace(self, decider=replace(self.decider, templates=templates))
+
+    def with_model(self, sureness: float) -> Office:
+        """The same office with a model that is as sure as this."""
+        planner = Planner(SureModel(sureness), self.settings.planner, lambda: 0.0)
+        return replace(self, decider=replace(self.decider, planner=planner))
+
+
+def open_office(company: CompanySettings, store: Store) -> Office:
+    """An office of that company on an empty store."""
+    settings = Settings(
+        company=company,
+        agent=AgentSettings(
+            address=SUPPORT_ADDRESS,
+            name="Harborfile Support",
+            authserv_ids=(AUTHSERV_ID,),
+            secret=SecretStr("0123456789abcdef0123456789abcdef"),
+        ),
+        desk=DeskSettings(address=DESK),
+    )
+    decider = Decider(
+        company=Company.load(company),
+        planner=Planner(SureModel(), settings.planner, lambda: 0.0),
+        search=WordSearch(),
+        templates=Templates.load(company.templates),
+        settings=settings,
+    )
+    for document in decider.company.documents:
+        store.save_document(document.number, document.path.read_bytes())
+    return Office(settings=settings, store=store, decider=decider)
+
+
+def write(
+    text: str,
+    *,
+    sender: str = ANNA,
+    subject: str = "A question",
+    proof: str | None = "dmarc",
+    in_reply_to: str | None = None,
+    number: int = 1,
+) -> bytes:
+    """A mail to the company.
+
+    Args:
+        proof: What our own border server says passed: "dmarc" (level 2 or 3), "spf" (level 1), None (level 0).
+        number: Tells mails apart that say the same.
+    """
+    domain = sender.rpartition("@")[2]
+    results = {
+        "dmarc": f"dmarc=pass header.from={domain}",
+        "spf": f"spf=pass smtp.mailfrom={domain}",
+    }
+    lines = [
+        f"Return-Path: <{sender}>",
+        *([f"Authentication-Results: {AUTHSERV_ID}; {results[proof]}"] if proof else []),
+        f"Message-ID: <{number}.{abs(hash((text, sender))) % 10**9}@{domain}>",
+        "Date: Fri, 20 Nov 2026 12:00:00 +0000",
+        f"From: <{sender}>",
+        f"To: {SUPPORT_ADDRESS}",
+        f"Subject: {subject}",
+        *([f"In-Reply-To: {in_reply_to}"] if in_reply_to else []),
+        "MIME-Version: 1.0",
+        "Content-Type: text/plain; charset=utf-8",
+        "Content-Transfer-Encoding: 8bit",
+        "",
+        text,
+        "",
+    ]
+    return "\r\n".join(lines).encode()

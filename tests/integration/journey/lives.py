@@ -1,0 +1,259 @@
+"""A process that handles the mails of a mailbox and kills itself on the way; run as `python -m`, see `main`.
+
+Agent, stages, engine, store, templates, policies and the company's database are the product's own, put together as
+`app.open_agent` does; only the model and the search are scripted, and the gate refuses where a mail says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import Any, NamedTuple, cast
+
+import structlog
+
+from support_agent.agent import Agent
+from support_agent.answer.templates import Templates
+from support_agent.company.company import Company
+from support_agent.decide import Decider, Decision
+from support_agent.engine import Engine, engine_url, executor_id
+from support_agent.errors import GateRefused
+from support_agent.mail.identity import Sender
+from support_agent.mail.message import Message
+from support_agent.mail.outbox import Transport
+from support_agent.pipeline import handle
+from support_agent.planner.loop import Planner
+from support_agent.planner.port import Prompt, Scores, Usage
+from support_agent.resources import packaged
+from support_agent.settings import Settings, load
+from support_agent.stages import Outcome, Place, Stages
+from support_agent.steps import Steps
+from support_agent.store.records import MailId
+from support_agent.store.store import Store
+from support_agent.tools.base import Match
+
+TOPICS = {"refund": "document:1", "export": "document:11"}
+"""Which word of a question is about which topic; a question with none of them is about nothing."""
+NEAR, FAR = 0.95, 0.05
+WRITES = ("save_", "settle_", "open_", "join_", "move_case", "queue", "claim", "mark_", "deliver")
+"""How the methods begin by which a step leaves something behind."""
+REFUSED = "the gate refuses this"
+
+
+class Kill(NamedTuple):
+    """Where the process dies: before the work of a step (0), or after its n-th write."""
+
+    step: str
+    writes: int
+
+
+class Trace:
+    """A file of lines (mail, step, writes): each step that was done, and each kill, in the order of time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, kind: str, mail_id: str, step: str, writes: int) -> None:
+        """Append in one piece, so that a killed process leaves whole lines."""
+        with self.path.open("ab", buffering=0) as file:
+            file.write(f"{kind} {mail_id} {step} {writes}\n".encode())
+
+    def lines(self, kind: str) -> list[tuple[str, Kill]]:
+        """(mail, step with the number of its writes) of each line of a kind: `done` or `killed`."""
+        text = self.path.read_text() if self.path.exists() else ""
+        split = [line.split() for line in text.splitlines()]
+        return [(mail_id, Kill(step, int(writes))) for k, mail_id, step, writes in split if k == kind]
+
+
+class Watch:
+    """Counts the writes of the step in hand, and kills the process at the place that is meant for the mail.
+
+    One mail is in hand at a time; a mail is killed once.
+    """
+
+    def __init__(self, trace: Trace, kills: Mapping[str, Kill]) -> None:
+        self._trace = trace
+        killed = {mail_id for mail_id, _ in trace.lines("killed")}
+        self._kills = {mail_id: kill for mail_id, kill in kills.items() if mail_id not in killed}
+        self._mail_id = ""
+        self._step = ""
+        self._writes = 0
+
+    def steps_of(self, mail_id: str, steps: Steps) -> Steps:
+        """The mail's own steps, watched."""
+        return cast(Steps, _WatchedSteps(self, mail_id, steps))
+
+    def watched(self, port: object) -> Any:
+        """A store or a transport whose writes are counted."""
+        return _WatchedPort(self, port)
+
+    def begin(self, mail_id: str, step: str) -> None:
+        self._mail_id, self._step, self._writes = mail_id, step, 0
+        self._die_here()
+
+    def wrote(self) -> None:
+        if self._step:
+            self._writes += 1
+            self._die_here()
+
+    def end(self) -> None:
+        self._trace.add("done", self._mail_id, self._step, self._writes)
+        self._step = ""
+
+    def _die_here(self) -> None:
+        if self._kills.get(self._mail_id) == (self._step, self._writes):
+            self._trace.add("killed", self._mail_id, self._step, self._writes)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+class _WatchedSteps:
+    def __init__(self, watch: Watch, mail_id: str, steps: Steps) -> None:
+        self._watch, self._mail_id, self._steps = watch, mail_id, steps
+
+    def step(self, name: str, work: Callable[[], object], returns: Any = None) -> object:
+        def watched() -> object:
+            self._watch.begin(self._mail_id, name)
+            result = work()
+            self._watch.end()
+            return result
+
+        return self._steps.step(name, watched, returns)
+
+
+class _WatchedPort:
+    def __init__(self, watch: Watch, port: object) -> None:
+        self._watch, self._port = watch, port
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._port, name)
+        if not name.startswith(WRITES):
+            return method
+
+        def counted(*args: object, **kwargs: object) -> object:
+            result = method(*args, **kwargs)
+            self._watch.wrote()
+            return result
+
+        return counted
+
+
+class WordSearch:
+    """`support_agent.tools.base.Search` by one word a topic."""
+
+    version = "words-1"
+
+    def nearest(self, text: str) -> tuple[Match, ...]:
+        scored = [(NEAR if word in text.lower() else FAR, topic) for word, topic in TOPICS.items()]
+        return tuple(Match(topic=topic, score=score) for score, topic in sorted(scored, reverse=True))
+
+    def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]:
+        return [FAR for _ in others]
+
+
+class Undecided:
+    """`support_agent.planner.port.Model` to which all options are equal, so that the search decides."""
+
+    name = "undecided"
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        return Scores(log_probabilities=tuple(0.0 for _ in options), usage=Usage(forward_passes=1))
+
+
+class WatchedStages(Stages):
+    """The stages, with a gate that refuses the mails that say so."""
+
+    def answer(
+        self, mail_id: MailId, message: Message, sender: Sender, place: Place, decision: Decision
+    ) -> Outcome:
+        if REFUSED in message.subject:
+            raise GateRefused("a byte without a source")
+        return super().answer(mail_id, message, sender, place, decision)
+
+
+def utc_now() -> datetime:
+    """The clock."""
+    return datetime.now(UTC)
+
+
+def live(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> None:
+    """One life of the agent: take up what is open, drain the mailbox, stop."""
+    watch = Watch(trace, kills)
+    with Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s) as store:
+        store.upgrade()
+        decider = Decider(
+            company=Company.load(settings.company),
+            planner=Planner(Undecided(), settings.planner, time.monotonic),
+            search=WordSearch(),
+            templates=Templates.load(settings.company.templates),
+            settings=settings,
+        )
+        for document in decider.company.documents:
+            store.save_document(document.number, document.path.read_bytes())
+        stages = WatchedStages(
+            store=watch.watched(store),
+            decider=decider,
+            transport=watch.watched(Transport(settings.smtp)),
+            settings=settings,
+            index_version=decider.search.version,
+            now=utc_now,
+        )
+
+        def journey(mail_id: str, steps: Steps) -> str:
+            return handle(MailId(mail_id), watch.steps_of(mail_id, steps), stages)
+
+        name = executor_id(secrets.token_hex(4))
+        engine = Engine(engine_url(settings.store.url), name, settings.engine, journey)
+        agent = Agent(settings=settings, store=store, stages=stages, engine=engine, now=utc_now)
+        agent.recover()
+        engine.launch()
+        agent.run_once(Event())
+        engine.stop(timeout_s=1)
+
+
+def deaths_until_done(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> int:
+    """Live again and again until a life comes to its end; how many were killed before that.
+
+    Each life is a forked process of its own: the libraries are loaded once, and no thread is there yet.
+    """
+    for deaths in range(len(kills) + 1):
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                live(settings, trace, kills)
+                code = 0
+            finally:
+                sys.stderr.flush()
+                os._exit(code)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if status == 0:
+            return deaths
+        if status != -signal.SIGKILL:
+            raise SystemExit(f"a life ended with {status}")
+    raise SystemExit("more deaths than kills")
+
+
+def main() -> None:
+    """`lives.py CONFIG TRACE`, configured by file and environment.
+
+    Reads a JSON object a line, {mail id: [step, writes]}, and writes the number of deaths a line.
+    """
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    settings = load(Path(sys.argv[1]))
+    trace = Trace(Path(sys.argv[2]))
+    for line in sys.stdin:
+        kills = {mail_id: Kill(*kill) for mail_id, kill in json.loads(line).items()}
+        sys.stdout.write(f"{deaths_until_done(settings, trace, kills)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""One mail for each way through the journey, and what must have become of it at the end."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from support_agent.store.records import AnswerKind, MailStatus
+from tests.integration.journey.lives import REFUSED
+
+DESK = "desk@harborfile.example"
+EMMA = "emma.johansson@example.com"
+MAIL = """\
+Return-Path: <{sender}>
+Authentication-Results: mx.harborfile.example; dmarc=pass header.from={domain}
+Message-ID: <{name}@{domain}>
+Date: Mon, 16 Nov 2026 09:12:04 +0000
+From: {sender}
+To: support@harborfile.example
+Subject: {subject}
+{more}MIME-Version: 1.0
+Content-Type: text/plain; charset=utf-8
+
+{body}
+"""
+
+
+class Way(NamedTuple):
+    """A kind of mail, the steps that are its own, and its end: status and what goes out, each once."""
+
+    name: str
+    subject: str
+    body: str
+    steps: tuple[str, ...]
+    status: MailStatus
+    out: frozenset[AnswerKind]
+    sender: str = EMMA
+    more: str = ""
+
+    def mail(self, number: int, packet_id: str = "") -> bytes:
+        """The n-th mail of this kind; `packet_id` is the Message-ID that a staff member replies to."""
+        domain = self.sender.partition("@")[2]
+        more = self.more.format(packet_id=packet_id)
+        text = MAIL.format(
+            sender=self.sender,
+            domain=domain,
+            name=f"{self.name}-{number}",
+            subject=self.subject,
+            more=more,
+            body=self.body,
+        )
+        return text.replace("\n", "\r\n").encode()
+
+
+WAYS = {
+    way.name: way
+    for way in (
+        Way(
+            "answered",
+            "Refund",
+            "How many days do I have to ask for a refund?",
+            ("screen", "identify", "place", "plan", "answer", "send", "settle"),
+            MailStatus.ANSWERED,
+            frozenset({AnswerKind.ANSWER}),
+        ),
+        Way(
+            "partly",
+            "Two things",
+            "How many days do I have to ask for a refund?\n\nWhat is the weather in Hamburg like?",
+            ("answer", "send"),
+            MailStatus.ANSWERED,
+            frozenset({AnswerKind.ANSWER, AnswerKind.PACKET}),
+        ),
+        Way(
+            "escalated",
+            "Refund",
+            "Let me talk to a human.",
+            ("hand_over", "answer", "send", "settle"),
+            MailStatus.ESCALATED,
+            frozenset({AnswerKind.PACKET, AnswerKind.ACKNOWLEDGEMENT}),
+        ),
+        Way(
+            "refused",
+            REFUSED,
+            "How many days do I have to ask for a refund?",
+            ("answer", "escalate"),
+            MailStatus.ESCALATED,
+            frozenset({AnswerKind.PACKET, AnswerKind.ACKNOWLEDGEMENT}),
+        ),
+        Way(
+            "filed",
+            "Out of office",
+            "I am away until Monday.",
+            ("file",),
+            MailStatus.FILED,
+            frozenset(),
+            more="Auto-Submitted: auto-replied\n",
+        ),
+        Way(
+            "passed_on",
+            "Re: a case",
+            "Dear Emma, I have looked into it and all is well again.",
+            ("place", "pass_on", "send"),
+            MailStatus.FILED,
+            frozenset({AnswerKind.PERSON_REPLY}),
+            sender=DESK,
+            more="In-Reply-To: {packet_id}\n",
+        ),
+    )
+}

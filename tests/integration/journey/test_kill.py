@@ -1,0 +1,206 @@
+"""`kill -9` in every step of a mail's journey, on SQLite and PostgreSQL: nothing lost, nothing twice.
+
+Where to die is found, not listed: each way through the journey is gone once undisturbed, and then once for each of
+its steps and each write of that step, with a process that dies exactly there and others that take over.
+"""
+
+from __future__ import annotations
+
+import ast
+import email
+import inspect
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from email import policy
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from support_agent import pipeline
+from support_agent.demo.servers import DemoServers
+from support_agent.resources import packaged
+from support_agent.store.records import AnswerKind, MailId, MailStatus, OutboxRecord, OutboxStatus, mail_id_of
+from support_agent.store.store import Store
+from support_agent.workspace import CONFIG_FILE, init
+from tests.integration.journey.lives import Kill, Trace
+from tests.integration.journey.mails import DESK, EMMA, WAYS, Way
+
+pytestmark = pytest.mark.timeout(900)  # fifty processes one after the other
+
+ROOT = Path(__file__).parents[3]
+WRITES_PER_SENDING = 3
+
+
+class Ending(NamedTuple):
+    """A mail of the run: its way, where the process died in it, and what stands in the store."""
+
+    way: Way
+    kill: Kill
+    status: MailStatus | None
+    out: tuple[OutboxRecord, ...]
+
+
+class Run(NamedTuple):
+    """What is left when the last process has ended."""
+
+    steps: dict[str, dict[str, int]]
+    """Of each way: its steps, with how often each writes."""
+    deaths: int
+    endings: tuple[Ending, ...]
+    arrived: Counter[str]
+    """How often each Message-ID came out at the SMTP server."""
+
+
+class Lives:
+    """The process of `lives.py`; killed, if it is still there, at the end of the `with`."""
+
+    def __init__(self, url: str, servers: DemoServers, folder: Path) -> None:
+        init(folder / "workspace", _today())
+        self.trace = Trace(folder / "trace")
+        local = {"HOST": servers.host, "SECURITY": "plain", "USER": servers.user, "PASSWORD": servers.password}
+        settings = {f"{section}__{key}": value for section in ("IMAP", "SMTP") for key, value in local.items()}
+        settings |= {"IMAP__PORT": str(servers.imap_port), "SMTP__PORT": str(servers.smtp_port), "STORE__URL": url}
+        settings |= {"ENGINE__POLL_INTERVAL_S": "0.02", "ENGINE__MAX_INTERRUPTIONS": "1000"}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.integration.journey.lives"]
+            + [str(folder / "workspace" / CONFIG_FILE), str(self.trace.path)],
+            cwd=ROOT,
+            env=os.environ | {f"SUPPORT_AGENT__{key}": value for key, value in settings.items()},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Lives:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def go(self, kills: dict[MailId, Kill]) -> int:
+        """Handle what is in the mailbox; how many processes died on the way."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(kills) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, "a process ended by itself before the mails were done: see its stderr"
+        return int(answer)
+
+
+def _today() -> object:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).date()
+
+
+def _count_writes(lives: Lives, servers: DemoServers) -> tuple[dict[str, dict[str, int]], str]:
+    """Go each way once, undisturbed: the writes of its steps, and a packet that staff can reply to."""
+    packet_id = ""
+    first = {name: way.mail(0) for name, way in WAYS.items() if way.sender != DESK}
+    for raw in first.values():
+        servers.deliver(raw)
+    assert lives.go({}) == 0
+    packet_id = str(email.message_from_bytes(servers.received_by(DESK)[0].raw, policy=policy.default)["Message-ID"])
+    first["passed_on"] = WAYS["passed_on"].mail(0, packet_id)
+    servers.deliver(first["passed_on"])
+    assert lives.go({}) == 0
+    names = {mail_id_of(raw): name for name, raw in first.items()}
+    steps: dict[str, dict[str, int]] = {name: {} for name in WAYS}
+    for mail_id, (step, writes) in lives.trace.lines("done"):
+        steps[names[MailId(mail_id)]][step] = writes
+    return steps, packet_id
+
+
+def _run(url: str, folder: Path) -> Run:
+    with DemoServers() as servers, Lives(url, servers, folder) as lives:
+        steps, packet_id = _count_writes(lives, servers)
+        killed: dict[MailId, tuple[Way, Kill]] = {}
+        for way in WAYS.values():
+            kills = [Kill(step, n) for step in way.steps for n in range(steps[way.name].get(step, 0) + 1)]
+            for number, kill in enumerate(kills, start=1):
+                raw = way.mail(number, packet_id)
+                servers.deliver(raw)
+                killed[mail_id_of(raw)] = (way, kill)
+        deaths = lives.go({mail_id: kill for mail_id, (_, kill) in killed.items()})
+        arrived = Counter(
+            str(email.message_from_bytes(mail.raw, policy=policy.default)["Message-ID"])
+            for mail in servers.received()
+        )
+    endings = []
+    with Store.open(url, packaged("migrations")) as store:
+        for mail_id, (way, kill) in killed.items():
+            record = store.mail(mail_id)
+            out = store.outgoing(mail_id=mail_id)
+            endings.append(Ending(way, kill, record.status if record else None, tuple(out)))
+    return Run(steps, deaths, tuple(endings), arrived)
+
+
+@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
+def run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """All the lives and deaths, once a database."""
+    folder = tmp_path_factory.mktemp("journey")
+    if request.param == "sqlite":
+        yield _run(f"sqlite:///{folder / 'store.sqlite3'}", folder)
+        return
+    cluster = request.getfixturevalue("postgres_cluster")
+    url = cluster.create_database()
+    yield _run(url, folder)
+    cluster.drop_database(url)
+
+
+def test_every_step_of_the_journey_is_a_place_to_die(run: Run) -> None:
+    """No step of pipeline.py is left out, not even one that is added later; and each kill did happen."""
+    tree = ast.parse(inspect.getsource(pipeline))
+    in_pipeline = {
+        node.args[0].value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "step"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert {ending.kill.step for ending in run.endings} == in_pipeline
+    assert run.deaths == len(run.endings)
+    for name, way in WAYS.items():
+        assert set(way.steps) <= set(run.steps[name]) | {"answer"}, name
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_mail_ends_as_if_nobody_had_been_killed(run: Run, name: str) -> None:
+    """Answered, escalated or filed, with the same mails in the outbox, each once, and none still to be sent."""
+    endings = [ending for ending in run.endings if ending.way.name == name]
+    assert len(endings) > 1
+    for ending in endings:
+        assert ending.status is ending.way.status, ending
+        assert Counter(mail.kind for mail in ending.out) == Counter(ending.way.out), ending
+        assert {mail.status for mail in ending.out} <= {OutboxStatus.SENT, OutboxStatus.UNCERTAIN}, ending
+
+
+def test_no_mail_goes_out_twice(run: Run) -> None:
+    """What counts is what arrived: each Message-ID once at most, and once where the outbox says `sent`."""
+    assert set(run.arrived.values()) == {1}
+    for ending in run.endings:
+        for mail in ending.out:
+            if mail.status is OutboxStatus.SENT:
+                assert run.arrived[mail.message_id] == 1, ending
+    answers = [mail for ending in run.endings for mail in ending.out if mail.kind is AnswerKind.ANSWER]
+    assert {mail.recipient for mail in answers} == {EMMA}
+
+
+def test_only_a_death_between_the_claim_and_the_record_leaves_a_mail_uncertain(run: Run) -> None:
+    """There nobody can know whether it went out: it is not tried again, and stands as uncertain for a person."""
+    for ending in run.endings:
+        sendings = ending.kill.writes % WRITES_PER_SENDING
+        is_open = ending.kill.step == "send" and sendings in (1, 2)
+        uncertain = [mail for mail in ending.out if mail.status is OutboxStatus.UNCERTAIN]
+        assert len(uncertain) == int(is_open), ending
+        if is_open:
+            went_out = sendings == 2
+            assert run.arrived[uncertain[0].message_id] == int(went_out), ending

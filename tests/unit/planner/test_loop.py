@@ -1,0 +1,201 @@
+"""The planner's loop: one call a question, sure enough or not at all, and whatever goes wrong ends with a person."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from support_agent.answer.final_answer import AggregateItem, ClarificationItem, DocumentItem, FieldItem, TableItem
+from support_agent.company.questions import CannedQuestion
+from support_agent.errors import PermanentError, ToolCallRejected, TransientError
+from support_agent.planner.choice import NONE_TITLE
+from support_agent.planner.loop import Planner
+from support_agent.planner.plan import Plan
+from support_agent.planner.port import Prompt, Scores, Usage
+from support_agent.settings import PlannerSettings
+from support_agent.tools.base import Context, Match
+from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, row
+
+PAYMENTS = {"payments": (row("2024-02-01", eur("10.00")), row("2024-03-01", eur("12.50")))}
+
+
+class Prefers:
+    """A model that always prefers the options whose titles hold one of its words; says no to all others."""
+
+    name = "prefers"
+
+    def __init__(self, *words: str, yes: bool = True) -> None:
+        self.words = words
+        self.yes = yes
+        self.calls = 0
+
+    def score(self, prompt: Prompt, options: tuple[str, ...]) -> Scores:
+        self.calls += 1
+        if set(options) == {"yes", "no"}:
+            asked = "".join(text for text, _ in prompt.parts)
+            is_yes = self.yes and any(word in asked for word in self.words)
+            return Scores(log_probabilities=(-0.05, -3.0) if is_yes else (-3.0, -0.05), usage=Usage(forward_passes=1))
+        is_prior = not prompt.parts[0][0]
+        wanted = [not is_prior and any(word in option for word in self.words) for option in options]
+        scores = tuple(-0.05 if is_wanted else -3.0 for is_wanted in wanted)
+        return Scores(log_probabilities=scores, usage=Usage(prompt_tokens=10, forward_passes=1))
+
+
+class Fails:
+    """A model that raises, every time."""
+
+    name = "fails"
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.calls = 0
+
+    def score(self, prompt: Prompt, options: tuple[str, ...]) -> Scores:
+        self.calls += 1
+        raise self.error
+
+
+def near(*topics: str, score: float = 0.8) -> FakeSearch:
+    return FakeSearch([Match(topic=topic, score=score - 0.2 * place) for place, topic in enumerate(topics)])
+
+
+def plan(model: Any, given: Context, **limits: Any) -> Plan:
+    ticks = itertools.count()
+    return Planner(model, PlannerSettings(**limits), lambda: float(next(ticks)) / 1000).plan(given)
+
+
+def one(question: str, search: FakeSearch, **changes: Any) -> Context:
+    return context(questions=(question,), search=search, **changes)
+
+
+def test_a_document_that_all_votes_choose_is_sent() -> None:
+    made = plan(Prefers("Document 7"), one("Refund?", near("document:7", "document:1")))
+    assert made.outcome == "answer"
+    assert isinstance(made.answers[0].items[0], DocumentItem)
+    assert [call.tool for call in made.calls] == ["find_documents", "send_document", "finish"]
+    assert made.calls[1].args == {"number": 7}
+
+
+def test_a_choice_below_its_threshold_does_not_happen_and_is_recorded() -> None:
+    given = one("Refund?", near("document:7", "document:1"))
+    made = plan(Prefers("Document 7"), given, threshold_answer=1.0)
+    assert (made.outcome, made.reason) == ("escalate", "unsure")
+    assert [call.status for call in made.calls if call.tool == "send_document"] == ["below_threshold"]
+    assert made.answers == ()
+
+
+def test_what_no_vote_is_for_goes_to_a_person_with_the_votes_on_record() -> None:
+    made = plan(Prefers(NONE_TITLE, yes=False), one("A table for two?", near("document:7", score=0.2)))
+    assert (made.outcome, made.reason) == ("escalate", "not_covered")
+    escalation = next(call for call in made.calls if call.tool == "escalate")
+    assert {vote.key for vote in escalation.considered} == {"none", "document:7"}
+
+
+def test_two_questions_get_a_call_each_and_an_unanswered_one_is_counted() -> None:
+    class ByQuestion(FakeSearch):
+        def nearest(self, text: str) -> tuple[Match, ...]:
+            return (Match(topic="field:plan", score=0.9 if "plan" in text else 0.1),)
+
+    given = context(questions=("What is my plan?", "Do you like cats?"), search=ByQuestion())
+    made = plan(Prefers("plan"), given)
+    assert made.outcome == "answer"
+    assert made.is_partial
+    assert (made.asked, len(made.answers)) == (2, 1)
+    assert isinstance(made.answers[0].items[0], FieldItem)
+
+
+def test_the_same_answer_to_two_questions_is_given_once() -> None:
+    given = context(questions=("My plan?", "Which plan have I?"), search=near("field:plan", score=0.9))
+    made = plan(Prefers("plan"), given)
+    assert (made.asked, len(made.answers), made.is_partial) == (1, 1, False)
+
+
+def test_a_total_of_a_named_year_is_made_by_pointers_and_states_its_parameters() -> None:
+    given = one(
+        "How much did I pay in total in 2024?",
+        near("series:payments", score=0.9),
+        accounts=FakeAccounts(rows=PAYMENTS),
+    )
+    made = plan(Prefers("payments", "total"), given)
+    assert [call.tool for call in made.calls] == [
+        "find_documents", "fetch_series", "aggregate", "send_aggregate", "finish",
+    ]  # fmt: skip
+    assert made.calls[1].args == {"series": "payments", "period": "2024"}
+    assert made.calls[3].args == {"pointer": "@2"}
+    item = made.answers[0].items[0]
+    assert isinstance(item, AggregateItem)
+    assert item.operand.value == eur("22.50")
+    assert (item.operand.period.name, item.operand.row_count) == ("2024", 2)
+
+
+def test_a_list_is_a_table_of_the_rows_themselves() -> None:
+    given = one(
+        "Please list every payment of 2024", near("series:payments", score=0.9), accounts=FakeAccounts(rows=PAYMENTS)
+    )
+    made = plan(Prefers("payments", "list"), given)
+    item = made.answers[0].items[0]
+    assert isinstance(item, TableItem)
+    assert len(item.rows) == 2
+
+
+def test_a_period_that_the_closed_set_cannot_express_goes_to_a_person_and_is_not_rounded() -> None:
+    given = one("How much did I pay in the last 90 days?", near("series:payments", score=0.9))
+    made = plan(Prefers("payments", "total"), given)
+    assert (made.outcome, made.reason) == ("escalate", "not_covered")
+    assert not any(call.tool == "fetch_series" for call in made.calls)
+
+
+def test_below_the_level_of_a_value_the_database_is_not_asked() -> None:
+    accounts = FakeAccounts()
+    given = one("What is my plan?", near("field:plan", score=0.9), level=2, customer=None, accounts=accounts)
+    made = plan(Prefers("plan"), given)
+    assert (made.outcome, made.reason) == ("escalate", "level")
+    assert accounts.reads == []
+
+
+def test_where_the_documents_that_a_canned_question_tells_apart_are_close_it_is_asked() -> None:
+    canned = CannedQuestion(number=1, about="which", text={"en": "Which system?"}, between=(1, 7))
+    search = FakeSearch([Match(topic="document:1", score=0.6), Match(topic="document:7", score=0.6)])
+    made = plan(Prefers("nothing", yes=False), one("How?", search, clarifications={1: canned}), threshold_answer=0.02)
+    asked = [call for call in made.calls if call.tool == "ask_clarification"]
+    assert made.outcome == "answer"
+    assert len(asked) == 1
+    assert isinstance(made.answers[0].items[0], ClarificationItem)
+
+
+@pytest.mark.parametrize("error", [TransientError("slow", code="timeout"), PermanentError("refused", code="refusal")])
+def test_a_model_that_fails_hands_the_whole_mail_over(error: Exception) -> None:
+    model = Fails(error)
+    made = plan(model, context(search=near("document:7")))
+    assert (made.outcome, made.reason) == ("escalate", "model_failed")
+    assert made.asked == 2
+    assert model.calls == 1
+
+
+def test_unusable_replies_are_repaired_a_bounded_number_of_times() -> None:
+    model = Fails(ToolCallRejected("no such option", code="option"))
+    made = plan(model, one("Refund?", near("document:7")), max_repairs=2)
+    assert (made.outcome, made.reason) == ("escalate", "model_failed")
+    assert model.calls == 3
+
+
+@pytest.mark.parametrize("limit", [{"max_calls": 1}, {"max_tokens": 256}, {"max_s": 0.0005}])
+def test_reaching_a_limit_escalates(limit: dict[str, float]) -> None:
+    class Costly(Prefers):
+        def score(self, prompt: Prompt, options: tuple[str, ...]) -> Scores:
+            return super().score(prompt, options).model_copy(update={"usage": Usage(prompt_tokens=300)})
+
+    made = plan(Costly("Document"), context(search=near("document:7", "document:1")), **limit)
+    assert (made.outcome, made.reason) == ("escalate", "limit")
+
+
+def test_a_failing_database_is_recorded_and_goes_to_a_person() -> None:
+    class Down(FakeAccounts):
+        def field(self, name: str, customer: Any) -> Any:
+            raise TransientError("the database is down", code="database")
+
+    made = plan(Prefers("plan"), one("What is my plan?", near("field:plan", score=0.9), accounts=Down()))
+    assert (made.outcome, made.reason) == ("escalate", "tool_failed")
+    assert [call.status for call in made.calls if call.tool == "send_account_field"] == ["failed"]

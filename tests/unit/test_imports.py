@@ -1,0 +1,124 @@
+"""Who may import whom: the contracts of `.importlinter` hold, and each of them can break."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import grimp
+import pytest
+from importlinter import Contract
+from importlinter.application.use_cases import read_user_options
+from importlinter.application.user_options import UserOptions
+from importlinter.configuration import configure
+from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.protected import ProtectedContract
+
+ROOT = Path(__file__).parents[2]
+CONFIG = ROOT / ".importlinter"
+TYPES: dict[str, type[Contract]] = {"forbidden": ForbiddenContract, "protected": ProtectedContract}
+VIOLATIONS = (
+    ({"words"}, "company.documents", "planner.choice"),
+    ({"words"}, "mail.message", "tools.base"),
+    ({"words"}, "mail.screening", "store.store"),
+    ({"words"}, "desk.packet", "engine"),
+    ({"words", "promise"}, "answer.render", "facts.index"),
+    ({"words", "promise"}, "mail.outgoing", "planner.port"),
+    ({"words", "promise"}, "answer.context", "stages"),
+    ({"promise"}, "letters", "planner.llama"),
+    ({"company"}, "company.text", "mail.message"),
+    ({"tools"}, "tools.facts", "facts.search"),
+    ({"tools"}, "tools.catalogue", "planner.loop"),
+    ({"planner"}, "planner.loop", "facts.index"),
+    ({"planner"}, "planner.choice", "mail.outgoing"),
+    ({"facts"}, "facts.search", "planner.loop"),
+    ({"keeping"}, "engine", "company.company"),
+    ({"ground"}, "settings", "company.company"),
+    ({"cli"}, "app", "cli"),
+    ({"libraries"}, "stages", "dbos"),
+    ({"libraries"}, "facts.search", "chromadb"),
+    ({"libraries"}, "app", "llama_cpp"),
+    ({"libraries"}, "decide", "openai"),
+    ({"libraries"}, "planner.llama", "instructor"),
+    ({"libraries"}, "agent", "imapclient"),
+    ({"libraries"}, "doctor", "aiosmtplib"),
+    ({"forbidden_libraries"}, "stages", "smtplib"),
+    ({"forbidden_libraries"}, "engine", "pickle"),
+)
+"""(contracts that break, importer, imported): an import that is not there, and must not be."""
+
+
+@pytest.fixture(scope="module")
+def options() -> UserOptions:
+    configure()
+    return read_user_options(str(CONFIG))
+
+
+@pytest.fixture(scope="module")
+def graph() -> grimp.ImportGraph:
+    return grimp.build_graph("support_agent", include_external_packages=True, cache_dir=None)
+
+
+def broken(options: UserOptions, graph: grimp.ImportGraph) -> set[str]:
+    """The ids of the contracts that do not hold."""
+    ids = set()
+    for contract in options.contracts_options:
+        check = TYPES[contract["type"]](
+            name=contract["name"], session_options=options.session_options, contract_options=contract
+        )
+        if not check.check(copy.deepcopy(graph), verbose=False).kept:
+            ids.add(contract["id"])
+    return ids
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run `lint-imports` on the package in a folder, as a person would."""
+    program = Path(sys.executable).parent / "lint-imports"
+    return subprocess.run(
+        [program, "--config", CONFIG, "--no-cache"],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_every_contract_holds() -> None:
+    """Rule: imports point down, and the rooms that make a customer's words know nothing of models."""
+    done = lint(ROOT)
+    assert done.returncode == 0, done.stdout
+    assert " 0 broken" in done.stdout
+
+
+def test_a_forbidden_import_fails_the_run(tmp_path: Path) -> None:
+    """A run that cannot fail proves nothing."""
+    package = tmp_path / "support_agent"
+    shutil.copytree(ROOT / "support_agent", package, ignore=shutil.ignore_patterns("__pycache__"))
+    path = package / "answer" / "final_answer.py"
+    path.write_text(f"{path.read_text('utf-8')}\nfrom support_agent.planner import port\n", "utf-8")
+    done = lint(tmp_path)
+    assert done.returncode == 1
+    assert "support_agent.answer.final_answer -> support_agent.planner.port" in done.stdout
+
+
+@pytest.mark.parametrize(("ids", "importer", "imported"), VIOLATIONS)
+def test_each_contract_breaks(
+    options: UserOptions, graph: grimp.ImportGraph, ids: set[str], importer: str, imported: str
+) -> None:
+    """Each forbidden import is caught by its contract, also one that leads there through other modules."""
+    assert f"support_agent.{importer}" in graph.modules
+    is_ours = f"support_agent.{imported}" in graph.modules
+    violating = copy.deepcopy(graph)
+    violating.add_import(
+        importer=f"support_agent.{importer}",
+        imported=f"support_agent.{imported}" if is_ours else imported,
+        line_number=1,
+        line_contents="-",
+    )
+    assert ids <= broken(options, violating)
+
+
+def test_no_contract_is_without_an_example(options: UserOptions) -> None:
+    """A new contract needs an import that breaks it."""
+    shown = {id_ for ids, _, _ in VIOLATIONS for id_ in ids}
+    assert shown == {contract["id"] for contract in options.contracts_options}

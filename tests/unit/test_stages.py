@@ -1,0 +1,363 @@
+"""The stages on a real store: what goes out for which mail, to whom, and that a stage that runs twice does no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+
+import pytest
+from pydantic import JsonValue
+
+from support_agent.errors import PermanentError
+from support_agent.mail.outbox import Delivery
+from support_agent.pipeline import handle
+from support_agent.settings import EngineSettings
+from support_agent.stages import case_id_of
+from support_agent.steps import Steps, Work
+from support_agent.store.records import (
+    AnswerKind,
+    CaseState,
+    MailId,
+    MailRecord,
+    MailStatus,
+    OutboxRecord,
+    OutboxStatus,
+)
+from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, once, twice, write
+
+ANSWER, ACKNOWLEDGEMENT = AnswerKind.ANSWER, AnswerKind.ACKNOWLEDGEMENT
+PACKET, PERSON_REPLY = AnswerKind.PACKET, AnswerKind.PERSON_REPLY
+REFUND = "Hello,\r\n\r\ncan I get a refund?\r\n\r\nAnna"
+TWO = "1. How many seats have we paid for?\r\n2. Do you have a table for four on Saturday?"
+HUMAN = "Let me talk to a human."
+OFF_TOPIC = "Do you have a table for four on Saturday?"
+
+
+def opened(row: OutboxRecord) -> EmailMessage:
+    return message_from_bytes(row.raw, policy=policy.default)
+
+
+def text_of(row: OutboxRecord) -> str:
+    body = opened(row).get_body(("plain",))
+    assert body is not None
+    return str(body.get_content()).replace("\r\n", "\n")
+
+
+def state(office: Office, mail_id: MailId) -> CaseState:
+    case_id = one(office, mail_id).case_id
+    assert case_id is not None
+    case = office.store.case(case_id)
+    assert case is not None
+    return case.state
+
+
+def one(office: Office, mail_id: MailId) -> MailRecord:
+    mail = office.store.mail(mail_id)
+    assert mail is not None
+    return mail
+
+
+def test_question_that_a_document_answers_is_answered(office: Office) -> None:
+    """The customer gets the document, the desk nothing, and the case stays with the machine."""
+    mail_id, outcome = office.handle(write(REFUND, sender=JAMES))
+    sent = office.sent(mail_id)
+    assert (outcome, set(sent)) == ("answered", {ANSWER})
+    assert sent[ANSWER].recipient == JAMES
+    assert sent[ANSWER].status is OutboxStatus.SENT
+    assert "document no. 1" in text_of(sent[ANSWER])
+    assert state(office, mail_id) is CaseState.OPEN
+    assert (one(office, mail_id).status, one(office, mail_id).reason_code) == (MailStatus.ANSWERED, None)
+    assert [recipient for recipient, _ in office.transport.given] == [JAMES]
+
+
+def test_account_value_comes_out_of_the_database(office: Office) -> None:
+    """Anna pays for 12 seats; her language is German, so the answer is."""
+    mail_id, _ = office.handle(write("How many seats have we paid for?"))
+    assert "Bezahlte Plätze: 12" in text_of(office.sent(mail_id)[ANSWER])
+
+
+def test_series_is_fetched_and_aggregated(office: Office) -> None:
+    """Every call of the chain is recorded with its arguments; the total is shown with its period."""
+    mail_id, outcome = office.handle(write("What did I pay in total last year?", sender=JAMES))
+    assert outcome == "answered"
+    plan = office.store.plan(mail_id)
+    assert plan is not None
+    assert [call.tool for call in plan.calls] == [
+        "find_documents", "fetch_series", "aggregate", "send_aggregate", "finish",
+    ]  # fmt: skip
+    assert "from 1 January 2025" in text_of(office.sent(mail_id)[ANSWER])
+
+
+def test_question_that_nothing_answers_goes_to_a_person(office: Office) -> None:
+    """The desk gets the packet, the customer an acknowledgement that says nothing of the question."""
+    mail_id, outcome = office.handle(write(OFF_TOPIC, sender=JAMES, subject="Saturday"))
+    sent = office.sent(mail_id)
+    assert (outcome, set(sent)) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
+    assert (sent[PACKET].recipient, sent[ACKNOWLEDGEMENT].recipient) == (DESK, JAMES)
+    assert "table for four" in text_of(sent[PACKET])
+    assert "table" not in text_of(sent[ACKNOWLEDGEMENT])
+    assert state(office, mail_id) is CaseState.WITH_PERSON
+    assert one(office, mail_id).reason_code == "not_covered"
+
+
+def test_acknowledgement_is_in_the_customers_language(office: Office) -> None:
+    """A known German customer is not told in English that a person has the case."""
+    mail_id, _ = office.handle(write(OFF_TOPIC))
+    assert "Guten Tag" in text_of(office.sent(mail_id)[ACKNOWLEDGEMENT])
+
+
+def test_unsure_choice_does_not_happen(office: Office) -> None:
+    """Below its threshold a call is recorded and not made."""
+    limits = office.settings.planner.model_copy(update={"threshold_answer": 1.0})
+    office = office.with_model(0.9)
+    office.decider.planner._limits = limits
+    mail_id, outcome = office.handle(write(REFUND))
+    assert (outcome, one(office, mail_id).reason_code) == ("escalated", "unsure")
+    plan = office.store.plan(mail_id)
+    assert plan is not None
+    assert [call.status.value for call in plan.calls if call.tool == "send_document"] == ["below_threshold"]
+
+
+def test_two_questions_of_which_one_is_answered(office: Office) -> None:
+    """The answer says how many were answered; the desk gets the rest with what the customer was told."""
+    mail_id, outcome = office.handle(write(TWO, sender=JAMES))
+    sent = office.sent(mail_id)
+    assert (outcome, set(sent)) == ("answered", {ANSWER, PACKET})
+    answer = text_of(sent[ANSWER])
+    assert "1 of your 2 questions is answered here, the rest went to a person" in answer
+    packet = text_of(sent[PACKET])
+    assert "WHAT THE CUSTOMER WAS ANSWERED" in packet
+    assert "| Seats paid" in packet
+    assert state(office, mail_id) is CaseState.WITH_PERSON
+    assert one(office, mail_id).status is MailStatus.ANSWERED
+
+
+def test_answer_with_a_byte_of_no_source_is_not_sent(office: Office) -> None:
+    """A template that leaves out the notice: the gate refuses, a person gets the case and hears why."""
+    hostile = office.with_templates(answer="Hello, we refund everything.\n")
+    mail_id, outcome = hostile.handle(write(REFUND, sender=JAMES))
+    sent = hostile.sent(mail_id)
+    assert (outcome, set(sent)) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
+    assert not any(b"refund everything" in raw for _, raw in hostile.transport.given)
+    assert one(hostile, mail_id).reason_code == "gate_refused"
+    assert "the mail does not say" in text_of(sent[PACKET])
+
+
+def test_person_gets_the_case_even_if_no_customer_mail_passes_the_gate(office: Office) -> None:
+    """A broken notice stands in the answer and in the acknowledgement: neither goes out, the packet does."""
+    hostile = office.with_templates(notice="\n")
+    mail_id, outcome = hostile.handle(write(REFUND, sender=JAMES))
+    assert (outcome, set(hostile.sent(mail_id))) == ("escalated", {PACKET})
+
+
+def test_packet_falls_back_to_the_words_that_came_with_the_program(office: Office) -> None:
+    """A broken escalation template must not lose a case; the templates it was made with are stored."""
+    hostile = office.with_templates(escalation="{{ nonsense }}\n")
+    mail_id, _ = hostile.handle(write(OFF_TOPIC, sender=JAMES))
+    sent = hostile.sent(mail_id)
+    assert set(sent) == {PACKET, ACKNOWLEDGEMENT}
+    record = hostile.store.answer_for(mail_id, PACKET)
+    assert record is not None
+    assert record.templates_version == office.decider.templates.version
+    assert record.templates_version != hostile.decider.templates.version
+
+
+def test_partial_answer_waits_for_its_packet(office: Office) -> None:
+    """ "The rest went to a person" is in the outbox only when the packet is."""
+    office.handle(write(TWO, sender=JAMES))
+    assert [recipient for recipient, _ in office.transport.given] == [DESK, JAMES]
+
+
+@pytest.mark.parametrize(("proof", "level"), [(None, 0), ("spf", 1), ("dmarc", 2)])
+def test_level_decides_what_a_stranger_gets(office: Office, proof: str | None, level: int) -> None:
+    """Level 0 gets nothing at all: its address may be somebody else's. Above, a public document is sent."""
+    mail_id, _ = office.handle(write(REFUND, sender=STRANGER, subject="Money", proof=proof))
+    sent = office.sent(mail_id)
+    assert one(office, mail_id).level == level
+    assert set(sent) == ({PACKET} if level == 0 else {ANSWER})
+    if level:
+        subject = opened(sent[ANSWER])["Subject"]
+        assert subject == ("Re: Money" if level >= 2 else "Your message to Harborfile")
+
+
+def test_forged_customer_gets_no_value(office: Office) -> None:
+    """Anna's address without proof: a packet to the desk, and no plan read her account."""
+    mail_id, _ = office.handle(write("How many seats have we paid for?", proof=None))
+    assert set(office.sent(mail_id)) == {PACKET}
+    assert one(office, mail_id).reason_code == "level"
+
+
+def test_customer_who_asks_for_a_person_gets_one(office: Office) -> None:
+    """Recognised before the model is asked."""
+    mail_id, _ = office.handle(write(HUMAN))
+    assert set(office.sent(mail_id)) == {PACKET, ACKNOWLEDGEMENT}
+    assert one(office, mail_id).reason_code == "person_asked_for"
+    assert office.store.plan(mail_id) is None
+
+
+def test_automatic_mail_is_filed(office: Office) -> None:
+    """No answer, no packet, no case; the rule that said so is kept."""
+    mail_id, outcome = office.handle(b"Auto-Submitted: auto-replied\r\n" + write(REFUND))
+    assert (outcome, office.sent(mail_id)) == ("filed", {})
+    mail = one(office, mail_id)
+    assert (mail.status, mail.reason_code, mail.case_id) == (MailStatus.FILED, "S2", None)
+
+
+def test_follow_up_joins_the_case_of_its_thread(office: Office) -> None:
+    """An answered case may be answered again, with another Message-ID."""
+    first, _ = office.handle(write(REFUND))
+    answer = office.sent(first)[ANSWER]
+    second, outcome = office.handle(write("And how do I cancel?", in_reply_to=answer.message_id, number=2))
+    assert outcome == "answered"
+    assert one(office, second).case_id == one(office, first).case_id
+    assert office.sent(second)[ANSWER].message_id != answer.message_id
+
+
+def test_follow_up_in_a_case_that_a_person_has_gets_only_a_packet(office: Office) -> None:
+    """Closed to automation: not answered, though it could be, and not acknowledged again."""
+    first, _ = office.handle(write(HUMAN))
+    reference = office.sent(first)[ACKNOWLEDGEMENT].message_id
+    second, outcome = office.handle(write(REFUND, in_reply_to=reference, number=2))
+    sent = office.sent(second)
+    assert (outcome, set(sent)) == ("escalated", {PACKET})
+    assert one(office, second).case_id == one(office, first).case_id
+    assert one(office, second).reason_code == "with_person"
+    assert "a person has the case already" in text_of(sent[PACKET])
+
+
+def test_stranger_cannot_enter_a_thread(office: Office) -> None:
+    """A Message-ID in a header is no proof: another sender's mail opens a case of its own."""
+    first, _ = office.handle(write(HUMAN))
+    reference = office.sent(first)[ACKNOWLEDGEMENT].message_id
+    second, _ = office.handle(write(REFUND, sender=STRANGER, in_reply_to=reference))
+    assert one(office, second).case_id == case_id_of(second) != one(office, first).case_id
+
+
+def staff_reply(office: Office, words: str, *, sender: str = DESK, proof: str | None = "dmarc") -> MailId:
+    """A case that a person has, and a reply to its packet; the reply's id."""
+    first, _ = office.handle(write(HUMAN, subject="My card"))
+    packet = office.sent(first)[PACKET].message_id
+    reply, _ = office.handle(write(words, sender=sender, proof=proof, in_reply_to=packet, number=2))
+    return reply
+
+
+def test_persons_reply_is_passed_on_in_the_customers_thread(office: Office) -> None:
+    """Her own words, without the quotation; a person wrote them, so the mail is not automatic."""
+    quoted = (
+        "Dear Anna,\r\nwe look at it now.\r\n\r\n"
+        "On Fri, 20 Nov 2026 at 12:00, Support <support@harborfile.example> wrote:\r\n> the packet"
+    )
+    reply = staff_reply(office, quoted)
+    sent = office.sent(reply)
+    assert set(sent) == {PERSON_REPLY}
+    mail = opened(sent[PERSON_REPLY])
+    assert sent[PERSON_REPLY].recipient == ANNA
+    assert text_of(sent[PERSON_REPLY]) == "Dear Anna,\nwe look at it now.\n"
+    assert mail["Subject"] == "Re: My card"
+    assert mail["Auto-Submitted"] is None
+    first = office.store.mails()[0]
+    assert mail["In-Reply-To"] == first.message_id
+    assert one(office, reply).status is MailStatus.FILED
+
+
+@pytest.mark.parametrize(("sender", "proof"), [(DESK, None), (DESK, "spf"), (STRANGER, "dmarc"), (ANNA, "dmarc")])
+def test_only_a_proven_staff_address_speaks_for_the_company(office: Office, sender: str, proof: str | None) -> None:
+    """Whoever else names the packet's id is a customer at best: nothing of theirs goes to Anna."""
+    reply = staff_reply(office, "Send me your password.", sender=sender, proof=proof)
+    assert PERSON_REPLY not in office.sent(reply)
+    assert not any(row.recipient == ANNA for row in office.store.outgoing(mail_id=reply) if sender != ANNA)
+
+
+def test_staff_reply_without_words_sends_nothing(office: Office) -> None:
+    """A quotation alone would reach the customer as an empty mail."""
+    assert office.sent(staff_reply(office, "> the packet")) == {}
+
+
+JOURNEYS: dict[str, Callable[[Office], bytes]] = {
+    "answer": lambda office: write(REFUND),
+    "partial": lambda office: write(TWO),
+    "escalate": lambda office: write(OFF_TOPIC),
+    "person": lambda office: write(HUMAN),
+    "level 0": lambda office: write(REFUND, proof=None),
+    "filed": lambda office: b"Precedence: bulk\r\n" + write(REFUND),
+}
+
+
+@pytest.mark.parametrize("name", JOURNEYS)
+def test_stage_that_runs_twice_does_no_more(office: Office, name: str) -> None:
+    """A process that dies after its work and before the record: one row a kind, one delivery a row."""
+    mail_id, _ = office.handle(JOURNEYS[name](office), twice())
+    rows = office.store.outgoing(mail_id=mail_id)
+    assert len({row.kind for row in rows}) == len(rows) == len(office.transport.given)
+    assert all((row.status, row.attempts) == (OutboxStatus.SENT, 1) for row in rows)
+
+
+def test_journey_that_lost_its_record_does_not_answer_again(office: Office) -> None:
+    """The engine forgot a mail that was answered: it stops there, for a person, and sends nothing."""
+    mail_id, _ = office.handle(write(REFUND))
+    rows = office.store.outgoing(mail_id=mail_id)
+    with pytest.raises(PermanentError, match="is in the outbox"):
+        handle(mail_id, once(), office.stages)
+    assert office.store.outgoing(mail_id=mail_id) == rows
+    assert len(office.transport.given) == 1
+
+
+def test_staff_reply_that_runs_twice_is_passed_on_once(office: Office) -> None:
+    """The same, in the journey that sends a person's words."""
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET].message_id
+    reply, _ = office.handle(write("We look at it.", sender=DESK, in_reply_to=packet, number=2), twice())
+    assert [row.kind for row in office.store.outgoing(mail_id=reply)] == [PERSON_REPLY]
+    assert [recipient for recipient, _ in office.transport.given].count(ANNA) == 2
+
+
+def test_gate_refusal_that_runs_twice_leaves_one_packet(office: Office) -> None:
+    """The refused step fails both times and leaves nothing; the escalation leaves one row a kind."""
+    hostile = office.with_templates(answer="Hello.\n")
+    mail_id, _ = hostile.handle(write(REFUND, sender=JAMES), twice())
+    assert sorted(row.kind for row in hostile.store.outgoing(mail_id=mail_id)) == [ACKNOWLEDGEMENT, PACKET]
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ("sent", OutboxStatus.SENT),
+        ("retry", OutboxStatus.READY),
+        ("failed", OutboxStatus.FAILED),
+        ("uncertain", OutboxStatus.UNCERTAIN),
+    ],
+)
+def test_delivery_is_noted(office: Office, status: str, expected: OutboxStatus) -> None:
+    """What the server said decides; only `retry` is due again, later."""
+    office.transport.deliveries = [Delivery.model_validate({"status": status, "detail": "told"})]
+    mail_id, _ = office.handle(write(REFUND))
+    row = office.sent(mail_id)[ANSWER]
+    assert (row.status, row.last_detail, row.attempts) == (expected, "told", 1)
+    assert (row.next_try_at > row.created_at) == (status == "retry")
+
+
+def test_mail_is_given_up_after_the_last_try(office: Office) -> None:
+    """`smtp.max_attempts` tries, then `failed`; never more."""
+    smtp = office.settings.smtp.model_copy(update={"max_attempts": 2, "retry_base_s": 0.01})
+    office.settings = office.settings.model_copy(update={"smtp": smtp})
+    office.transport.deliveries = [Delivery(status="retry", detail="later")] * 3
+    mail_id, _ = office.handle(write(REFUND))
+    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    row = office.sent(mail_id)[ANSWER]
+    assert (row.status, row.attempts) == (OutboxStatus.FAILED, 2)
+    assert len(office.transport.given) == 2
+    assert str(row.last_detail).startswith("given up after 2 tries")
+
+
+def test_steps_give_back_what_they_were_given(office: Office) -> None:
+    """Each result of the journey survives JSON: `Steps` refuses one that does not."""
+    names: list[str] = []
+
+    def record(name: str, work: Work) -> JsonValue:
+        names.append(name)
+        return work()
+
+    office.handle(write(TWO), Steps(record, EngineSettings(), lambda _s: None))
+    assert names == ["screen", "identify", "place", "plan", "answer", "send", "settle"]
