@@ -34,7 +34,7 @@ class PermanentError(SupportAgentError):
 
 
 class ToolCallRejected(SupportAgentError):
-    """The model's call is not in the catalogue or cannot be carried out: back to the model, a bounded number of times."""
+    """The model's call is not in the catalogue or cannot be done: back to the model, a bounded number of times."""
 
     code = "tool_call_rejected"
 

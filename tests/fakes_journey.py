@@ -211,9 +211,12 @@ class Office:
         templates = Templates.from_files(self.decider.templates.as_files() | changed)
         return replace(self, decider=replace(self.decider, templates=templates))
 
-    def with_model(self, sureness: float) -> Office:
-        """The same office with a model that is as sure as this."""
-        planner = Planner(SureModel(sureness), self.settings.planner, lambda: 0.0)
+    def with_model(self, sureness: float, threshold: float | None = None) -> Office:
+        """The same office with a model that is as sure as this; `threshold`: how sure an answer must be."""
+        limits = self.settings.planner
+        if threshold is not None:
+            limits = limits.model_copy(update={"threshold_answer": threshold})
+        planner = Planner(SureModel(sureness), limits, lambda: 0.0)
         return replace(self, decider=replace(self.decider, planner=planner))
 
 

@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,22 +86,26 @@ def llama_model(model_file: Path, model_clock: Clock) -> Iterator[LlamaModel]:
 @pytest.fixture(scope="session")
 def llama_server(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlamaServer]:
     """The same model behind llama-cpp-python's server, started once."""
+    with serve(model_file, tmp_path_factory.mktemp("llama-server") / "log.txt") as server:
+        yield server
+
+
+@contextmanager
+def serve(model_file: Path, log: Path, context_tokens: int = SERVER_CONTEXT_TOKENS) -> Iterator[LlamaServer]:
+    """Run llama-cpp-python's own server on the model, on a free port; its output goes to `log`."""
     port, key = _free_port(), secrets.token_hex(16)
-    log = tmp_path_factory.mktemp("llama-server") / "log.txt"
     options = {
         "model": model_file,
         "model_alias": LlamaServer.model,
         "host": "127.0.0.1",
         "port": port,
         "api_key": key,
-        "n_ctx": SERVER_CONTEXT_TOKENS,
+        "n_ctx": context_tokens,
         "logits_all": True,
     }
     arguments = [f"--{name}={value}" for name, value in options.items()]
     with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "llama_cpp.server", *arguments], stdout=out, stderr=out
-        )
+        process = subprocess.Popen([sys.executable, "-m", "llama_cpp.server", *arguments], stdout=out, stderr=out)
     try:
         _wait_until_up(process, f"http://127.0.0.1:{port}/v1/models", key, log)
         yield LlamaServer(f"http://127.0.0.1:{port}/v1", SecretStr(key))

@@ -109,9 +109,7 @@ def test_acknowledgement_is_in_the_customers_language(office: Office) -> None:
 
 def test_unsure_choice_does_not_happen(office: Office) -> None:
     """Below its threshold a call is recorded and not made."""
-    limits = office.settings.planner.model_copy(update={"threshold_answer": 1.0})
-    office = office.with_model(0.9)
-    office.decider.planner._limits = limits
+    office = office.with_model(0.9, threshold=1.0)
     mail_id, outcome = office.handle(write(REFUND))
     assert (outcome, one(office, mail_id).reason_code) == ("escalated", "unsure")
     plan = office.store.plan(mail_id)
@@ -266,7 +264,7 @@ def test_only_a_proven_staff_address_speaks_for_the_company(office: Office, send
     """Whoever else names the packet's id is a customer at best: nothing of theirs goes to Anna."""
     reply = staff_reply(office, "Send me your password.", sender=sender, proof=proof)
     assert PERSON_REPLY not in office.sent(reply)
-    assert not any(row.recipient == ANNA for row in office.store.outgoing(mail_id=reply) if sender != ANNA)
+    assert not any(row.recipient == ANNA for row in office.store.outgoing(mail_id=reply))
 
 
 def test_staff_reply_without_words_sends_nothing(office: Office) -> None:

@@ -40,7 +40,7 @@ from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.tools.base import Match
 
-TOPICS = {"refund": "document:1", "export": "document:11"}
+TOPICS = {"refund": "document:1", "renew": "field:renewal_date"}
 """Which word of a question is about which topic; a question with none of them is about nothing."""
 NEAR, FAR = 0.95, 0.05
 WRITES = ("save_", "settle_", "open_", "join_", "move_case", "queue", "claim", "mark_", "deliver")

@@ -9,6 +9,8 @@ from tests.integration.journey.lives import REFUSED
 
 DESK = "desk@harborfile.example"
 EMMA = "emma.johansson@example.com"
+STRANGER = "stranger@example.com"
+"""Level 2: documents may be sent, account values not."""
 MAIL = """\
 Return-Path: <{sender}>
 Authentication-Results: mx.harborfile.example; dmarc=pass header.from={domain}
@@ -65,10 +67,11 @@ WAYS = {
         Way(
             "partly",
             "Two things",
-            "How many days do I have to ask for a refund?\n\nWhat is the weather in Hamburg like?",
+            "How many days do I have to ask for a refund?\n\nWhen does our plan renew?",
             ("answer", "send"),
             MailStatus.ANSWERED,
             frozenset({AnswerKind.ANSWER, AnswerKind.PACKET}),
+            sender=STRANGER,
         ),
         Way(
             "escalated",

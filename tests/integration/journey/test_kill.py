@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from email import policy
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +29,7 @@ from support_agent.store.records import AnswerKind, MailId, MailStatus, OutboxRe
 from support_agent.store.store import Store
 from support_agent.workspace import CONFIG_FILE, init
 from tests.integration.journey.lives import Kill, Trace
-from tests.integration.journey.mails import DESK, EMMA, WAYS, Way
+from tests.integration.journey.mails import DESK, EMMA, STRANGER, WAYS, Way
 
 pytestmark = pytest.mark.timeout(900)  # fifty processes one after the other
 
@@ -60,7 +61,7 @@ class Lives:
     """The process of `lives.py`; killed, if it is still there, at the end of the `with`."""
 
     def __init__(self, url: str, servers: DemoServers, folder: Path) -> None:
-        init(folder / "workspace", _today())
+        init(folder / "workspace", datetime.now(UTC).date())
         self.trace = Trace(folder / "trace")
         local = {"HOST": servers.host, "SECURITY": "plain", "USER": servers.user, "PASSWORD": servers.password}
         settings = {f"{section}__{key}": value for section in ("IMAP", "SMTP") for key, value in local.items()}
@@ -94,15 +95,8 @@ class Lives:
         return int(answer)
 
 
-def _today() -> object:
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC).date()
-
-
 def _count_writes(lives: Lives, servers: DemoServers) -> tuple[dict[str, dict[str, int]], str]:
     """Go each way once, undisturbed: the writes of its steps, and a packet that staff can reply to."""
-    packet_id = ""
     first = {name: way.mail(0) for name, way in WAYS.items() if way.sender != DESK}
     for raw in first.values():
         servers.deliver(raw)
@@ -168,8 +162,6 @@ def test_every_step_of_the_journey_is_a_place_to_die(run: Run) -> None:
     }
     assert {ending.kill.step for ending in run.endings} == in_pipeline
     assert run.deaths == len(run.endings)
-    for name, way in WAYS.items():
-        assert set(way.steps) <= set(run.steps[name]) | {"answer"}, name
 
 
 @pytest.mark.parametrize("name", WAYS)
@@ -191,7 +183,7 @@ def test_no_mail_goes_out_twice(run: Run) -> None:
             if mail.status is OutboxStatus.SENT:
                 assert run.arrived[mail.message_id] == 1, ending
     answers = [mail for ending in run.endings for mail in ending.out if mail.kind is AnswerKind.ANSWER]
-    assert {mail.recipient for mail in answers} == {EMMA}
+    assert {mail.recipient for mail in answers} == {EMMA, STRANGER}
 
 
 def test_only_a_death_between_the_claim_and_the_record_leaves_a_mail_uncertain(run: Run) -> None:

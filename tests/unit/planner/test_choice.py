@@ -69,7 +69,8 @@ def test_a_period_that_the_customer_names_outweighs_the_models_pick() -> None:
     named = Option(key="2024", title="2024", mentioned=1.0)
     other = Option(key="all_time", title="all the time since the start", mentioned=0.5)
     wrong = {named.title: 0.3, other.title: 0.7}
-    choice = Chooser(ScriptedModel([{named.title: 0.5, other.title: 0.5}, wrong])).argument("in 2024", "?", [named, other])
+    model = ScriptedModel([{named.title: 0.5, other.title: 0.5}, wrong])
+    choice = Chooser(model).argument("in 2024", "?", [named, other])
     assert choice.key == "2024"
 
 

@@ -1,0 +1,27 @@
+"""Fixtures of the acceptance tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_agent.planner.models import cache_dir, locate
+from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
+from support_agent.settings import ModelSettings
+from tests.acceptance.program import workspace_in
+from tests.servers.postgres import skip_or_fail
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A workspace as `init` writes it."""
+    return workspace_in(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def models() -> None:
+    """Both models are in the user's cache; without them the test is skipped, and fails where `CI` is set."""
+    for model in (LANGUAGE_MODEL, EMBEDDING_MODEL):
+        if locate(model, cache_dir(ModelSettings())) is None:
+            skip_or_fail("the models are not in the cache: run 'support-agent model pull'")

@@ -1,0 +1,111 @@
+"""`init`, `check`, and what the program says about a configuration it cannot use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_agent.workspace import CONFIG_FILE
+from tests.acceptance.program import files_in, run
+
+COMMANDS = [
+    "",
+    "init",
+    "check",
+    "run",
+    "try",
+    "cases",
+    "show",
+    "why",
+    "replay",
+    "doctor",
+    "demo",
+    "model",
+    "model pull",
+    "model list",
+    "model verify",
+]
+
+
+def test_a_new_workspace_passes_the_check(workspace: Path) -> None:
+    """What `init` writes is complete and without fault, from whatever folder it is checked."""
+    done = run("check", "--config", workspace / CONFIG_FILE, folder=workspace.parent)
+    assert (done.code, done.err) == (0, ""), done
+    assert run("check", "--json", folder=workspace).lines == [[]]
+
+
+def test_a_document_with_a_fault_fails_the_check_and_is_named(workspace: Path) -> None:
+    """Exit 1, and the finding says which file and line."""
+    document = next((workspace / "policies").glob("001-*.md"))
+    document.write_text(document.read_text().replace("summary:", "sumary:", 1))
+    done = run("check", folder=workspace)
+    assert done.code == 1
+    assert document.name in done.out
+
+
+def test_init_leaves_a_folder_alone_that_is_a_workspace_already(workspace: Path) -> None:
+    """Nothing that exists is overwritten: exit 2, one line that says what to do, not a byte changed."""
+    before = files_in(workspace)
+    done = run("init", workspace, folder=workspace.parent)
+    assert done.code == 2
+    assert one_line(done.err).endswith("choose an empty folder")
+    assert files_in(workspace) == before
+
+
+@pytest.mark.parametrize("command", [["check"], ["run", "--once"], ["cases"], ["replay", "--all"], ["doctor"]])
+def test_without_a_configuration_the_program_says_what_to_do(command: list[str], tmp_path: Path) -> None:
+    """Exit 2 and one line, and nothing is made."""
+    done = run(*command, folder=tmp_path)
+    assert (done.code, done.out) == (2, "")
+    assert "support-agent init" in one_line(done.err)
+    assert not files_in(tmp_path)
+
+
+def test_an_unknown_key_is_refused_by_name(workspace: Path) -> None:
+    """A misspelt setting never counts as the default: exit 2, file and key in one line."""
+    config = workspace / CONFIG_FILE
+    config.write_text(config.read_text().replace("[planner]", "[planner]\nmax_second = 3", 1))
+    done = run("check", folder=workspace)
+    assert (done.code, done.out) == (2, "")
+    line = one_line(done.err)
+    assert "max_second" in line
+    assert CONFIG_FILE in line
+
+
+def test_an_unknown_key_in_the_environment_is_refused_too(workspace: Path) -> None:
+    """The environment is no way around the rule."""
+    done = run("check", folder=workspace, settings={"IMAP__PASWORD": "correct-horse"})
+    assert done.code == 2
+    assert "pasword" in done.err.lower()
+    assert "correct-horse" not in done.err
+
+
+def test_run_names_every_setting_that_is_missing(workspace: Path) -> None:
+    """A new workspace has no mailbox yet: exit 2, with the settings' names."""
+    done = run("run", "--once", folder=workspace)
+    assert done.code == 2
+    assert "imap.host, smtp.host" in one_line(done.err)
+
+
+@pytest.mark.parametrize("arguments", [["no-such-command"], ["check", "--no-such-flag"], ["try"], ["replay"]])
+def test_wrong_usage_is_exit_2(arguments: list[str], workspace: Path) -> None:
+    """Not 1, which means that work failed."""
+    done = run(*arguments, folder=workspace)
+    assert (done.code, done.out) == (2, "")
+    assert done.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_explains_itself(command: str, tmp_path: Path) -> None:
+    """`--help` works anywhere and says in a sentence what the command does."""
+    done = run(*command.split(), "--help", folder=tmp_path)
+    assert (done.code, done.err) == (0, ""), done
+    assert "Usage: support-agent" in done.out
+
+
+def one_line(text: str) -> str:
+    """The one line that an error is."""
+    lines = text.splitlines()
+    assert len(lines) == 1, text
+    return lines[0]

@@ -1,0 +1,242 @@
+"""The README is true: its commands exist, its snippets work, its words and paths stand in the code."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+import tomllib
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from support_agent import workspace
+from support_agent.check import check
+from support_agent.cli import app
+from support_agent.company.account_specs import read_specs
+from support_agent.company.documents import load_documents, parse_document
+from support_agent.findings import Severity
+from support_agent.planner.port import Model
+from support_agent.settings import Settings, load
+from support_agent.toml_file import read_toml
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "support_agent"
+README = (ROOT / "README.md").read_text("utf-8")
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
+MAX_LINES = 350
+MAX_WIDTH = 110
+COMMANDS = typer.main.get_command(app)
+PATH = re.compile(r"^[\w./-]+(\.(py|md|toml|yaml|j2|sh)|/)$")
+PLACEHOLDER = re.compile(r"NNN|KIND")
+MADE_BY_THE_READER = {"templates/es/"}
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of a language, without the indentation of the list they stand in."""
+    found = re.findall(rf"^( *)```{language}\n(.*?)^\1```$", README, re.MULTILINE | re.DOTALL)
+    return [re.sub(rf"^{indent}", "", text, flags=re.MULTILINE) for indent, text in found]
+
+
+def section(title: str) -> str:
+    """The text below a heading of the second level."""
+    _, found, rest = README.partition(f"\n## {title}\n")
+    assert found, f"no section {title!r}"
+    return rest.partition("\n## ")[0]
+
+
+def table(title: str) -> list[list[str]]:
+    """The cells of the first table below a heading, without its head."""
+    lines = [line for line in section(title).splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def leaves(command: Any, words: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """Every command that does something, by its words."""
+    if not hasattr(command, "commands"):
+        return {words: command}
+    return {
+        key: leaf for name, child in command.commands.items() for key, leaf in leaves(child, (*words, name)).items()
+    }
+
+
+def prose_codes() -> list[str]:
+    """What stands between backticks outside of fenced blocks."""
+    return re.findall(r"`([^`\n]+)`", re.sub(r"^ *```.*?^ *```$", "", README, flags=re.MULTILINE | re.DOTALL))
+
+
+SHELL_LINES = [line for block in blocks("sh") for line in block.splitlines() if line.strip()]
+PATHS = sorted({code for code in prose_codes() if PATH.match(code) and not PLACEHOLDER.search(code)})
+LINKS = sorted(set(re.findall(r"\]\((?!https?:)([^)#]+)", README + CHANGELOG)))
+LEAVES = leaves(COMMANDS)
+
+
+def test_the_readme_has_snippets_of_every_kind_that_is_checked_here() -> None:
+    """A renamed fence would leave its snippets unchecked."""
+    assert {language: len(blocks(language)) for language in ("sh", "python", "toml", "markdown")} == {
+        "sh": 5,
+        "python": 2,
+        "toml": 1,
+        "markdown": 1,
+    }
+    assert len(PATHS) > 20
+    assert len(LINKS) >= 4
+
+
+@pytest.mark.parametrize("line", SHELL_LINES)
+def test_every_shell_command_is_a_target_or_a_command_that_takes_its_arguments(line: str) -> None:
+    """What a reader copies from the README is understood by the program of the same version."""
+    program, *arguments = shlex.split(line, comments=True)
+    if program == "make":
+        targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+        assert set(arguments) <= set(targets)
+        return
+    assert program == "support-agent"
+    words = next(words for words in LEAVES if tuple(arguments[: len(words)]) == words)
+    assert CliRunner().invoke(app, [*words, "--help"]).exit_code == 0
+    LEAVES[words].make_context(" ".join(words), arguments[len(words) :])
+
+
+def test_the_two_commands_are_the_first_ones() -> None:
+    """Nothing stands between a newcomer and the demo."""
+    assert SHELL_LINES[:2] == ["make demo", "make test"]
+
+
+def test_the_commands_table_has_exactly_the_commands_of_the_program() -> None:
+    """A command that is added, renamed or dropped is so in the README too."""
+    rows = [row[0].strip("`").split() for row in table("Commands")]
+    named = [tuple(word for word in words if word.islower() and word.isalpha()) for words in rows]
+    assert len(named) == len(set(named))
+    assert set(named) == set(LEAVES)
+
+
+@pytest.mark.parametrize("words", LEAVES, ids=" ".join)
+def test_every_command_has_the_options_that_the_table_names(words: tuple[str, ...]) -> None:
+    """Options in a row of the commands table are options of that command."""
+    (row,) = [row for row in table("Commands") if row[0].strip("`").split()[: len(words)] == list(words)]
+    known = {option for parameter in LEAVES[words].params for option in parameter.opts}
+    assert set(re.findall(r"--[a-z][a-z-]*", " ".join(row))) <= known
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_every_relative_link_leads_somewhere(link: str) -> None:
+    """Links count from the top of the repository."""
+    assert (ROOT / link).exists()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace as `init` writes it."""
+    directory = tmp_path_factory.mktemp("readme") / "my-desk"
+    workspace.init(directory, date(2026, 1, 1))
+    return directory
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_every_path_named_exists(name: str, made: Path) -> None:
+    """In the repository, in the package, beside the English templates, or in what `init` writes."""
+    if name in MADE_BY_THE_READER:
+        assert not (ROOT / name).exists()
+    else:
+        assert any((base / name).exists() for base in (ROOT, PACKAGE, ROOT / "templates" / "en", made))
+
+
+def test_the_document_of_the_readme_is_a_document_beside_the_demo_companys() -> None:
+    """The snippet parses as the company's files do, and its number is free."""
+    (text,) = blocks("markdown")
+    document = parse_document(Path("021-gift-cards.md"), text.encode())
+    assert document.head.questions
+    assert document.sentences
+    taken = {other.number for other in load_documents(ROOT / "policies")}
+    assert document.number not in taken
+
+
+def test_the_account_field_of_the_readme_is_one(made: Path, tmp_path: Path) -> None:
+    """The snippet can be put at the end of the `accounts.toml` that `init` writes."""
+    (text,) = blocks("toml")
+    (name,) = tomllib.loads(text)["fields"]
+    path = tmp_path / "accounts.toml"
+    path.write_text((made / "accounts.toml").read_text("utf-8") + "\n" + text, "utf-8")
+    specs, findings = read_specs(read_toml(path))
+    assert findings == []
+    assert specs is not None
+    assert specs.fields[name].label_for("de-DE") == "Verbleibende Supportstunden"
+
+
+def test_the_workspace_of_step_one_passes_check(made: Path) -> None:
+    """The README says so: the first minute has no error."""
+    findings = check(load(made / workspace.CONFIG_FILE), date(2026, 1, 1))
+    assert [str(finding) for finding in findings if finding.severity is Severity.ERROR] == []
+
+
+@pytest.mark.parametrize("row", table("Glossary"), ids=lambda row: row[0])
+def test_every_word_of_the_glossary_is_in_the_code(row: list[str]) -> None:
+    """The last column is a module below the package, a name in it, and perhaps a field of that."""
+    _, meaning, place = row
+    names = place.strip("`").split(".")
+    is_field = names[-2][0].isupper()
+    module, name = names[: -2 if is_field else -1], names[-2 if is_field else -1]
+    found = getattr(importlib.import_module(".".join(("support_agent", *module))), name)
+    fields = names[-1:] if is_field else []
+    for field in (*fields, *re.findall(r"`([a-z_]+)`", meaning)):
+        assert field in found.model_fields
+
+
+def test_the_settings_of_the_readme_have_the_defaults_it_says(made: Path) -> None:
+    """Also in a new workspace: what `init` writes changes none of them."""
+    rows = table("How a choice is made")
+    assert rows
+    for settings in (Settings(), load(made / workspace.CONFIG_FILE)):
+        for name, default, _ in rows:
+            part, _, key = name.strip("`").partition(".")
+            assert str(getattr(getattr(settings, part), key)) == default
+
+
+def test_the_measured_numbers_are_those_of_the_combiner() -> None:
+    """"N of M", the margin and the number of finalists stand in choice.py, or the README is out of date."""
+    source = " ".join((PACKAGE / "planner" / "choice.py").read_text("utf-8").split())
+    text = " ".join(section("How a choice is made").split())
+    counts = re.findall(r"\b(\d+) of (\d+)\b", text)
+    assert counts
+    for some, all_ in counts:
+        assert re.search(rf"\b{some} of {all_}\b", source)
+    from support_agent.planner import choice
+
+    assert f"`{choice.NONE_TITLE}`" in text
+    assert f"below {choice.CLOSE} the model says" in text
+    assert f"each of the {choice.FINALISTS} most similar" in text
+
+
+def test_the_models_port_has_one_method_and_it_returns_numbers() -> None:
+    """The promise's first point: there is no method that returns text."""
+    methods = {name for name, value in vars(Model).items() if callable(value) and not name.startswith("_")}
+    assert methods == {"score"}
+    assert "no method that returns text" in " ".join(README.split())
+
+
+def test_the_number_of_demo_mails_is_the_one_of_the_readme() -> None:
+    """Sixteen, until there are more."""
+    words = {14: "Fourteen", 15: "Fifteen", 16: "Sixteen", 17: "Seventeen", 18: "Eighteen"}
+    mails = list((PACKAGE / "demo" / "mails").glob("*.eml"))
+    assert f"{words[len(mails)]} mails:" in README
+    for name in re.findall(r"^(\d\d-[a-z-]+\.eml)", README, re.MULTILINE):
+        assert (PACKAGE / "demo" / "mails" / name).is_file()
+
+
+@pytest.mark.parametrize("text", [README, CHANGELOG], ids=["README", "CHANGELOG"])
+def test_the_text_is_short_plain_and_narrow(text: str) -> None:
+    """It renders anywhere, a terminal included."""
+    lines = text.splitlines()
+    assert len(lines) < MAX_LINES
+    assert [line for line in lines if len(line) > MAX_WIDTH] == []
+    assert text.isascii()
+
+
+def test_the_changelog_has_the_version_of_the_package() -> None:
+    """What is not released yet is named by the version it will be."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
+    assert re.search(rf"^### {re.escape(version)}$", CHANGELOG, re.MULTILINE)

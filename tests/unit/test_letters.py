@@ -1,0 +1,117 @@
+"""Letters: the same arguments give the same bytes, and nothing gets past the gate."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from pydantic import SecretStr
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.final_answer import FieldItem, FinalAnswer
+from support_agent.answer.samples import around
+from support_agent.company.values import Count
+from support_agent.errors import GateRefused
+from support_agent.letters import (
+    Headers,
+    Letter,
+    acknowledgement_letter,
+    again,
+    answer_letter,
+    reply_letter,
+)
+from support_agent.mail.message import parse
+from support_agent.settings import AgentSettings
+from support_agent.store.records import AnswerKind, AnswerRecord, MailId
+from tests.fakes_journey import ANNA, JAMES, NOON, Office, write
+
+RAW = write("How many seats do we have?", subject="Seats")
+FINAL = around(FieldItem(field="seats_paid", label="Seats paid", value=Count(count=12)))
+
+
+def headers(office: Office, letter: Letter, number: int = 1) -> Headers:
+    return letter.headers(office.settings.agent, "case", number, ANNA, NOON, "parent")
+
+
+def composed(office: Office, letter: Letter, agent: AgentSettings | None = None) -> bytes:
+    return letter.compose(agent or office.settings.agent, headers(office, letter), parse(RAW), RAW)
+
+
+def test_same_letter_has_the_same_bytes(office: Office) -> None:
+    """On every try and in every replay; the instant has no fraction of a second, as a Date has none."""
+    letter = answer_letter(FINAL, office.decider.templates)
+    assert composed(office, letter) == composed(office, letter)
+    assert headers(office, letter).sent_at == NOON.replace(microsecond=0)
+
+
+def test_message_id_follows_from_case_number_and_kind(office: Office) -> None:
+    """Another number in the case or another kind is another mail; a later try is not."""
+    agent = office.settings.agent
+    answer = answer_letter(FINAL, office.decider.templates)
+    reply = reply_letter("Seats", "Twelve.\n")
+    later = answer.headers(agent, "case", 1, ANNA, NOON + timedelta(days=1), "parent")
+    assert headers(office, answer).message_id == later.message_id
+    ids = {headers(office, answer).message_id, headers(office, answer, 2).message_id, headers(office, reply).message_id}
+    assert len(ids) == 3
+
+
+def test_name_and_address_are_those_of_the_headers(office: Office) -> None:
+    """The company is renamed: a stored mail still comes out as it went out. The key must be the same one."""
+    letter = answer_letter(FINAL, office.decider.templates)
+    agent = office.settings.agent
+    renamed = agent.model_copy(update={"name": "Other", "address": "help@other.example"})
+    assert composed(office, letter, renamed) == composed(office, letter)
+    other_key = agent.model_copy(update={"secret": SecretStr("f" * 32)})
+    assert composed(office, letter, other_key) != composed(office, letter)
+
+
+def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
+    """There is no way to a `Letter` for a customer around the gate."""
+    templates = office.with_templates(answer="All is well.\n", acknowledgement="All is well.\n").decider.templates
+    with pytest.raises(GateRefused):
+        answer_letter(FINAL, templates)
+    with pytest.raises(GateRefused):
+        acknowledgement_letter(
+            Acknowledgement(company="Harborfile", locale="en", subject=None, support_address="s@harborfile.example"),
+            templates,
+        )
+
+
+@pytest.mark.parametrize("kind", AnswerKind)
+def test_stored_letter_is_made_again(office: Office, kind: AnswerKind) -> None:
+    """Of every kind: the payload alone gives the same subject, text and HTML."""
+    first, _ = office.handle(write("Let me talk to a human.", sender=JAMES))
+    packet = office.sent(first)[AnswerKind.PACKET].message_id
+    office.handle(write("Hello James.", sender=office.settings.desk.address, in_reply_to=packet))
+    office.handle(write("How many seats have we paid for?", sender=JAMES, number=3))
+    records = [
+        record for mail in office.store.mails() if (record := office.store.answer_for(mail.id, kind)) is not None
+    ]
+    assert len(records) == 1
+    letter = again(records[0], office.decider.templates)
+    assert (letter.kind, letter.payload, letter.rendered) == (kind, records[0].payload, records[0].rendered)
+
+
+def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -> None:
+    """A replay shows a changed value in the text: nothing of the old rendering is reused."""
+    letter = answer_letter(FINAL, office.decider.templates)
+    changed = FINAL.model_copy(
+        update={"answers": around(FieldItem(field="seats_paid", label="Seats paid", value=Count(count=99))).answers}
+    )
+    record = AnswerRecord(
+        mail_id=MailId("m"),
+        kind=AnswerKind.ANSWER,
+        payload=FinalAnswer.model_validate(changed).model_dump(mode="json"),
+        templates_version=office.decider.templates.version,
+        rendered=letter.rendered,
+        header_inputs={},
+        created_at=NOON,
+    )
+    assert "99" in again(record, office.decider.templates).text
+
+
+def test_persons_words_are_passed_on_as_they_are(office: Office) -> None:
+    """No template, and the customer's subject with one Re:."""
+    letter = reply_letter("Re: AW: Seats", "Zwölf {{ nicht }} 7*7.\n")
+    assert (letter.subject, letter.text, letter.html) == ("Re: Seats", "Zwölf {{ nicht }} 7*7.\n", "")
+    assert letter.rendered == {}
