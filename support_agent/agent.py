@@ -76,7 +76,7 @@ class Agent:
             pass
         self._set_aside()
         self._send_due()
-        self.engine.delete_finished(self.now() - timedelta(days=self.settings.engine.retention_days))
+        self._forget_old()
 
     def _cursor(self, mailbox: Mailbox) -> MailboxCursor | None:
         stored = self.store.cursor(self.settings.imap.folder)
@@ -120,6 +120,13 @@ class Agent:
                 self.store.settle_mail(
                     mail.id, MailStatus.SET_ASIDE, failure.error.code, str(failure.error), self.now()
                 )
+
+    def _forget_old(self) -> None:
+        now = self.now()
+        self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
+        deleted = self.store.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
+        if deleted.mails:
+            log.info("retention", mails=deleted.mails, cases=deleted.cases)
 
     def _send_due(self) -> None:
         for record in self.store.ready(self.now(), OUTBOX_BATCH):

@@ -199,9 +199,7 @@ def why(store: Store, case_id: str, declared: Declared) -> tuple[WhyMail, ...]:
         ConfigError, PermanentError: as `timeline`.
     """
     return tuple(
-        _why(row, record, declared)
-        for entry in _timeline(store, case_id).mails
-        for row, record in _composed(entry)
+        _why(row, record, declared) for entry in _timeline(store, case_id).mails for row, record in _composed(entry)
     )
 
 
@@ -346,7 +344,7 @@ def _told(item: Item) -> tuple[str, str]:
             value = "no entry" if item.value is None else format_value(item.value, STAFF_LOCALE)
             return f"{item.label}: {value}", f"account field {item.field}"
         case TableItem():
-            says = f"{item.label}: {len(item.rows)} rows"
+            says = f"{item.label}: {_rows(len(item.rows))}"
             return says, _series_told(item.series, item.period, item.steps)
         case AggregateItem():
             return _operand_says(item.operand), _operand_source(item.operand)
@@ -367,12 +365,16 @@ def _operand_says(operand: Operand) -> str:
 
 
 def _operand_source(operand: Operand) -> str:
-    return f"{_series_told(operand.series, operand.period, operand.steps)}, {operand.row_count} rows"
+    return f"{_series_told(operand.series, operand.period, operand.steps)}, {_rows(operand.row_count)}"
 
 
 def _series_told(series: str, period: Period, steps: tuple[str, ...]) -> str:
     done = "".join(f", {step}" for step in steps)
     return f"series {series}, {period.name} ({period.first} to {period.last}){done}"
+
+
+def _rows(count: int) -> str:
+    return f"{count} row" if count == 1 else f"{count} rows"
 
 
 def _unreadable(what: str) -> PermanentError:

@@ -40,7 +40,9 @@ RUNNERS_UP = 4
 """Options shown of a choice, the chosen one among them."""
 TEXT_CELLS = 64
 """Width of the sent text in `why`, in cells of the terminal; longer lines go on below."""
-CELL_LIMIT = 60
+QUOTE_CELLS = 40
+"""Of a part of a line, beside its source."""
+CELL_LIMIT = 90
 """Widest cell of a table, except the last of a row."""
 NOTHING = "-"
 BYTES_PER_MB = 1_000_000
@@ -67,10 +69,7 @@ def diagnoses(found: Sequence[Diagnosis]) -> str:
 def models(listed: Sequence[Listed]) -> str:
     """A table of the pinned models, then where each may come from."""
     rows = [("MODEL", "STATE", "SIZE", "LICENCE", "PATH")]
-    rows += [
-        (m.name, m.state.value, f"{m.size_bytes / BYTES_PER_MB:,.0f} MB", m.licence, str(m.path))
-        for m in listed
-    ]
+    rows += [(m.name, m.state.value, f"{m.size_bytes / BYTES_PER_MB:,.0f} MB", m.licence, str(m.path)) for m in listed]
     sources = [f"{m.name}: {clean_line(m.title)}; from {', '.join(m.sources)}" for m in listed]
     return "\n".join([_table(rows), "", *sources])
 
@@ -101,7 +100,10 @@ def timeline(story: CaseStory) -> str:
 
 
 def why(mails: Sequence[WhyMail]) -> str:
-    """Each line of what was sent beside its sources, then the headers and the queries."""
+    """Each line of what customers were sent beside its sources, then the headers and the queries.
+
+    Of a desk packet only that there was one: staff have it, and `--json` explains its lines too.
+    """
     if not mails:
         return "nothing was sent in this case"
     return "\n\n".join("\n".join(_why_mail(mail)) for mail in mails)
@@ -117,9 +119,7 @@ def replayed(entries: Sequence[Replayed]) -> str:
         lines += _indented(entry.diff, 4)
     differ = sum(not entry.is_identical for entry in entries)
     summary = "identical" if not differ else f"{differ} of them differ"
-    return "\n".join(
-        [*lines, f"{_counted(len(entries), 'mail')} replayed: {summary if entries else 'nothing to do'}"]
-    )
+    return "\n".join([*lines, f"{_counted(len(entries), 'mail')} replayed: {summary if entries else 'nothing to do'}"])
 
 
 def replanned(entries: Sequence[Replanned]) -> str:
@@ -162,7 +162,7 @@ def trial(tried: Tried) -> str:
 def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
     """The calls without those that carry no choice."""
     return [
-        ("call", call_text(call.tool, call.args), format_confidence(call.confidence), call.status)
+        ("call", call_text(call.tool, call.args), format_confidence(call.confidence), call.status.replace("_", " "))
         for call in decision.plan.calls
         if call.considered
     ]
@@ -207,7 +207,8 @@ def _plan(plan: PlanStory) -> Iterator[str]:
 
 
 def _call(call: CallStory, *, show_considered: bool) -> Iterator[str]:
-    sure = f"{format_confidence(call.confidence)} of {format_confidence(call.threshold)} needed"
+    needed = f" of {format_confidence(call.threshold)} needed" if call.threshold else ""
+    sure = f"{format_confidence(call.confidence)}{needed}"
     outcome = call.status.replace("_", " ") + (f": {clean_line(call.result)}" if call.result else "")
     yield f"    {clean_line(call.call)}, {sure}, {outcome}"
     if show_considered and call.considered:
@@ -233,15 +234,15 @@ def _sent(sent: SentStory) -> Iterator[str]:
 
 def _why_mail(mail: WhyMail) -> Iterator[str]:
     yield f"{mail.kind.value} to {clean_line(mail.recipient)}  {clean_line(mail.message_id)}"
+    if mail.kind is AnswerKind.PACKET:
+        return
     yield ""
     lines = [mail.subject.model_copy(update={"text": f"Subject: {mail.subject.text}"}), *mail.lines]
     for line in lines:
         yield from _beside(line)
     yield ""
     yield from _headers(mail.headers)
-    queries = {
-        part.name: part.query for line in mail.lines for part in line.sources if part.query is not None
-    }
+    queries = {part.name: part.query for line in mail.lines for part in line.sources if part.query is not None}
     if queries:
         yield ""
         yield "queries, as accounts.toml declares them now"
@@ -260,10 +261,11 @@ def _beside(line: WhyLine) -> Iterator[str]:
 
 
 def _told(sources: Sequence[WhySource]) -> list[str]:
-    visible = [source for source in sources if source.text.strip()]
-    if len(visible) == 1:
-        return [clean_line(visible[0].what)]
-    return [f"{clean_line(source.text)!r}: {clean_line(source.what)}" for source in visible]
+    """What is said of the parts that have a word in them; a comma's template is that of its neighbour."""
+    spoken = [source for source in sources if any(map(str.isalnum, source.text))] or sources
+    if len(spoken) == 1:
+        return [clean_line(spoken[0].what)]
+    return [f'"{_cut(clean_line(source.text), QUOTE_CELLS)}": {clean_line(source.what)}' for source in spoken]
 
 
 def _headers(headers: Iterable[WhyHeader]) -> Iterator[str]:
@@ -296,13 +298,12 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     count = max((len(row) for row in limited), default=0)
     widths = [max((cell_len(row[i]) for row in limited if len(row) > i + 1), default=0) for i in range(count)]
     return "\n".join(
-        "  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=False)).rstrip()
-        for row in limited
+        "  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in limited
     )
 
 
-def _cut(cell: str) -> str:
-    return cell if cell_len(cell) <= CELL_LIMIT else f"{chop_cells(cell, CELL_LIMIT - 3)[0]}..."
+def _cut(cell: str, cells: int = CELL_LIMIT) -> str:
+    return cell if cell_len(cell) <= cells else f"{chop_cells(cell, cells - 3)[0]}..."
 
 
 def _padded(text: str, cells: int) -> str:

@@ -230,9 +230,7 @@ def plan_again(
     lookup = customer_of or decider.company.accounts.customer
     found = ((store.mail(mail_id), store.plan(mail_id)) for mail_id in mails)
     return tuple(
-        _replanned(store, decider, lookup, mail, plan)
-        for mail, plan in found
-        if mail is not None and plan is not None
+        _replanned(store, decider, lookup, mail, plan) for mail, plan in found if mail is not None and plan is not None
     )
 
 
@@ -312,9 +310,7 @@ def _text_diff(before: str, after: str) -> str:
 
 
 def _diff(before: str, after: str, name: str, other: str) -> str:
-    lines = difflib.unified_diff(
-        before.split("\n"), after.split("\n"), name, other, lineterm="", n=CONTEXT_LINES
-    )
+    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), name, other, lineterm="", n=CONTEXT_LINES)
     return "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 import shlex
+import shutil
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -15,10 +16,16 @@ import typer.main
 from typer.testing import CliRunner
 
 from support_agent import workspace
-from support_agent.check import check
+from support_agent.answer.checks import check_templates
+from support_agent.answer.final_answer import TableItem
+from support_agent.answer.render import render_answer
+from support_agent.answer.samples import around
+from support_agent.answer.templates import Templates
+from support_agent.check import check, tool_codes
 from support_agent.cli import app
 from support_agent.company.account_specs import read_specs
 from support_agent.company.documents import load_documents, parse_document
+from support_agent.company.values import Period
 from support_agent.findings import Severity
 from support_agent.planner.port import Model
 from support_agent.settings import Settings, load
@@ -171,6 +178,20 @@ def test_the_workspace_of_step_one_passes_check(made: Path) -> None:
     """The README says so: the first minute has no error."""
     findings = check(load(made / workspace.CONFIG_FILE), date(2026, 1, 1))
     assert [str(finding) for finding in findings if finding.severity is Severity.ERROR] == []
+
+
+def test_a_copied_language_is_used_for_its_customers(made: Path, tmp_path: Path) -> None:
+    """What the README says of `templates/es/`: it passes `check`, and dates and numbers become Spanish."""
+    copied = tmp_path / "templates"
+    shutil.copytree(made / "templates", copied)
+    shutil.copytree(copied / "en", copied / "es")
+    findings = check_templates(copied, tool_codes())
+    assert [str(finding) for finding in findings if finding.severity is Severity.ERROR] == []
+    period = Period(name="2025", first=date(2025, 1, 1), last=date(2025, 12, 31))
+    item = TableItem(series="payments", label="Payments", period=period, steps=(), rows=())
+    final = around(item, locale="es-ES", asked=1)
+    assert "1 de enero de 2025" in render_answer(final, Templates.load(copied)).text.text
+    assert "January 1, 2025" in render_answer(final, Templates.load(made / "templates")).text.text
 
 
 @pytest.mark.parametrize("row", table("Glossary"), ids=lambda row: row[0])

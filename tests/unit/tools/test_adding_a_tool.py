@@ -56,7 +56,7 @@ def _no_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def tool(tmp_path: Path) -> type[Tool]:
     """The README's class."""
-    spread = imported(TOOL_SOURCE, tmp_path).Spread
+    spread: type[Tool] = imported(TOOL_SOURCE, tmp_path).Spread
     assert issubclass(spread, Tool)
     return spread
 
@@ -72,7 +72,7 @@ def form() -> Form:
 @pytest.fixture
 def listed(tool: type[Tool], form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tool in the catalogue and its form on the list, as the README says to do."""
-    monkeypatch.setitem(TOOLS, tool.name, tool)  # type: ignore[arg-type]  # a dict behind its Mapping
+    monkeypatch.setitem(TOOLS, tool.name, tool)
     monkeypatch.setattr(forms, "FORMS", (*FORMS, form))
 
 
