@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEMO_INSTALLED := $(VENV)/.installed-demo
 
-.PHONY: demo test check lint bench lock clean golden
+.PHONY: demo test bench lock clean
 
 demo: $(DEMO_INSTALLED)
 	@$(BIN)/support-agent model pull

@@ -5,7 +5,7 @@ no mail at all taken off; where the outcome is close it says yes or no to the fi
 short list and `None: a person must handle it` joins the votes, so the probabilities add up to one and are calibrated
 on the tuning mails (see `WEIGHTS`). The votes and the combiner's version are kept with every call.
 
-Checked by tests/unit/planner/test_choice.py; measured by `support_agent.evals`.
+Checked by tests/unit/planner/test_choice.py.
 """
 
 from __future__ import annotations

@@ -55,9 +55,7 @@ def test_the_wheel_carries_nothing_of_the_tests(unpacked: Path) -> None:
     assert {path.name.partition("-")[0] for path in unpacked.iterdir()} == {"support_agent"}
 
 
-def test_the_unpacked_wheel_makes_and_checks_a_workspace_outside_the_checkout(
-    unpacked: Path, tmp_path: Path
-) -> None:
+def test_the_unpacked_wheel_makes_and_checks_a_workspace_outside_the_checkout(unpacked: Path, tmp_path: Path) -> None:
     """The program runs from the wheel's files alone, even where the checkout is installed beside it."""
     code = SEES_ONLY_THE_WHEEL.format(root=str(ROOT), wheel=str(unpacked))
     variables = environment() | {"PYTHONPATH": str(unpacked)}

@@ -170,9 +170,7 @@ class Undecided:
 class WatchedStages(Stages):
     """The stages, with a gate that refuses the mails that say so."""
 
-    def answer(
-        self, mail_id: MailId, message: Message, sender: Sender, place: Place, decision: Decision
-    ) -> Outcome:
+    def answer(self, mail_id: MailId, message: Message, sender: Sender, place: Place, decision: Decision) -> Outcome:
         if REFUSED in message.subject:
             raise GateRefused("a byte without a source")
         return super().answer(mail_id, message, sender, place, decision)

@@ -62,14 +62,14 @@ class Lives:
 
     def __init__(self, url: str, servers: DemoServers, folder: Path) -> None:
         init(folder / "workspace", datetime.now(UTC).date())
+        config = folder / "workspace" / CONFIG_FILE
         self.trace = Trace(folder / "trace")
         local = {"HOST": servers.host, "SECURITY": "plain", "USER": servers.user, "PASSWORD": servers.password}
         settings = {f"{section}__{key}": value for section in ("IMAP", "SMTP") for key, value in local.items()}
         settings |= {"IMAP__PORT": str(servers.imap_port), "SMTP__PORT": str(servers.smtp_port), "STORE__URL": url}
         settings |= {"ENGINE__POLL_INTERVAL_S": "0.02", "ENGINE__MAX_INTERRUPTIONS": "1000"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.journey.lives"]
-            + [str(folder / "workspace" / CONFIG_FILE), str(self.trace.path)],
+            [sys.executable, "-m", "tests.integration.journey.lives", config, self.trace.path],
             cwd=ROOT,
             env=os.environ | {f"SUPPORT_AGENT__{key}": value for key, value in settings.items()},
             stdin=subprocess.PIPE,
@@ -124,8 +124,7 @@ def _run(url: str, folder: Path) -> Run:
                 killed[mail_id_of(raw)] = (way, kill)
         deaths = lives.go({mail_id: kill for mail_id, (_, kill) in killed.items()})
         arrived = Counter(
-            str(email.message_from_bytes(mail.raw, policy=policy.default)["Message-ID"])
-            for mail in servers.received()
+            str(email.message_from_bytes(mail.raw, policy=policy.default)["Message-ID"]) for mail in servers.received()
         )
     endings = []
     with Store.open(url, packaged("migrations")) as store:

@@ -1,0 +1,44 @@
+"""`demo`: the example company's mails, answered by the embedded model over IMAP and SMTP on this machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support_agent.demo import read_mails
+from support_agent.workspace import CONFIG_FILE
+from tests.acceptance.program import run
+
+pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]
+
+
+@pytest.mark.usefixtures("models")
+def test_the_demo_tells_each_mails_story_and_leaves_a_workspace_that_replays(tmp_path: Path) -> None:
+    """Every mail is in the table at the end, answered, escalated or filed, and can be made again byte for byte."""
+    demo = run("demo", "--workspace", "shown", folder=tmp_path)
+    assert demo.code == 0, demo.err
+    table = demo.out[demo.out.rindex("sent, or why not") :]
+    outcomes = {line.split()[0]: line.split()[2] for line in table.splitlines() if line.startswith(tuple("01"))}
+    assert set(outcomes) >= {name for name, _ in read_mails()}
+    assert set(outcomes.values()) == {"answered", "escalated", "filed"}
+    assert "as it arrived at james.okafor@example.org" in demo.out
+
+    config = Path("shown", CONFIG_FILE)
+    replayed = run("replay", "--all", "--json", "--config", config, folder=tmp_path)
+    assert replayed.code == 0, replayed.out + replayed.err
+    entries = json.loads(replayed.out)
+    assert len(entries) >= list(outcomes.values()).count("answered") > 0
+    assert all(entry["is_identical"] for entry in entries)
+
+    again = run("demo", "--workspace", "mails-of-mine", folder=_folder_of_somebody_else(tmp_path))
+    assert again.code == 2
+    assert "is not a demo workspace" in again.err
+
+
+def _folder_of_somebody_else(folder: Path) -> Path:
+    mine = folder / "mails-of-mine"
+    mine.mkdir()
+    (mine / "letter.txt").write_text("do not delete this")
+    return folder
