@@ -35,13 +35,13 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(DEMO_INSTALLED): requirements.lock pyproject.toml | $(VENV)/bin/python
-	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements.lock
-	@$(BIN)/python -m pip install --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 $(INSTALLED): requirements-dev.lock pyproject.toml | $(VENV)/bin/python
-	@$(BIN)/python -m pip install --disable-pip-version-check -r requirements-dev.lock
-	@$(BIN)/python -m pip install --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements-dev.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
 	@touch $@ $(DEMO_INSTALLED)
 
 clean:

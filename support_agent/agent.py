@@ -2,7 +2,7 @@
 
 Invariant: a mail is recorded together with the cursor before anything else happens to it, and flagged in the mailbox
 only after that; the outbox, not the loop, decides what may be sent. One bad mail never blocks the next. Checked by
-tests/integration/test_agent.py and tests/acceptance.
+tests/integration/journey and tests/acceptance.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Agent:
         """What a dead process left between `sending` and its end may have been sent: a person decides."""
         for record in self.store.recover_sending():
             log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value)
+            self.stages.undelivered(record, "the program died while this mail was being sent: it may have gone out")
 
     def run(self, stop: Event) -> None:
         """Poll until told to stop; then the mail in hand is finished (by the engine's own stop)."""
-        self._restart_open_mails()
         while not stop.is_set():
             try:
                 self.drain(stop)
@@ -61,11 +61,11 @@ class Agent:
         Raises:
             TransientError: the mailbox cannot be reached.
         """
-        self._restart_open_mails()
         self.drain(stop)
 
     def drain(self, stop: Event) -> None:
         """Fetch what is new, let it be handled, and send what is due."""
+        self._restart_open_mails()
         with Mailbox(self.settings.imap) as mailbox:
             for fetched in mailbox.fetch_after(self._cursor(mailbox)):
                 self._record(fetched)
@@ -93,10 +93,12 @@ class Agent:
         cursor = Cursor(
             folder=fetched.cursor.folder, uid_validity=fetched.cursor.uid_validity, uid=fetched.cursor.last_uid
         )
-        if fetched.is_rescan and self.store.mails_with_message_id(message.message_id):
-            self.store.move_cursor(cursor)
-            return
+        is_known = fetched.is_rescan and bool(self.store.mails_with_message_id(message.message_id))
         recorded = self.store.record_mail(fetched.raw, message.message_id, cursor, self.now())
+        if is_known and recorded.is_new:
+            why = "the folder was numbered anew, and a mail with this Message-ID was there before"
+            self.store.settle_mail(recorded.id, MailStatus.FILED, "rescan", why, self.now())
+            return
         log.info("mail_recorded", message_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new:
             self._start(recorded.id)
@@ -117,9 +119,7 @@ class Agent:
             mail = self.store.mail(MailId(failure.mail_id))
             if mail is not None and mail.status is MailStatus.NEW:
                 log.error("mail_set_aside", message_id=failure.mail_id, code=failure.error.code)
-                self.store.settle_mail(
-                    mail.id, MailStatus.SET_ASIDE, failure.error.code, str(failure.error), self.now()
-                )
+                self.stages.set_aside(mail.id, failure.error)
 
     def _forget_old(self) -> None:
         now = self.now()

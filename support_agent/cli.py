@@ -127,13 +127,15 @@ def try_(
 ) -> None:
     """Dry run: what would happen to these mails. Nothing is stored, nothing is sent."""
     from support_agent.app import open_decider, progress
+    from support_agent.company.accounts import Accounts
     from support_agent.trial import try_mail
 
     settings = _settings(config)
     with _quiet_log(settings):
         decider = functools.cache(lambda: open_decider(settings, progress(), in_memory=True))
+        accounts = Accounts.load(settings.company.accounts)
         for mail in mails:
-            tried = try_mail(mail, decider, settings, _now(), as_level=as_level, as_customer=as_customer)
+            tried = try_mail(mail, decider, accounts, settings, _now(), as_level=as_level, as_customer=as_customer)
             typer.echo(tried.trial.model_dump_json() if as_json else printing.trial(tried))
 
 

@@ -73,10 +73,13 @@ class Decision(BaseModel):
 
 
 class HandOver(StrEnum):
-    """Why a mail goes to a person before any plan, besides the reasons that a plan may have."""
+    """Why a mail goes to a person besides the reasons that a plan may have: before any plan, or after it."""
 
     SCREENING = "screening"
     WITH_PERSON = "with_person"
+    UNDELIVERED = "undelivered"
+    FAILED = "failed"
+    NOT_PASSED_ON = "not_passed_on"
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ class Decider:
         reason = self._refusal(message, sender)
         if reason is not None:
             return self.hand_over(reason, now)
+        if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
+            sender, customer = sender.model_copy(update={"level": min(sender.level, LEVEL_FOR_SUBJECT)}), None
         context = self._context(message, sender, customer, now)
         plan = self.planner.plan(context)
         final = self._final(message, sender, context, plan) if plan.outcome == "answer" else None

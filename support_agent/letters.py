@@ -23,6 +23,9 @@ from support_agent.mail.outgoing import compose, compose_notice, compose_person_
 from support_agent.settings import AgentSettings
 from support_agent.store.records import AnswerKind, AnswerRecord
 
+TELLING_CHARACTERS = 12
+"""A line of a packet with at least so many characters is known again in a reply to it."""
+
 
 class Frozen(BaseModel):
     """A value of a letter."""
@@ -175,6 +178,22 @@ def reply_letter(parent_subject: str, words: str) -> Letter:
         subject=reply_subject(parent_subject),
         text=words,
     )
+
+
+def own_words(text: str, packet_text: str) -> str:
+    """A staff member's words, up to where a mail program copied our packet, which is for staff only.
+
+    Args:
+        text: The visible text of the reply; a quotation in a form that nobody knows stands in it.
+        packet_text: The packet that was answered.
+    """
+    internal = {line.strip() for line in packet_text.splitlines() if len(line.strip()) >= TELLING_CHARACTERS}
+    kept: list[str] = []
+    for line in text.splitlines():
+        if line.strip("> \t") in internal:
+            break
+        kept.append(line)
+    return "\n".join(kept).strip()
 
 
 def again(record: AnswerRecord, templates: Templates) -> Letter:

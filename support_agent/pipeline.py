@@ -2,13 +2,13 @@
 
 Each step is recorded before the next begins; a process that dies goes on where it was. What a step does stands in
 `stages`, what is decided in `decide`. Whatever fails ends with a person, never in a guess and never in silence.
-Checked by tests/integration/test_journey_kill.py: `kill -9` in every step, on SQLite and PostgreSQL.
+Checked by tests/integration/journey/test_kill.py: `kill -9` in every step, on SQLite and PostgreSQL.
 """
 
 from __future__ import annotations
 
 from support_agent.decide import Decision
-from support_agent.errors import GateRefused
+from support_agent.errors import SupportAgentError
 from support_agent.mail.identity import Sender
 from support_agent.mail.screening import Screening, Verdict
 from support_agent.stages import Outcome, Place, Stages
@@ -29,16 +29,20 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
         steps.step("pass_on", lambda: stages.pass_on(mail_id, message, place))
         return _send(mail_id, steps, stages, Outcome.FILED)
 
-    if screening.verdict is Verdict.DESK or not place.may_answer:
-        decision = steps.step("hand_over", lambda: stages.hand_over(mail_id, message, screening, place), Decision)
-    else:
-        decision = steps.step("plan", lambda: stages.plan(mail_id, message, sender), Decision)
+    is_for_desk = screening.verdict is Verdict.DESK or not place.may_answer
+    try:
+        if is_for_desk:
+            decision = steps.step("hand_over", lambda: stages.hand_over(screening), Decision)
+        else:
+            decision = steps.step("plan", lambda: stages.plan(mail_id, message, sender), Decision)
+    except SupportAgentError as error:
+        decision = stages.failed(error)
     try:
         outcome = steps.step("answer", lambda: stages.answer(mail_id, message, sender, place, decision), Outcome)
-    except GateRefused as refused:
-        reason = str(refused)
+    except SupportAgentError as error:
+        why = f"{error.code}: {error}"
         outcome = steps.step(
-            "escalate", lambda: stages.escalate(mail_id, message, sender, place, decision, reason), Outcome
+            "escalate", lambda: stages.escalate(mail_id, message, sender, place, decision, why), Outcome
         )
     return _send(mail_id, steps, stages, outcome)
 

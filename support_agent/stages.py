@@ -2,7 +2,7 @@
 
 Invariant: a stage may run twice and leaves the same rows; a mail is put into the outbox only after the gate has
 passed it and in the same breath as the record from which it can be made again. Checked by tests/unit/test_stages.py
-and, with real servers and real kills, by tests/integration/test_journey_kill.py.
+and, with real servers and real kills, by tests/integration/journey/test_kill.py.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import base64
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
 import structlog
 from pydantic import BaseModel, ConfigDict
 
 from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.sources import RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.decide import (
     LEVEL_FOR_NAME,
@@ -27,9 +28,10 @@ from support_agent.decide import (
     HandOver,
     thread_subject,
 )
+from support_agent.delivery import DeliveryStatus, note_delivery
 from support_agent.desk.packing import packet_of
-from support_agent.errors import GateRefused
-from support_agent.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
+from support_agent.errors import GateRefused, SupportAgentError
+from support_agent.letters import Letter, acknowledgement_letter, answer_letter, own_words, packet_letter, reply_letter
 from support_agent.mail.identity import Sender, identify
 from support_agent.mail.message import Message, parse
 from support_agent.mail.outbox import Delivery, Transport
@@ -45,6 +47,7 @@ from support_agent.store.records import (
     MailId,
     MailStatus,
     OutboxRecord,
+    OutboxStatus,
     OutgoingMail,
 )
 from support_agent.store.store import Store
@@ -67,7 +70,7 @@ class Outcome(StrEnum):
 
 
 class Place(BaseModel):
-    """Where a mail belongs: its case, its number in it (from 1), and who has the case.
+    """Where a mail belongs: its case, the number of what goes out for it (see `number_of`), and who has the case.
 
     `customer_mail_id` is the mail that a staff member's reply is passed on in answer to.
     """
@@ -121,7 +124,7 @@ class Stages:
             self.store.join_case(mail_id, packet.case_id)
             return Place(
                 case_id=packet.case_id,
-                number=self._number(packet.case_id, mail_id),
+                number=number_of(mail_id),
                 may_answer=False,
                 may_acknowledge=False,
                 is_staff_reply=True,
@@ -144,7 +147,7 @@ class Stages:
         is_open = case.state is CaseState.OPEN
         return Place(
             case_id=case.id,
-            number=self._number(case.id, mail_id),
+            number=number_of(mail_id),
             may_answer=is_open,
             may_acknowledge=is_open and sender.level >= LEVEL_FOR_ACKNOWLEDGEMENT,
         )
@@ -157,7 +160,7 @@ class Stages:
         self.store.save_plan(record)
         return decision
 
-    def hand_over(self, mail_id: MailId, message: Message, screening: Screening, place: Place) -> Decision:
+    def hand_over(self, screening: Screening) -> Decision:
         """No plan: a rule or the state of the case says that a person must read this."""
         if screening.rule == "person":
             return self.decider.hand_over(Reason.PERSON_ASKED_FOR, self.now(), screening.why)
@@ -165,12 +168,19 @@ class Stages:
             return self.decider.hand_over(HandOver.SCREENING, self.now(), f"{screening.rule}: {screening.why}")
         return self.decider.hand_over(HandOver.WITH_PERSON, self.now(), "a person has the case already")
 
+    def failed(self, error: SupportAgentError) -> Decision:
+        """No plan: deciding failed, and a person must read this."""
+        log.error("decision_failed", code=error.code)
+        return self.decider.hand_over(HandOver.FAILED, self.now(), f"{error.code}: {error}")
+
     def answer(self, mail_id: MailId, message: Message, sender: Sender, place: Place, decision: Decision) -> Outcome:
         """Render, gate, record, and put into the outbox: the answer, and a packet for what is left.
 
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
+        if self.store.outgoing(mail_id=mail_id, kind=AnswerKind.ANSWER):  # before the process died
+            return Outcome.ANSWERED
         if decision.final is None:
             return self.escalate(mail_id, message, sender, place, decision, "")
         letter = answer_letter(decision.final, self.decider.templates)
@@ -191,46 +201,95 @@ class Stages:
         self.store.move_case(place.case_id, CaseState.WITH_PERSON)
         mail = self.store.mail(mail_id)
         rule = mail.screening_rule if mail is not None else None
-        if place.may_acknowledge and rule in ACKNOWLEDGED_RULES:
+        is_answered = bool(self.store.outgoing(mail_id=mail_id, kind=AnswerKind.ANSWER))
+        if place.may_acknowledge and rule in ACKNOWLEDGED_RULES and not is_answered:
             self._queue_acknowledgement(mail_id, message, sender, place)
         return Outcome.ESCALATED
 
     def pass_on(self, mail_id: MailId, message: Message, place: Place) -> None:
         """A staff member's words go to the customer of the case, in the customer's thread."""
         case = self.store.case(place.case_id)
-        words = message.visible_text.strip()
+        words = own_words(message.visible_text, self._packet_text(place.customer_mail_id))
         if case is None or place.customer_mail_id is None or not case.customer_address or not words:
             log.error("reply_not_passed_on", case_id=place.case_id, message_id=mail_id, has_words=bool(words))
+            why = "the reply has no words of its own, or the case no customer's address"
+            self._tell_desk(mail_id, HandOver.NOT_PASSED_ON, why)
             return
         parent = self.parse(place.customer_mail_id)
         letter = reply_letter(parent.subject, f"{words}\n")
         self._queue(mail_id, parent, place, letter, to=case.customer_address, parent_id=place.customer_mail_id)
 
     def send(self, mail_id: MailId) -> list[str]:
-        """One try for each mail of the outbox that belongs to this one and is due."""
+        """One try for each mail of the outbox that belongs to this one and is due; the desk's comes first."""
+        records = sorted(self.store.outgoing(mail_id=mail_id), key=lambda record: record.kind is not AnswerKind.PACKET)
         return [
             self.deliver(record).value
-            for record in self.store.outgoing(mail_id=mail_id)
-            if record.status.value == "ready" and record.next_try_at <= self.now()
+            for record in records
+            if record.status is OutboxStatus.READY and record.next_try_at <= self.now()
         ]
 
     def deliver(self, record: OutboxRecord) -> DeliveryStatus:
         """One try: claimed first, so that no other process and no other run has it too."""
+        if record.kind is AnswerKind.ACKNOWLEDGEMENT and not self._desk_has_packet(record.mail_id):
+            return DeliveryStatus.HELD
         if not self.store.claim(record.id, self.now()):
             return DeliveryStatus.CLAIMED
-        delivery = self.transport.deliver(record.raw, record.envelope_from, record.recipient)
+        try:
+            delivery = self.transport.deliver(record.raw, record.envelope_from, record.recipient)
+        except SupportAgentError as error:  # raised before anything reached a server
+            delivery = Delivery(status="retry", detail=f"{error.code}: {error}")
         log.info("delivery", kind=record.kind.value, status=delivery.status, code=delivery.smtp_code)
-        return self._note_delivery(record, delivery)
+        status = note_delivery(self.store, self.settings.smtp, record, delivery, self.now())
+        if status in (DeliveryStatus.FAILED, DeliveryStatus.UNCERTAIN):
+            what = f"the {record.kind.value} to {record.recipient} is {status.value}"
+            self.undelivered(record, f"{what}: {delivery.detail}")
+        return status
+
+    def _desk_has_packet(self, mail_id: MailId) -> bool:
+        """Whether the packet went to the desk's server: before, no customer may read that a person has the case."""
+        packets = self.store.outgoing(mail_id=mail_id, kind=AnswerKind.PACKET)
+        return any(packet.status in (OutboxStatus.SENT, OutboxStatus.UNCERTAIN) for packet in packets)
+
+    def undelivered(self, record: OutboxRecord, why: str) -> None:
+        """The desk hears of a mail that did not go out, or may not have; a lost packet is an alarm in the log."""
+        if record.kind is AnswerKind.PACKET:
+            log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id)
+            return
+        self._tell_desk(record.mail_id, HandOver.UNDELIVERED, why)
+
+    def set_aside(self, mail_id: MailId, error: SupportAgentError) -> None:
+        """The desk gets a mail whose journey failed; where even that fails, it stays set aside and `doctor` says so."""
+        self.store.settle_mail(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
+        try:
+            self._tell_desk(mail_id, HandOver.FAILED, f"{error.code}: {error}")
+        except SupportAgentError as second:
+            log.critical("mail_set_aside", message_id=mail_id, code=error.code, second_code=second.code)
 
     def settle(self, mail_id: MailId, outcome: Outcome) -> str:
         """The mail is done; why a person got it, or a part of it, stands in the packet."""
         packet = self.store.answer_for(mail_id, AnswerKind.PACKET)
         code = str(packet.payload["reason_code"]) if packet is not None else None
         text = str(packet.payload["reason_sentence"]) or None if packet is not None else None
+        answers = self.store.outgoing(mail_id=mail_id, kind=AnswerKind.ANSWER)
+        if any(answer.status in (OutboxStatus.FAILED, OutboxStatus.UNCERTAIN) for answer in answers):
+            outcome = Outcome.ESCALATED
         self.store.settle_mail(mail_id, MailStatus(outcome.value), code, text, self.now())
         return outcome.value
 
     # ------------------------------------------------------------------------------------------------------------
+
+    def _packet_text(self, mail_id: MailId | None) -> str:
+        packet = self.store.answer_for(mail_id, AnswerKind.PACKET) if mail_id else None
+        return RenderedPacket.model_validate(packet.rendered).text.text if packet else ""
+
+    def _tell_desk(self, mail_id: MailId, reason: HandOver, why: str) -> None:
+        """A packet about a mail that is over for the machine; once, whatever else has happened to the mail."""
+        message = self.parse(mail_id)
+        sender = identify(message, self.settings.agent, self._is_customer)
+        place = self.place(mail_id, message, sender)
+        decision = self.decider.hand_over(reason, self.now(), why)
+        self._queue_packet(mail_id, message, sender, place, decision, why, answered=None)
+        self.store.move_case(place.case_id, CaseState.WITH_PERSON)
 
     def _is_customer(self, address: str) -> bool:
         return self.decider.company.accounts.customer(address) is not None
@@ -256,11 +315,6 @@ class Stages:
         if case is None or sender.level < 2 or sender.address not in case.participants:
             return None
         return case
-
-    def _number(self, case_id: CaseId, mail_id: MailId) -> int:
-        timeline = self.store.timeline(case_id)
-        ids = [entry.mail.id for entry in timeline.mails] if timeline else []
-        return ids.index(mail_id) + 1 if mail_id in ids else len(ids) + 1
 
     def _queue_packet(
         self,
@@ -348,34 +402,14 @@ class Stages:
             )
         )
 
-    def _note_delivery(self, record: OutboxRecord, delivery: Delivery) -> DeliveryStatus:
-        match delivery.status:
-            case "sent":
-                self.store.mark_sent(record.id, delivery.detail, self.now())
-            case "uncertain":
-                self.store.mark_uncertain(record.id, delivery.detail)
-            case "failed":
-                self.store.mark_failed(record.id, delivery.detail)
-            case "retry" if record.attempts + 1 >= self.settings.smtp.max_attempts:
-                self.store.mark_failed(record.id, f"given up after {record.attempts + 1} tries: {delivery.detail}")
-                return DeliveryStatus.FAILED
-            case "retry":
-                wait_s = self.settings.smtp.retry_base_s * 2**record.attempts
-                self.store.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))
-        return DeliveryStatus(delivery.status)
-
-
-class DeliveryStatus(StrEnum):
-    """What one try came to; `claimed`: another run has it."""
-
-    SENT = "sent"
-    RETRY = "retry"
-    FAILED = "failed"
-    UNCERTAIN = "uncertain"
-    CLAIMED = "claimed"
-
 
 def case_id_of(mail_id: MailId) -> CaseId:
     """The id of the case a mail opens: short enough to say on the telephone."""
     digest = hashlib.sha256(f"case {mail_id}".encode()).digest()
     return CaseId(base64.b32encode(digest).decode()[:CASE_ID_CHARACTERS].lower())
+
+
+def number_of(mail_id: MailId) -> int:
+    """The number of the mails that go out for this one, for their Message-IDs: the same however often and in
+    whatever order the mails of a case are handled."""
+    return int(mail_id, 16)

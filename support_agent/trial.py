@@ -69,6 +69,7 @@ class Tried(Frozen):
 def try_mail(
     path: Path,
     decider: Callable[[], Decider],
+    accounts: Accounts,
     settings: Settings,
     now: datetime,
     *,
@@ -78,7 +79,7 @@ def try_mail(
     """Run one mail through the journey without a mailbox, a store or a sender.
 
     Args:
-        decider: Opened with the first mail.
+        decider: Opened only when a mail gets as far as the model.
         as_level: The sender level to assume, instead of what the mail proves.
         as_customer: The customer's address to assume; implies level 3 where no level is given.
     Raises:
@@ -89,7 +90,6 @@ def try_mail(
         message = parse(path.read_bytes())
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}: name a readable .eml file") from error
-    accounts = decider().company.accounts
     screening = screen(message, settings.agent, settings.desk, lambda address: accounts.customer(address) is not None)
     sender, customer = _sender(message, accounts, settings, as_level, as_customer)
     decision: Decision | None = None

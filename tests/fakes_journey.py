@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -267,7 +268,7 @@ def write(
     lines = [
         f"Return-Path: <{sender}>",
         *([f"Authentication-Results: {AUTHSERV_ID}; {results[proof]}"] if proof else []),
-        f"Message-ID: <{number}.{abs(hash((text, sender))) % 10**9}@{domain}>",
+        f"Message-ID: <{number}.{zlib.crc32((sender + text).encode())}@{domain}>",
         "Date: Fri, 20 Nov 2026 12:00:00 +0000",
         f"From: <{sender}>",
         f"To: {SUPPORT_ADDRESS}",

@@ -14,7 +14,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from support_agent.planner.port import Frozen, Model, Prompt, Usage
+from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
+from support_agent.planner.port import Frozen, Model, Prompt, Scores, Usage
 
 NONE_KEY = "none"
 NONE_TITLE = "None: a person must handle it"
@@ -111,6 +112,10 @@ QUICK_WEIGHTS = Weights(
 """The same without the yes/no votes."""
 ARGUMENT_WEIGHTS = Weights(version="argument-1", picked=0.6, prior=0.5, mentioned=4.0)
 """For periods and forms: what the customer names outright outweighs the model's pick."""
+LOWEST = -50.0
+"""A log-probability as good as none."""
+LOG_SLACK = 1e-3
+"""How far above 0 rounding may lift a log-probability."""
 BARE_PICK = 3.0
 """What a pick without a probability counts: log-odds of the picked option against each other one."""
 CLOSE = 0.95
@@ -166,24 +171,46 @@ class Chooser:
     def _pick(self, question: str, ask: str, options: Sequence[Option], weights: Weights) -> _Picks:
         titles = tuple(option.title for option in options)
         prior, before = self._prior(ask, titles)
-        scores = self.model.score(_list_prompt(question, ask, titles), titles)
+        scores = self._asked(_list_prompt(question, ask, titles), titles)
         usage = before + scores.usage
         if scores.log_probabilities is None:
             return _Picks(_bare(scores.picked, len(titles)), True, usage)
         said = zip(scores.log_probabilities, prior, strict=True)
         return _Picks([now - weights.prior * was for now, was in said], False, usage)
 
+    def _asked(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        """What the model says, if it is an answer at all.
+
+        Raises:
+            ToolCallRejected: not one log-probability for each option, or no pick (code `scores`).
+            PermanentError: the model raised something that is no error of ours (code `model`).
+        """
+        try:
+            scores = self.model.score(prompt, options)
+        except SupportAgentError:
+            raise
+        except Exception as error:
+            raise PermanentError(f"the model failed with {type(error).__name__}", code="model") from error
+        said = scores.log_probabilities
+        if said is None:
+            if scores.picked is None or not 0 <= scores.picked < len(options):
+                raise ToolCallRejected("the model picked none of the options", code="scores")
+            return scores
+        if len(said) != len(options) or not all(value <= LOG_SLACK for value in said):  # a NaN is not below it
+            raise ToolCallRejected("the model's scores are no log-probabilities of the options", code="scores")
+        return scores.model_copy(update={"log_probabilities": tuple(max(value, LOWEST) for value in said)})
+
     def _prior(self, ask: str, titles: tuple[str, ...]) -> tuple[tuple[float, ...], Usage]:
         """What the model says to no mail at all; asked first, so that the mail's own prompts share their start."""
         if (ask, titles) in self._priors:
             return self._priors[ask, titles], Usage()
-        scores = self.model.score(_list_prompt("", ask, titles), titles)
+        scores = self._asked(_list_prompt("", ask, titles), titles)
         prior = scores.log_probabilities or (0.0,) * len(titles)
         self._priors[ask, titles] = prior
         return prior, scores.usage
 
     def _judge(self, question: str, option: Option) -> tuple[float, Usage]:
-        scores = self.model.score(_judge_prompt(question, option), ("yes", "no"))
+        scores = self._asked(_judge_prompt(question, option), ("yes", "no"))
         yes, no = scores.log_probabilities or _bare(scores.picked, 2)
         return yes - no, scores.usage
 

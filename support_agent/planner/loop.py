@@ -1,9 +1,11 @@
-"""The planner's loop: for each question of the mail a call is chosen, carried out, and its pointer shown, until all
-are answered or handed over.
+"""The planner's loop: each question of the mail gets its calls, until all are answered or handed over.
+
+The model chooses the topic, the period and the form of the answer, by their titles; which pointer goes into which
+call follows from the form, so it has no choice there.
 
 Invariant: every call is made through `catalogue.validated`, with a confidence of at least its tool's threshold;
 whatever goes wrong ends in `escalate`, never in a guess. Bounds: calls, tokens and seconds a mail, tries a question.
-Checked by tests/unit/planner/test_loop.py with a scripted model, and by tests/integration/test_choices.py.
+Checked by tests/unit/planner/test_loop.py, and with whims for choices by tests/integration/test_hostile_model.py.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from support_agent.tools.base import Added, Context, Ended, Kind, Match, Pointed
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason
 
+MOST_PERIODS = 2
+"""A question that names more goes to a person: none of them is dropped silently."""
 USUAL_PERIODS = ("all_time", "this_year", "last_year", "this_month", "last_month")
 """On the list beside the periods a question names."""
 PERIOD_WORDS = {
@@ -164,6 +168,8 @@ class _Work:
         if has_inexpressible_period(question, self.context.today):
             raise _Stop(Reason.NOT_COVERED)
         named = mentioned_periods(question, self.context.today)
+        if len(named) > MOST_PERIODS:
+            raise _Stop(Reason.NOT_COVERED)
         form_choice = self._guarded(lambda: self._form(question, len(named)))
         form = next(form for form in forms_for(question, len(named)) if form.key == form_choice.key)
         sure = topic.probability * form_choice.probability
@@ -189,7 +195,7 @@ class _Work:
         self, series: str, form: Form, named: tuple[str, ...], sure: float, votes: tuple[Vote, ...]
     ) -> Item:
         sides = []
-        for period in named[:2]:
+        for period in named:
             fetched = self._call("fetch_series", {"series": series, "period": period}, sure, votes)
             pointer = self._pointer(fetched)
             total = self._call("aggregate", {"pointer": pointer, "aggregation": "total"}, sure, votes)
@@ -245,7 +251,7 @@ class _Work:
             "considered": votes,
             "usage": self.usage,
         }
-        if sure < threshold:
+        if not sure >= threshold:  # a NaN is not sure either
             self.calls.append(Call(**record, status="below_threshold", result=""))
             raise _Stop(Reason.UNSURE)
         try:

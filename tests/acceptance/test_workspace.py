@@ -67,21 +67,25 @@ def test_without_a_configuration_the_program_says_what_to_do(command: list[str],
 
 
 def test_an_unknown_key_is_refused_by_name(workspace: Path) -> None:
-    """A misspelt setting never counts as the default: exit 2, file and key in one line."""
+    """A misspelt setting never counts as the default: exit 2 with file, line and key; `check` finds it, exit 1."""
     config = workspace / CONFIG_FILE
-    config.write_text(config.read_text().replace("[planner]", "[planner]\nmax_second = 3", 1))
-    done = run("check", folder=workspace)
+    text = config.read_text().replace("[planner]", "[planner]\nmax_second = 3", 1)
+    config.write_text(text)
+    line = text.splitlines().index("max_second = 3") + 1
+    done = run("cases", folder=workspace)
     assert (done.code, done.out) == (2, "")
-    line = one_line(done.err)
-    assert "max_second" in line
-    assert CONFIG_FILE in line
+    assert "max_second" in one_line(done.err)
+    assert CONFIG_FILE in done.err
+    checked = run("check", folder=workspace)
+    assert checked.code == 1
+    assert f"{CONFIG_FILE}:{line}: unknown key planner.max_second" in checked.out
 
 
 def test_an_unknown_key_in_the_environment_is_refused_too(workspace: Path) -> None:
-    """The environment is no way around the rule."""
-    done = run("check", folder=workspace, settings={"IMAP__PASWORD": "correct-horse"})
-    assert done.code == 2
-    assert "pasword" in done.err.lower()
+    """The environment is no way around the rule; values, which may be secrets, are never repeated."""
+    done = run("cases", folder=workspace, settings={"IMAP__PASWORD": "correct-horse"})
+    assert (done.code, done.out) == (2, "")
+    assert "IMAP__PASWORD" in one_line(done.err)
     assert "correct-horse" not in done.err
 
 

@@ -18,6 +18,7 @@ from support_agent.letters import (
     acknowledgement_letter,
     again,
     answer_letter,
+    own_words,
     reply_letter,
 )
 from support_agent.mail.message import parse
@@ -115,3 +116,11 @@ def test_persons_words_are_passed_on_as_they_are(office: Office) -> None:
     letter = reply_letter("Re: AW: Seats", "Zwölf {{ nicht }} 7*7.\n")
     assert (letter.subject, letter.text, letter.html) == ("Re: Seats", "Zwölf {{ nicht }} 7*7.\n", "")
     assert letter.rendered == {}
+
+
+def test_what_a_mail_program_copied_of_the_packet_is_not_the_persons_own_words() -> None:
+    """A quotation in a form that nobody knows stands in the visible text; the packet is for staff only."""
+    packet = "Case:     abcdefghij\nLevel:    3, the From address is proven\n"
+    reply = "We look at it.\n\nDesk kirjoitti 12.00:\nCase:     abcdefghij\nLevel:    3, the From address is proven"
+    assert own_words(reply, packet) == "We look at it.\n\nDesk kirjoitti 12.00:"
+    assert own_words("Plain words.", packet) == "Plain words."
