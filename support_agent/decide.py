@@ -1,7 +1,7 @@
 """From a mail and its sender to a decision: the part of the journey that depends on nothing but its arguments.
 
 The pipeline, the dry run (`try`) and `replay --plan` all decide here, so that what an admin sees is what a customer
-gets. Checked by tests/unit/test_decide.py.
+gets. Checked by tests/unit/test_stages.py and tests/integration/test_hostile_model.py.
 """
 
 from __future__ import annotations

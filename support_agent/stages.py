@@ -288,7 +288,7 @@ class Stages:
         sender = identify(message, self.settings.agent, self._is_customer)
         place = self.place(mail_id, message, sender)
         decision = self.decider.hand_over(reason, self.now(), why)
-        self._queue_packet(mail_id, message, sender, place, decision, why, answered=None)
+        self._queue_packet(mail_id, message, sender, place, decision, "", answered=None)
         self.store.move_case(place.case_id, CaseState.WITH_PERSON)
 
     def _is_customer(self, address: str) -> bool:

@@ -1,7 +1,7 @@
 """The dry run: what would happen to a mail. Nothing is stored and nothing is sent.
 
 Invariant: decided by the same `Decider` and written by the same letters as the real journey. Checked by
-tests/unit/test_trial.py and tests/acceptance/test_try.py.
+tests/unit/test_printing.py and tests/acceptance/test_try.py.
 """
 
 from __future__ import annotations

@@ -10,10 +10,11 @@ import email
 import shutil
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime
 from email import policy
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event
 from typing import cast
 
 from support_agent.agent import Agent
@@ -82,12 +83,21 @@ def _settings(workspace: Path, servers: DemoServers) -> Settings:
 
 def _watch(agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write) -> list[list[str]]:
     """Let the agent drain the mailbox, and write each mail's story as soon as it is settled."""
-    worker = Thread(target=agent.run_once, args=(Event(),), name="agent")
-    worker.start()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="agent") as pool:
+        work = pool.submit(agent.run_once, Event())
+        lines = _report(agent, servers, mails, write, work)
+        work.result()
+    return sorted(lines)
+
+
+def _report(
+    agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write, work: Future[None]
+) -> list[list[str]]:
+    """The stories in the order in which the mails are settled; what is not settled when the work ends comes last."""
     lines: list[list[str]] = []
     waiting = {mail_id_of(raw): (name, raw) for name, raw in mails}
     while waiting:
-        is_over = not worker.is_alive()
+        is_over = work.done()
         for mail_id, (name, raw) in tuple(waiting.items()):
             record = agent.store.mail(mail_id)
             if record is not None and (is_over or record.status is not MailStatus.NEW):
@@ -97,8 +107,7 @@ def _watch(agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], .
         if is_over:
             break
         time.sleep(LOOK_EVERY_S)
-    worker.join()
-    return sorted(lines)
+    return lines
 
 
 def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: MailRecord) -> str:
@@ -120,7 +129,11 @@ def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: Ma
         if mail.kind is AnswerKind.PACKET:
             out.append(f"  -> the desk has a packet ({mail.recipient})")
             continue
-        arrived = next(got for got in servers.received_by(mail.recipient) if mail.message_id.encode() in got.raw)
+        received = servers.received_by(mail.recipient)
+        arrived = next((got for got in received if mail.message_id.encode() in got.raw), None)
+        if arrived is None:
+            out.append(f"  -> the {mail.kind.value} to {mail.recipient} did not arrive: {mail.status.value}")
+            continue
         parsed = email.message_from_bytes(arrived.raw, policy=policy.default)
         body = parsed.get_body(("plain",))
         text = cast(str, body.get_content()) if body is not None else ""

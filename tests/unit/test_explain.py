@@ -133,10 +133,12 @@ def test_story_has_every_mail_of_the_thread(office: Office) -> None:
 
 
 def test_story_shows_a_delivery_that_failed(office: Office) -> None:
-    """With the server's last word."""
+    """With the server's last word; the packet that tells the desk of it is there too."""
     office.transport.deliveries = [Delivery(status="failed", detail="550 no such user")]
-    (sent,) = story(office, REFUND).sent
-    assert (sent.status, sent.detail, sent.sent_at) == (OutboxStatus.FAILED, "550 no such user", None)
+    sent = {entry.kind: entry for entry in story(office, REFUND).sent}
+    answer = sent[AnswerKind.ANSWER]
+    assert (answer.status, answer.detail, answer.sent_at) == (OutboxStatus.FAILED, "550 no such user", None)
+    assert set(sent) == {AnswerKind.ANSWER, AnswerKind.PACKET}
 
 
 def test_unknown_case_is_an_error_that_says_what_to_do(office: Office) -> None:

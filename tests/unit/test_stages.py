@@ -10,7 +10,6 @@ import pytest
 from pydantic import JsonValue
 
 from support_agent.answer.templates import Templates
-from support_agent.errors import PermanentError
 from support_agent.mail.outbox import Delivery
 from support_agent.pipeline import handle
 from support_agent.resources import packaged
