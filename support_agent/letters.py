@@ -15,6 +15,7 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_acknowledgement, render_answer, render_packet
+from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.desk.packet import Packet
 from support_agent.mail.keys import message_id
@@ -121,16 +122,7 @@ def answer_letter(final: FinalAnswer, templates: Templates) -> Letter:
     Raises:
         GateRefused: a byte has no source, or a template cannot be used.
     """
-    rendered = render_answer(final, templates)
-    check(rendered, final, templates)
-    return Letter(
-        kind=AnswerKind.ANSWER,
-        payload=final.model_dump(mode="json"),
-        rendered=rendered.model_dump(mode="json"),
-        subject=rendered.subject.text,
-        text=rendered.text.text,
-        html=rendered.html.text,
-    )
+    return _gated(AnswerKind.ANSWER, final, render_answer(final, templates), templates)
 
 
 def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Templates) -> Letter:
@@ -140,15 +132,7 @@ def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Template
         GateRefused: as `answer_letter`.
     """
     rendered = render_acknowledgement(acknowledgement, templates)
-    check(rendered, acknowledgement, templates)
-    return Letter(
-        kind=AnswerKind.ACKNOWLEDGEMENT,
-        payload=acknowledgement.model_dump(mode="json"),
-        rendered=rendered.model_dump(mode="json"),
-        subject=rendered.subject.text,
-        text=rendered.text.text,
-        html=rendered.html.text,
-    )
+    return _gated(AnswerKind.ACKNOWLEDGEMENT, acknowledgement, rendered, templates)
 
 
 def packet_letter(packet: Packet, templates: Templates) -> Letter:
@@ -157,14 +141,24 @@ def packet_letter(packet: Packet, templates: Templates) -> Letter:
     Raises:
         GateRefused: as `answer_letter`.
     """
-    rendered = render_packet(packet, templates)
-    check(rendered, packet, templates)
+    return _gated(AnswerKind.PACKET, packet, render_packet(packet, templates), templates)
+
+
+def _gated(
+    kind: AnswerKind,
+    made_from: FinalAnswer | Acknowledgement | Packet,
+    rendered: RenderedAnswer | RenderedPacket,
+    templates: Templates,
+) -> Letter:
+    """The letter, if the gate passes it: the one place where rendered text becomes a mail."""
+    check(rendered, made_from, templates)
     return Letter(
-        kind=AnswerKind.PACKET,
-        payload=packet.model_dump(mode="json"),
+        kind=kind,
+        payload=made_from.model_dump(mode="json"),
         rendered=rendered.model_dump(mode="json"),
         subject=rendered.subject.text,
         text=rendered.text.text,
+        html=rendered.html.text if isinstance(rendered, RenderedAnswer) else "",
     )
 
 
