@@ -2,11 +2,12 @@
 
 Invariant: a mail is recorded together with the cursor before anything else happens to it, and flagged in the mailbox
 only after that; the outbox, not the loop, decides what may be sent. One bad mail never blocks the next. Checked by
-tests/integration/journey and tests/acceptance.
+tests/unit/test_agent.py, and with real processes by tests/integration/journey and tests/acceptance.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,19 +16,20 @@ from threading import Event
 import structlog
 
 from support_agent.engine import Engine
-from support_agent.errors import TransientError
+from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.mailbox import Cursor as MailboxCursor
 from support_agent.mail.mailbox import Fetched, Mailbox
 from support_agent.mail.message import parse
 from support_agent.settings import Settings
 from support_agent.stages import Stages
-from support_agent.store.records import Cursor, MailId, MailStatus
+from support_agent.store.records import Cursor, MailId, MailStatus, OutboxId
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
 
 OUTBOX_BATCH = 50
 IDLE_SLICE_S = 5.0
+THREAD_DIGITS = 16
 
 
 @dataclass(frozen=True)
@@ -38,76 +40,92 @@ class Agent:
     store: Store
     stages: Stages
     engine: Engine
+    open_mailbox: Callable[[], Mailbox]
     now: Callable[[], datetime]
 
     def recover(self) -> None:
-        """What a dead process left between `sending` and its end may have been sent: a person decides."""
-        for record in self.store.recover_sending():
-            log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value)
-            self.stages.undelivered(record, "the program died while this mail was being sent: it may have gone out")
+        """Call before the engine is launched: what a dead process was sending may have gone out or not."""
+        self._give_up_sending()
 
     def run(self, stop: Event) -> None:
-        """Poll until told to stop; then the mail in hand is finished (by the engine's own stop)."""
+        """Poll until told to stop; then the mail in hand is finished (by the engine's own stop).
+
+        A mailbox that cannot be reached keeps no mail from going out, and a mail that cannot go out none from coming.
+        """
         while not stop.is_set():
-            try:
-                self.drain(stop)
-            except TransientError as error:
-                log.warning("poll_failed", code=error.code, error=str(error))
+            for part in (self._fetch, self._finish):
+                try:
+                    part(stop)
+                except TransientError as error:
+                    log.warning("poll_failed", code=error.code, error=str(error))
             stop.wait(self.settings.imap.poll_interval_s)
 
     def run_once(self, stop: Event) -> None:
-        """Drain the mailbox and what is in the outbox, then return.
+        """Drain the mailbox and what is due in the outbox, then return.
 
         Raises:
-            TransientError: the mailbox cannot be reached.
+            TransientError: the mailbox cannot be reached; what was there before is worked off all the same.
         """
-        self.drain(stop)
+        try:
+            self._fetch(stop)
+        finally:
+            self._finish(stop)
 
-    def drain(self, stop: Event) -> None:
-        """Fetch what is new, let it be handled, and send what is due."""
+    def _fetch(self, stop: Event) -> None:
+        """Record what is new in the mailbox and let it be handled."""
         self._restart_open_mails()
-        with Mailbox(self.settings.imap) as mailbox:
-            for fetched in mailbox.fetch_after(self._cursor(mailbox)):
+        with self.open_mailbox() as mailbox:
+            cursor = self._cursor(mailbox)
+            is_told = False
+            for fetched in mailbox.fetch_after(cursor):
+                if fetched.is_rescan and not is_told:
+                    is_told = True
+                    log.critical("folder_numbered_anew", folder=fetched.cursor.folder)
                 self._record(fetched)
                 mailbox.mark_handled(fetched.uid)
                 if stop.is_set():
                     break
-        while not stop.is_set() and not self.engine.wait_until_idle(IDLE_SLICE_S):
-            pass
+
+    def _finish(self, stop: Event) -> None:
+        """Wait until what is in hand is done, then do what is left over."""
+        while not self.engine.wait_until_idle(IDLE_SLICE_S):
+            if stop.is_set():
+                return
         self._set_aside()
-        self._send_due()
+        self._give_up_sending()
+        self._send_due(stop)
+        self.stages.tell_losses()
         self._forget_old()
 
     def _cursor(self, mailbox: Mailbox) -> MailboxCursor | None:
         stored = self.store.cursor(self.settings.imap.folder)
         if stored is not None:
-            return MailboxCursor(folder=stored.folder, uid_validity=stored.uid_validity, last_uid=stored.uid)
+            return MailboxCursor(folder=stored.folder, uid_validity=stored.uid_validity, last_uid=stored.last_uid)
         if not self.settings.imap.skip_existing:
             return None
         end = mailbox.end()
-        self.store.move_cursor(Cursor(folder=end.folder, uid_validity=end.uid_validity, uid=end.last_uid))
+        self.store.move_cursor(Cursor(folder=end.folder, uid_validity=end.uid_validity, last_uid=end.last_uid))
         return end
 
     def _record(self, fetched: Fetched) -> None:
+        """The same bytes are the same mail, wherever they come from; `Stages.screen` knows other copies."""
         message = parse(fetched.raw, fetched.defects)
         cursor = Cursor(
-            folder=fetched.cursor.folder, uid_validity=fetched.cursor.uid_validity, uid=fetched.cursor.last_uid
+            folder=fetched.cursor.folder, uid_validity=fetched.cursor.uid_validity, last_uid=fetched.cursor.last_uid
         )
-        is_known = fetched.is_rescan and bool(self.store.mails_with_message_id(message.message_id))
         recorded = self.store.record_mail(fetched.raw, message.message_id, cursor, self.now())
-        if is_known and recorded.is_new:
-            why = "the folder was numbered anew, and a mail with this Message-ID was there before"
-            self.store.settle_mail(recorded.id, MailStatus.FILED, "rescan", why, self.now())
-            return
         log.info("mail_recorded", message_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new:
             self._start(recorded.id)
 
     def _start(self, mail_id: MailId) -> None:
-        """Mails of one thread are handled one after the other; the thread's root names it."""
+        """Mails of one thread are handled one after the other; the thread's root names it.
+
+        As a hash: the name goes into the log, and a Message-ID is a stranger's text.
+        """
         message = self.stages.parse(mail_id)
         root = next(iter(message.references), message.in_reply_to or message.message_id)
-        self.engine.start(mail_id, root)
+        self.engine.start(mail_id, hashlib.sha256(root.encode("utf-8", "surrogatepass")).hexdigest()[:THREAD_DIGITS])
 
     def _restart_open_mails(self) -> None:
         """A mail that was recorded but never handed to the engine."""
@@ -121,13 +139,28 @@ class Agent:
                 log.error("mail_set_aside", message_id=failure.mail_id, code=failure.error.code)
                 self.stages.set_aside(mail.id, failure.error)
 
+    def _give_up_sending(self) -> None:
+        """Call while no mail is in hand: what is still `sending` then will never be heard of again."""
+        for record in self.store.recover_sending():
+            log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value)
+
+    def _send_due(self, stop: Event) -> None:
+        """One try for each mail that is due; one that must wait for another stands in nobody's way."""
+        now = self.now()
+        tried: set[OutboxId] = set()
+        while due := [row for row in self.store.ready(now, len(tried) + OUTBOX_BATCH) if row.id not in tried]:
+            for record in due:
+                if stop.is_set():
+                    return
+                tried.add(record.id)
+                try:
+                    self.stages.deliver(record)
+                except PermanentError as error:
+                    log.error("delivery_failed", outbox_id=record.id, code=error.code)
+
     def _forget_old(self) -> None:
         now = self.now()
         self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
         deleted = self.store.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
         if deleted.mails:
             log.info("retention", mails=deleted.mails, cases=deleted.cases)
-
-    def _send_due(self) -> None:
-        for record in self.store.ready(self.now(), OUTBOX_BATCH):
-            self.stages.deliver(record)

@@ -6,6 +6,8 @@ Nothing here decides anything about a mail. Checked by tests/acceptance, through
 from __future__ import annotations
 
 import logging
+import os
+import socket
 import sys
 import time
 import uuid
@@ -20,23 +22,26 @@ from support_agent.agent import Agent
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.decide import Decider
+from support_agent.doctor import Probes
 from support_agent.engine import Engine, engine_url, executor_id
 from support_agent.errors import ConfigError
 from support_agent.facts.embedding import Embedder
-from support_agent.facts.index import Index, memory_client, open_client
+from support_agent.facts.index import Index, count_entries, memory_client, open_client
 from support_agent.facts.search import CompanySearch, entries_of
+from support_agent.mail.mailbox import Cursor, Mailbox
 from support_agent.mail.outbox import Transport
 from support_agent.pipeline import handle
 from support_agent.planner.llama import LlamaModel
 from support_agent.planner.loop import Planner
 from support_agent.planner.models import embedding_model, language_model
 from support_agent.planner.openai import OpenAIModel
-from support_agent.planner.port import Model
+from support_agent.planner.port import Model, Prompt, Scores
 from support_agent.planner.progress import Progress, progress_on
 from support_agent.resources import packaged
-from support_agent.settings import LogSettings, ModelSettings, Settings
+from support_agent.settings import ImapSettings, LogSettings, ModelSettings, Settings
 from support_agent.stages import Stages
 from support_agent.steps import Steps
+from support_agent.store.lock import only_process
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 
@@ -82,15 +87,19 @@ def open_model(settings: ModelSettings, progress: Progress) -> Model:
                 timeout_s=settings.timeout_s,
             )
         case "openai":
-            return OpenAIModel(
-                base_url=settings.base_url,
-                name=settings.name,
-                api_key=settings.api_key,
-                timeout_s=settings.timeout_s,
-                max_retries=settings.max_retries,
-            )
+            return _open_server(settings)
         case _ as never:
             assert_never(never)
+
+
+def _open_server(settings: ModelSettings) -> OpenAIModel:
+    return OpenAIModel(
+        base_url=settings.base_url,
+        name=settings.name,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        max_retries=settings.max_retries,
+    )
 
 
 def open_search(settings: Settings, company: Company, progress: Progress, *, in_memory: bool) -> CompanySearch:
@@ -129,13 +138,14 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
     """The whole agent, launched; stopped at the end.
 
     Raises:
-        ConfigError: something that sending or receiving needs is not set.
+        ConfigError: something that sending or receiving needs is not set, or another process has the store.
     """
     _require_mail_settings(settings)
-    with open_store(settings) as store:
+    holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
+    with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
         decider = open_decider(settings, progress(), in_memory=False)
         for document in decider.company.documents:
-            store.save_document(document.number, document.path.read_bytes())
+            store.save_document(document.number, document.raw)
         stages = Stages(
             store=store,
             decider=decider,
@@ -149,7 +159,14 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
             return handle(MailId(mail_id), steps, stages)
 
         engine = Engine(engine_url(settings.store.url), executor_id(uuid.uuid4().hex[:8]), settings.engine, journey)
-        agent = Agent(settings=settings, store=store, stages=stages, engine=engine, now=utc_now)
+        agent = Agent(
+            settings=settings,
+            store=store,
+            stages=stages,
+            engine=engine,
+            open_mailbox=lambda: Mailbox(settings.imap),
+            now=utc_now,
+        )
         agent.recover()
         engine.launch()
         try:
@@ -171,3 +188,28 @@ def _require_mail_settings(settings: Settings) -> None:
         raise ConfigError(
             f"not set: {', '.join(missing)}: fill them in in support-agent.toml, then run 'support-agent doctor'"
         )
+
+
+def real_probes(now: datetime) -> Probes:
+    """What `doctor` connects through: the same parts as those of the agent."""
+    return Probes(
+        now=now,
+        count_mails=_count_mails,
+        check_sender=lambda settings: Transport(settings).check(),
+        ask_model=_ask_server,
+        count_entries=count_entries,
+    )
+
+
+def _count_mails(settings: ImapSettings, cursor: Cursor | None) -> int:
+    with Mailbox(settings) as mailbox:
+        return mailbox.count_after(cursor)
+
+
+def _ask_server(settings: ModelSettings) -> Scores:
+    """One choice of a model on a server: address, key, name and the ability to call are seen at once."""
+    model = _open_server(settings)
+    try:
+        return model.score(Prompt(system="You choose one of two options.", task="Choose yes.", parts=()), ("yes", "no"))
+    finally:
+        model.close()

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import get_args
 
 from support_agent.answer.checks import check_templates
+from support_agent.answer.templates import Templates
 from support_agent.company.account_specs import read_specs
 from support_agent.company.company import QUESTIONS_FILE, check_company
 from support_agent.company.documents import FILE_NAME, load_documents
-from support_agent.company.questions import FALLBACK_LOCALE, load_questions
+from support_agent.company.questions import load_questions
+from support_agent.company.translations import untranslated
 from support_agent.errors import ConfigError
 from support_agent.findings import Finding, Severity
+from support_agent.locales import FALLBACK_LOCALE
 from support_agent.mail.addresses import normal_address
 from support_agent.settings import CompanySettings, Server, Settings, load
 from support_agent.settings_sources import ENV_PREFIX, ENVIRONMENT, SettingsRefused
@@ -63,6 +66,7 @@ def check(settings: Settings, today: date, path: Path | None = None) -> list[Fin
         *_same_titles(settings.company.policies),
         *_same_labels(settings.company.accounts),
         *check_templates(settings.company.templates, tool_codes()),
+        *_languages(settings.company, path),
     ]
 
 
@@ -201,6 +205,19 @@ def _documents_told_apart(settings: CompanySettings) -> Iterator[Finding]:
                 what=f"question {question['number']} tells apart document {numbers}, which does not exist",
                 todo="name documents by the numbers of their files, or leave between out",
             )
+
+
+def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding]:
+    """The company's own locale has templates, and a language that has templates has the other words too."""
+    try:
+        templates = Templates.load(settings.templates)
+    except ConfigError:
+        return  # `check_templates` says what is wrong
+    if not templates.has_language(settings.locale):
+        what = f"company.locale is {settings.locale!r}, and there are no templates for it"
+        todo = f"add the folder, or choose one of {', '.join(sorted(templates.languages))}"
+        yield _Config.read(path).finding("company.locale", what, todo)
+    yield from untranslated(settings.accounts, settings.policies / QUESTIONS_FILE, templates.languages)
 
 
 def _same_titles(policies: Path) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """The command line: commands, printing, exit codes; no logic.
 
 Exit codes: 0 done; 1 work failed, a check found errors, or a replay differs; 2 usage or configuration. Data goes to
-stdout, everything else to stderr. Checked by tests/acceptance, as a subprocess.
+stdout, everything else to stderr. Checked by tests/unit/test_cli.py and, as a subprocess, tests/acceptance.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import functools
 import json
 import signal
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -57,22 +58,23 @@ class _State:
     debug = False
 
 
-def main() -> None:
-    """The program."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The program; `arguments` are by default those of the process."""
     try:
-        app(standalone_mode=True)
+        app(arguments)
     except ConfigError as error:
-        _fail(error, USAGE)
+        _fail(error, str(error), USAGE)
     except SupportAgentError as error:
-        _fail(error, FAILED)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        _fail(error, str(error), FAILED)
+    except Exception as error:
+        first = next(iter(str(error).splitlines()), "")
+        _fail(error, f"unexpected {type(error).__name__}: {first}: `support-agent --debug ...` shows where", FAILED)
 
 
-def _fail(error: SupportAgentError, code: int) -> None:
+def _fail(error: Exception, told: str, code: int) -> None:
     if _State.debug:
-        raise error
-    typer.echo(f"support-agent: {error}", err=True)
+        traceback.print_exception(error)
+    typer.echo(f"support-agent: {told}", err=True)
     sys.exit(code)
 
 
@@ -119,23 +121,29 @@ def run(
 
 @app.command("try")
 def try_(
-    mails: Annotated[list[Path], typer.Argument(help="Mail files (.eml).")],
+    mails: Annotated[list[Path], typer.Argument(metavar="MAIL", help="Mail files (.eml).")],
     as_level: Annotated[int | None, typer.Option("--as-level", min=0, max=3, help="Sender level to assume.")] = None,
     as_customer: Annotated[str | None, typer.Option("--as-customer", help="Customer's address to assume.")] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Dry run: what would happen to these mails. Nothing is stored, nothing is sent."""
+    """Dry run: what would happen to these mails. Nothing is stored, nothing is sent.
+
+    With --json one line a mail. A file that cannot be read is a usage error, and then none is tried.
+    """
     from support_agent.app import open_decider, progress
     from support_agent.company.accounts import Accounts
-    from support_agent.trial import try_mail
+    from support_agent.trial import read_mail, try_mail
 
     settings = _settings(config)
+    raws = [(str(path), read_mail(path)) for path in mails]
     with _quiet_log(settings):
         decider = functools.cache(lambda: open_decider(settings, progress(), in_memory=True))
         accounts = Accounts.load(settings.company.accounts)
-        for mail in mails:
-            tried = try_mail(mail, decider, accounts, settings, _now(), as_level=as_level, as_customer=as_customer)
+        for file, raw in raws:
+            tried = try_mail(
+                file, raw, decider, accounts, settings, _now(), as_level=as_level, as_customer=as_customer
+            )
             typer.echo(tried.trial.model_dump_json() if as_json else printing.trial(tried))
 
 
@@ -189,40 +197,55 @@ def replay(
         datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="Mails since that day.")
     ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Also plan again.")] = False,
-    model: Annotated[Path | None, typer.Option(help="With --plan: another GGUF model.")] = None,
+    plan_config: Annotated[
+        Path | None, typer.Option("--plan-config", help="With --plan: another configuration to plan with.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="With --plan: another GGUF file; with planner 'openai' another model's name.")
+    ] = None,
     policies: Annotated[Path | None, typer.Option(help="With --plan: another folder of policies.")] = None,
     templates: Annotated[Path | None, typer.Option(help="With --plan: another folder of templates.")] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Render again from what is stored and compare bytes; with --plan also decide again and show the difference."""
+    """Render again from what is stored and compare bytes; with --plan also decide again and show the difference.
+
+    The mails are those in the store of --config. They are planned again with that configuration, or with the one of
+    --plan-config, or with what the other options put in its place.
+    """
     from support_agent.app import open_decider, open_store, progress
-    from support_agent.replay import chosen, plan_again
+    from support_agent.replay import Report, chosen, plan_again
     from support_agent.replay import replay as run_replay
 
     if sum((case is not None, every, since is not None)) != 1:
         raise ConfigError("say what to replay: a case id, --all, or --since YYYY-MM-DD")
-    if not plan and (model or policies or templates):
-        raise ConfigError("--model, --policies and --templates need --plan: without it nothing is asked again")
+    if not plan and (plan_config or model or policies or templates):
+        raise ConfigError(
+            "--plan-config, --model, --policies and --templates need --plan: without it nothing is asked again"
+        )
     settings = _settings(config)
     with open_store(settings) as store, _quiet_log(settings):
         mails = chosen(store, case=case, since=since.replace(tzinfo=UTC) if since else None)
-        replayed = run_replay(store, settings, mails)
-        _print(replayed, as_json, printing.replayed(replayed))
-        differs = any(not entry.is_identical for entry in replayed)
+        report = Report(replayed=run_replay(store, mails))
         if plan:
-            overrides = {"model.path": model, "company.policies": policies, "company.templates": templates}
-            decider = open_decider(_settings(config, overrides), progress(), in_memory=True)
-            again = plan_again(store, decider, mails)
-            _print(again, as_json, printing.replanned(again))
-            differs = differs or any(entry.is_changed for entry in again)
-    raise typer.Exit(FAILED if differs else DONE)
+            asked = _plan_settings(plan_config or config, model, policies, templates)
+            again = plan_again(store, open_decider(asked, progress(), in_memory=True), mails)
+            report = report.model_copy(update={"replanned": again})
+    _print(report, as_json, printing.replay(report))
+    raise typer.Exit(FAILED if report.is_different else DONE)
+
+
+def _plan_settings(config: Path | None, model: str | None, policies: Path | None, templates: Path | None) -> Settings:
+    """A configuration with what is to be tried instead of its own."""
+    key = "model.path" if _settings(config).model.planner == "llama" else "model.name"
+    return _settings(config, {key: model, "company.policies": policies, "company.templates": templates})
 
 
 @app.command()
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Mailbox, sender, model, database, vector store, configuration: what, how bad, what to do."""
-    from support_agent.doctor import Health, diagnose, real_probes
+    from support_agent.app import real_probes
+    from support_agent.doctor import Health, diagnose
 
     settings = _settings(config)
     with _quiet_log(settings):
@@ -264,14 +287,14 @@ def model_list(config: ConfigOption = None, as_json: JsonOption = False) -> None
 
 
 @model_app.command("verify")
-def model_verify(config: ConfigOption = None) -> None:
+def model_verify(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Hash the model files and compare with the pinned sums."""
     from support_agent.planner.models import cache_dir, verify
-    from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
+    from support_agent.planner.pinned import MODELS
 
     cache = cache_dir(_settings(config, optional=True).model)
-    findings = [finding for model in (LANGUAGE_MODEL, EMBEDDING_MODEL) for finding in verify(model, cache)]
-    typer.echo(printing.findings(findings))
+    findings = [finding for model in MODELS for finding in verify(model, cache)]
+    _print(findings, as_json, printing.findings(findings))
     raise typer.Exit(FAILED if findings else DONE)
 
 

@@ -19,20 +19,20 @@ from support_agent.company.company import Company
 from support_agent.company.periods import periods
 from support_agent.company.values import Customer
 from support_agent.desk.packet import FoundDocument
+from support_agent.errors import GateRefused, SupportAgentError
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message
 from support_agent.mail.outgoing import reply_subject
 from support_agent.planner.loop import Planner
+from support_agent.planner.neighbours import folded, parted
 from support_agent.planner.plan import Call, Plan
 from support_agent.planner.port import Usage
-from support_agent.planner.questions import folded, questions_of
+from support_agent.planner.questions import questions_of
 from support_agent.settings import Settings
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.base import AccountData, Context, Search
 from support_agent.tools.ending import Reason
 
-LEVEL_FOR_ANSWERS = 1
-"""Below this nothing but the desk: a forged mail must not make us write to a stranger."""
 LEVEL_FOR_SUBJECT = 2
 LEVEL_FOR_NAME = 3
 
@@ -72,13 +72,26 @@ class Decision(BaseModel):
         )
 
 
+    def stopped_by(self, error: SupportAgentError) -> Decision:
+        """The same, but its answer failed: a person must read the mail, and why."""
+        reason, why = reason_of(error)
+        plan = self.plan.model_copy(update={"outcome": "escalate", "reason": reason})
+        return self.model_copy(update={"plan": plan, "final": None, "why": why})
+
+
+def reason_of(error: SupportAgentError) -> tuple[str, str]:
+    """Code and sentence of an error, as the reason why a person gets a mail; whatever the gate refuses has one code."""
+    if isinstance(error, GateRefused) and error.code != GateRefused.code:
+        return GateRefused.code, f"{error.code}: {error}"
+    return error.code, str(error)
+
+
 class HandOver(StrEnum):
-    """Why a mail goes to a person besides the reasons that a plan may have: before any plan, or after it."""
+    """Why a mail goes to a person besides the reasons that a plan may have, and the codes of errors."""
 
     SCREENING = "screening"
     WITH_PERSON = "with_person"
     UNDELIVERED = "undelivered"
-    FAILED = "failed"
     NOT_PASSED_ON = "not_passed_on"
 
 
@@ -111,16 +124,28 @@ class Decider:
         final = self._final(message, sender, context, plan) if plan.outcome == "answer" else None
         return Decision(plan=plan, final=final, found=_found(context), decided_at=now)
 
-    def hand_over(self, reason: Reason | HandOver, now: datetime, why: str = "") -> Decision:
-        """No plan at all: a person must read the mail."""
+    def hand_over(self, reason: str, now: datetime, why: str = "") -> Decision:
+        """No plan at all: a person must read the mail.
+
+        Args:
+            reason: A `Reason`, a `HandOver`, or the code of an error.
+            why: What more is known, one sentence.
+        """
         return Decision(plan=_no_plan(reason), final=None, found=(), decided_at=now, why=why)
+
+    def failed(self, error: SupportAgentError, now: datetime) -> Decision:
+        """No plan either: what failed, a person must read."""
+        reason, why = reason_of(error)
+        return self.hand_over(reason, now, why)
 
     def locale_of(self, customer: Customer | None) -> str:
         """The locale an answer is written in: the customer's own, where there are templates for it."""
-        return self.settings.company.locale if customer is None else customer.locale
+        if customer is None or not self.templates.has_language(customer.locale):
+            return self.settings.company.locale
+        return customer.locale
 
     def _refusal(self, message: Message, sender: Sender) -> Reason | None:
-        if sender.level < LEVEL_FOR_ANSWERS:
+        if sender.level < self.settings.agent.answers_from_level:
             return Reason.LEVEL
         if len(message.visible_text) > self.settings.planner.max_mail_characters:
             return Reason.LIMIT
@@ -150,7 +175,8 @@ class Decider:
             matches = self.search.nearest(text)
             return (matches[0].topic, matches[0].score) if matches else ("", 0.0)
 
-        return folded(questions_of(message.subject, message.visible_text, most=most), nearest)
+        questions = questions_of(message.subject, message.visible_text, most=most)
+        return parted(folded(questions, nearest), nearest, most=most)
 
     def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
         is_known = sender.level >= LEVEL_FOR_NAME and context.customer is not None
@@ -175,15 +201,15 @@ def _call_record(seq: int, call: Call) -> ToolCallRecord:
         threshold=call.threshold,
         votes=[vote.model_dump(mode="json") for vote in call.considered],
         result=call.result,
-        status=ToolCallStatus.ERROR if call.status == "failed" else ToolCallStatus(call.status),
-        seconds=0.0,
+        status=ToolCallStatus(call.status),
+        seconds=call.seconds,
     )
 
 
-def _no_plan(reason: Reason | HandOver) -> Plan:
+def _no_plan(reason: str) -> Plan:
     return Plan(
         outcome="escalate",
-        reason=reason.value,
+        reason=str(reason),
         asked=0,
         questions=(),
         answers=(),

@@ -19,14 +19,11 @@ from pydantic import BaseModel, ConfigDict
 
 from support_agent.check import check_agent
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
-from support_agent.facts.index import count_entries
 from support_agent.findings import Severity
-from support_agent.mail.mailbox import Cursor, Mailbox
-from support_agent.mail.outbox import Transport
+from support_agent.mail.mailbox import Cursor
 from support_agent.planner.models import State, cache_dir, language_model, listing
-from support_agent.planner.openai import OpenAIModel
 from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
-from support_agent.planner.port import Prompt, Scores
+from support_agent.planner.port import Scores
 from support_agent.planner.progress import progress_on
 from support_agent.resources import packaged
 from support_agent.settings import ChromaSettings, ImapSettings, ModelSettings, Settings, SmtpSettings
@@ -41,7 +38,6 @@ NAMED = 5
 """Cases and mails that a diagnosis names; the rest is a number."""
 MEGABYTE_BYTES = 1_000_000
 _SERVER_TODO = "see that it runs and can be reached from here, then run `support-agent doctor` again"
-_PROMPT = Prompt(system="You choose one of two options.", task="Choose yes.", parts=())
 
 
 class Health(StrEnum):
@@ -65,7 +61,7 @@ class Diagnosis(BaseModel):
 
 @dataclass(frozen=True)
 class Probes:
-    """What the checks reach the outside through. Each raises the errors of `support_agent.errors`.
+    """What the checks reach the outside through; see `app.real_probes`. Each raises the errors of `errors.py`.
 
     `count_mails` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
     `ask_model` makes one choice on the model's server, `count_entries` is the number of texts in the vector
@@ -77,17 +73,6 @@ class Probes:
     check_sender: Callable[[SmtpSettings], None]
     ask_model: Callable[[ModelSettings], Scores]
     count_entries: Callable[[ChromaSettings], int | None]
-
-
-def real_probes(now: datetime) -> Probes:
-    """The probes that connect to the real servers."""
-    return Probes(
-        now=now,
-        count_mails=_count_mails,
-        check_sender=lambda settings: Transport(settings).check(),
-        ask_model=_ask_model,
-        count_entries=count_entries,
-    )
 
 
 def diagnose(settings: Settings, probes: Probes) -> list[Diagnosis]:
@@ -308,7 +293,7 @@ def _progress(settings: Settings) -> tuple[bool, Cursor | None]:
         return False, None
     if stored is None:
         return True, None
-    return False, Cursor(folder=stored.folder, uid_validity=stored.uid_validity, last_uid=stored.uid)
+    return False, Cursor(folder=stored.folder, uid_validity=stored.uid_validity, last_uid=stored.last_uid)
 
 
 @contextmanager
@@ -325,22 +310,3 @@ def _current_store(settings: Settings) -> Iterator[Store | None]:
     """The same; None also where its tables are not those of this version."""
     with _store(settings) as store:
         yield store if store is not None and store.is_current() else None
-
-
-def _count_mails(settings: ImapSettings, cursor: Cursor | None) -> int:
-    with Mailbox(settings) as mailbox:
-        return mailbox.count_after(cursor)
-
-
-def _ask_model(settings: ModelSettings) -> Scores:
-    model = OpenAIModel(
-        base_url=settings.base_url,
-        name=settings.name,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        max_retries=settings.max_retries,
-    )
-    try:
-        return model.score(_PROMPT, ("yes", "no"))
-    finally:
-        model.close()

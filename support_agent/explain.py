@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import assert_never
 
-from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+from pydantic import JsonValue, ValidationError
 
 from support_agent.answer.final_answer import (
     AggregateItem,
@@ -29,14 +29,15 @@ from support_agent.decide import Decision
 from support_agent.desk.packet import FoundDocument
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.lines import Declared, WhyHeader, WhyLine, headers_of, lines_of, text_of
+from support_agent.frozen import Frozen
+from support_agent.lines import VERSION_CHARACTERS, Declared, WhyHeader, WhyLine, headers_of, lines_of, text_of
 from support_agent.mail.message import parse
 from support_agent.planner.plan import Call
 from support_agent.store.records import (
-    AnswerKind,
-    AnswerRecord,
     CaseId,
     CaseState,
+    LetterKind,
+    LetterRecord,
     MailId,
     MailStatus,
     MailTimeline,
@@ -48,13 +49,6 @@ from support_agent.store.records import (
 from support_agent.store.store import Store
 
 STAFF_LOCALE = "en"
-VERSION_CHARACTERS = 12
-
-
-class Frozen(BaseModel):
-    """A value of an explanation."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Considered(Frozen):
@@ -110,7 +104,7 @@ class ItemStory(Frozen):
 class SentStory(Frozen):
     """One outgoing mail and what became of it."""
 
-    kind: AnswerKind
+    kind: LetterKind
     message_id: str
     recipient: str
     subject: str
@@ -141,7 +135,7 @@ class MailStory(Frozen):
     sent: tuple[SentStory, ...]
     status: MailStatus
     reason_code: str | None
-    reason_text: str | None
+    why: str | None
     handled_at: datetime | None
 
 
@@ -164,7 +158,7 @@ class WhyMail(Frozen):
 
     case_id: CaseId | None
     mail_id: MailId
-    kind: AnswerKind
+    kind: LetterKind
     message_id: str
     recipient: str
     subject: WhyLine
@@ -203,7 +197,7 @@ def why(store: Store, case_id: str, declared: Declared) -> tuple[WhyMail, ...]:
     )
 
 
-def _why(row: OutboxRecord, record: AnswerRecord, declared: Declared) -> WhyMail:
+def _why(row: OutboxRecord, record: LetterRecord, declared: Declared) -> WhyMail:
     try:
         subject, lines = lines_of(record, declared)
     except ValidationError as error:
@@ -227,9 +221,9 @@ def _timeline(store: Store, case_id: str) -> Timeline:
     return found
 
 
-def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, AnswerRecord]]:
+def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, LetterRecord]]:
     """Each mail of the outbox with what it was made from."""
-    records = {record.kind: record for record in entry.answers}
+    records = {record.kind: record for record in entry.letters}
     return [(row, records[row.kind]) for row in entry.outbox if row.kind in records]
 
 
@@ -256,7 +250,7 @@ def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
         sent=sent,
         status=mail.status,
         reason_code=mail.reason_code,
-        reason_text=mail.reason_text,
+        why=mail.why,
         handled_at=mail.handled_at,
     )
 
@@ -291,20 +285,11 @@ def _call_story(call: Call) -> CallStory:
         threshold=call.threshold,
         status=call.status,
         result=call.result,
-        considered=tuple(
-            Considered(
-                key=vote.key,
-                probability=vote.probability,
-                similarity=vote.similarity,
-                picked=vote.picked,
-                judged=vote.judged,
-            )
-            for vote in votes
-        ),
+        considered=tuple(Considered.model_validate(vote, from_attributes=True) for vote in votes),
     )
 
 
-def _sent_story(row: OutboxRecord, record: AnswerRecord) -> SentStory:
+def _sent_story(row: OutboxRecord, record: LetterRecord) -> SentStory:
     subject, text = text_of(record)
     return SentStory(
         kind=row.kind,
@@ -312,7 +297,7 @@ def _sent_story(row: OutboxRecord, record: AnswerRecord) -> SentStory:
         recipient=row.recipient,
         subject=subject,
         text=text,
-        items=_items(record.payload) if row.kind is AnswerKind.ANSWER else (),
+        items=_items(record.payload) if row.kind is LetterKind.ANSWER else (),
         templates_version=record.templates_version,
         status=row.status,
         attempts=row.attempts,

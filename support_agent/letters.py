@@ -1,15 +1,14 @@
 """An outgoing mail as data: what it was made from, what was rendered, and the headers' inputs.
 
-Invariant: `compose` is a function of the letter, its headers, the parent mail and the agent's settings, so what is
-stored gives the same bytes again; every letter to a customer has passed the gate. Checked by
-tests/unit/test_letters.py and `replay`.
+Invariant: `compose` is a function of the letter, its headers and the parent mail, so what is stored gives the same
+bytes again; every letter to a customer has passed the gate. Checked by tests/unit/test_letters.py and `replay`.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import JsonValue
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
@@ -18,38 +17,34 @@ from support_agent.answer.render import render_acknowledgement, render_answer, r
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.desk.packet import Packet
-from support_agent.mail.keys import message_id
+from support_agent.frozen import Frozen
+from support_agent.mail.keys import message_id, origin_header
 from support_agent.mail.message import Message
-from support_agent.mail.outgoing import compose, compose_notice, compose_person_reply, reply_subject
+from support_agent.mail.outgoing import (
+    Head,
+    compose,
+    compose_notice,
+    compose_person_reply,
+    next_hops,
+    reply_subject,
+)
 from support_agent.settings import AgentSettings
-from support_agent.store.records import AnswerKind, AnswerRecord
+from support_agent.store.records import LetterKind, LetterRecord
 
 TELLING_CHARACTERS = 12
 """A line of a packet with at least so many characters is known again in a reply to it."""
 
 
-class Frozen(BaseModel):
-    """A value of a letter."""
+class Headers(Head):
+    """What the headers are made from; `parent_mail_id` is the customer's mail that it belongs to, in the store."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Headers(Frozen):
-    """What the headers are made from: with the parent mail and the key of the agent, everything."""
-
-    message_id: str
-    sent_at: datetime
-    to: str
-    from_address: str
-    from_name: str
     parent_mail_id: str
-    """The customer's mail that it belongs to, by its id in the store."""
 
 
 class Letter(Frozen):
     """One mail before its headers: `payload` is what it says as data, `rendered` the spans with their sources."""
 
-    kind: AnswerKind
+    kind: LetterKind
     payload: dict[str, JsonValue]
     rendered: dict[str, JsonValue]
     subject: str
@@ -57,9 +52,20 @@ class Letter(Frozen):
     html: str = ""
 
     def headers(
-        self, agent: AgentSettings, case_id: str, number: int, to: str, sent_at: datetime, parent_mail_id: str
+        self,
+        agent: AgentSettings,
+        case_id: str,
+        number: int,
+        to: str,
+        sent_at: datetime,
+        parent: Message,
+        parent_mail_id: str,
     ) -> Headers:
-        """The headers of the mail with that number in its case; the Message-ID is the same on every try."""
+        """The headers of the mail with that number in its case; the Message-ID is the same on every try.
+
+        Raises:
+            ConfigError: `agent.secret` is missing.
+        """
         domain = agent.address.rpartition("@")[2]
         own_id = message_id(agent.secret, domain, case_id, number, self.kind.value)
         return Headers(
@@ -68,52 +74,24 @@ class Letter(Frozen):
             to=to,
             from_address=agent.address,
             from_name=agent.name,
+            origin=origin_header(agent.secret, own_id, next_hops(parent, agent)),
             parent_mail_id=parent_mail_id,
         )
 
-    def compose(self, agent: AgentSettings, headers: Headers, parent: Message, original: bytes) -> bytes:
+    def compose(self, headers: Headers, parent: Message, original: bytes) -> bytes:
         """The bytes of the mail.
 
         Args:
-            agent: Whose key signs the origin header; its name and address are taken from `headers`.
             parent: The customer's mail that it belongs to.
             original: The bytes of that mail; they go along with a packet.
         """
-        own_id, sent_at, to = headers.message_id, headers.sent_at, headers.to
-        agent = agent.model_copy(update={"address": headers.from_address, "name": headers.from_name})
         match self.kind:
-            case AnswerKind.ANSWER | AnswerKind.ACKNOWLEDGEMENT:
-                return compose(
-                    agent,
-                    message_id=own_id,
-                    sent_at=sent_at,
-                    to=to,
-                    subject=self.subject,
-                    text=self.text,
-                    html=self.html,
-                    parent=parent,
-                )
-            case AnswerKind.PACKET:
-                return compose_notice(
-                    agent,
-                    message_id=own_id,
-                    sent_at=sent_at,
-                    to=to,
-                    subject=self.subject,
-                    text=self.text,
-                    parent=parent,
-                    original=original,
-                )
-            case AnswerKind.PERSON_REPLY:
-                return compose_person_reply(
-                    agent,
-                    message_id=own_id,
-                    sent_at=sent_at,
-                    to=to,
-                    subject=self.subject,
-                    text=self.text,
-                    parent=parent,
-                )
+            case LetterKind.ANSWER | LetterKind.ACKNOWLEDGEMENT:
+                return compose(headers, subject=self.subject, text=self.text, html=self.html, parent=parent)
+            case LetterKind.PACKET | LetterKind.FAILURE:
+                return compose_notice(headers, subject=self.subject, text=self.text, original=original)
+            case LetterKind.PERSON_REPLY:
+                return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent)
 
 
 def answer_letter(final: FinalAnswer, templates: Templates) -> Letter:
@@ -122,7 +100,7 @@ def answer_letter(final: FinalAnswer, templates: Templates) -> Letter:
     Raises:
         GateRefused: a byte has no source, or a template cannot be used.
     """
-    return _gated(AnswerKind.ANSWER, final, render_answer(final, templates), templates)
+    return _gated(LetterKind.ANSWER, final, render_answer(final, templates), templates)
 
 
 def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Templates) -> Letter:
@@ -132,20 +110,20 @@ def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Template
         GateRefused: as `answer_letter`.
     """
     rendered = render_acknowledgement(acknowledgement, templates)
-    return _gated(AnswerKind.ACKNOWLEDGEMENT, acknowledgement, rendered, templates)
+    return _gated(LetterKind.ACKNOWLEDGEMENT, acknowledgement, rendered, templates)
 
 
-def packet_letter(packet: Packet, templates: Templates) -> Letter:
-    """A case for a person, through the gate.
+def packet_letter(packet: Packet, templates: Templates, kind: LetterKind = LetterKind.PACKET) -> Letter:
+    """A case for a person, or a `failure` in one, through the gate.
 
     Raises:
         GateRefused: as `answer_letter`.
     """
-    return _gated(AnswerKind.PACKET, packet, render_packet(packet, templates), templates)
+    return _gated(kind, packet, render_packet(packet, templates), templates)
 
 
 def _gated(
-    kind: AnswerKind,
+    kind: LetterKind,
     made_from: FinalAnswer | Acknowledgement | Packet,
     rendered: RenderedAnswer | RenderedPacket,
     templates: Templates,
@@ -166,7 +144,7 @@ def reply_letter(parent_subject: str, words: str) -> Letter:
     """A staff member's own words, on their way to the customer."""
     payload: dict[str, JsonValue] = {"parent_subject": parent_subject, "words": words}
     return Letter(
-        kind=AnswerKind.PERSON_REPLY,
+        kind=LetterKind.PERSON_REPLY,
         payload=payload,
         rendered={},
         subject=reply_subject(parent_subject),
@@ -190,18 +168,18 @@ def own_words(text: str, packet_text: str) -> str:
     return "\n".join(kept).strip()
 
 
-def again(record: AnswerRecord, templates: Templates) -> Letter:
-    """The letter of a stored answer, made again from its payload with those templates.
+def again(record: LetterRecord, templates: Templates) -> Letter:
+    """A stored letter, made again from its payload with those templates.
 
     Raises:
         GateRefused: the templates cannot be used for it.
     """
     match record.kind:
-        case AnswerKind.ANSWER:
+        case LetterKind.ANSWER:
             return answer_letter(FinalAnswer.model_validate(record.payload), templates)
-        case AnswerKind.ACKNOWLEDGEMENT:
+        case LetterKind.ACKNOWLEDGEMENT:
             return acknowledgement_letter(Acknowledgement.model_validate(record.payload), templates)
-        case AnswerKind.PACKET:
-            return packet_letter(Packet.model_validate(record.payload), templates)
-        case AnswerKind.PERSON_REPLY:
+        case LetterKind.PACKET | LetterKind.FAILURE:
+            return packet_letter(Packet.model_validate(record.payload), templates, record.kind)
+        case LetterKind.PERSON_REPLY:
             return reply_letter(str(record.payload["parent_subject"]), str(record.payload["words"]))

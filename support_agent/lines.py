@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Literal, Protocol, assert_never
 
-from pydantic import BaseModel, ConfigDict
-
 from support_agent.answer.sources import (
     AccountSource,
     ClarificationSource,
@@ -29,11 +27,12 @@ from support_agent.answer.sources import (
     WordSource,
 )
 from support_agent.company.accounts import FieldSpec, SeriesSpec
+from support_agent.frozen import Frozen
 from support_agent.letters import Headers
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.outgoing import reply_subject
-from support_agent.store.records import AnswerKind, AnswerRecord, OutboxRecord
+from support_agent.store.records import LetterKind, LetterRecord, OutboxRecord
 
 VERSION_CHARACTERS = 12
 QUERY_PARTS = frozenset({"value", "day", "row_day", "row_label", "row_value"})
@@ -69,12 +68,6 @@ class Declared(Protocol):
 
     @property
     def series(self) -> Mapping[str, SeriesSpec]: ...
-
-
-class Frozen(BaseModel):
-    """A value of the lines."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 SourceKind = Literal[
@@ -125,17 +118,17 @@ class WhyHeader(Frozen):
     what: str
 
 
-def text_of(record: AnswerRecord) -> tuple[str, str]:
+def text_of(record: LetterRecord) -> tuple[str, str]:
     """Subject and text of a composed mail."""
-    if record.kind is AnswerKind.PERSON_REPLY:
+    if record.kind is LetterKind.PERSON_REPLY:
         return reply_subject(str(record.payload["parent_subject"])), str(record.payload["words"])
     subject, text = _rendered(record)
     return subject.text, text.text
 
 
-def lines_of(record: AnswerRecord, declared: Declared) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+def lines_of(record: LetterRecord, declared: Declared) -> tuple[WhyLine, tuple[WhyLine, ...]]:
     """The subject and the lines of the text of a composed mail."""
-    if record.kind is AnswerKind.PERSON_REPLY:
+    if record.kind is LetterKind.PERSON_REPLY:
         return _person_lines(record)
     subject, text = _rendered(record)
     first = next(_lines(subject, declared), WhyLine(text="", sources=()))
@@ -144,7 +137,7 @@ def lines_of(record: AnswerRecord, declared: Declared) -> tuple[WhyLine, tuple[W
 
 def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
     """The header fields of a mail as it went out; the Subject has its own line."""
-    to = "settings: desk.address" if row.kind is AnswerKind.PACKET else "the customer's From address"
+    to = "settings: desk.address" if row.kind.is_for_desk else "the customer's From address"
     sources = {**HEADER_SOURCES, "to": to}
     return tuple(
         WhyHeader(name=name, value=value, what=sources.get(name.lower(), UNKNOWN_HEADER))
@@ -153,15 +146,15 @@ def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
     )
 
 
-def _rendered(record: AnswerRecord) -> tuple[Rendered, Rendered]:
-    if record.kind is AnswerKind.PACKET:
+def _rendered(record: LetterRecord) -> tuple[Rendered, Rendered]:
+    if record.kind.is_for_desk:
         packet = RenderedPacket.model_validate(record.rendered)
         return packet.subject, packet.text
     answer = RenderedAnswer.model_validate(record.rendered)
     return answer.subject, answer.text
 
 
-def _person_lines(record: AnswerRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+def _person_lines(record: LetterRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
     """A person wrote the words; only the subject is the customer's, with "Re:" before it."""
     subject, words = text_of(record)
     parent = Headers.model_validate(record.header_inputs).parent_mail_id

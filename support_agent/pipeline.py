@@ -11,7 +11,8 @@ from support_agent.decide import Decision
 from support_agent.errors import SupportAgentError
 from support_agent.mail.identity import Sender
 from support_agent.mail.screening import Screening, Verdict
-from support_agent.stages import Outcome, Place, Stages
+from support_agent.place import Place, PlacedMail
+from support_agent.stages import Outcome, Stages
 from support_agent.steps import Steps
 from support_agent.store.records import MailId
 
@@ -25,8 +26,9 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
 
     sender = steps.step("identify", lambda: stages.identify(mail_id, message), Sender)
     place = steps.step("place", lambda: stages.place(mail_id, message, sender), Place)
+    mail = PlacedMail(mail_id, message, sender, place)
     if place.is_staff_reply:
-        steps.step("pass_on", lambda: stages.pass_on(mail_id, message, place))
+        steps.step("pass_on", lambda: stages.pass_on(mail))
         return _send(mail_id, steps, stages, Outcome.FILED)
 
     is_for_desk = screening.verdict is Verdict.DESK or not place.may_answer
@@ -34,16 +36,14 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
         if is_for_desk:
             decision = steps.step("hand_over", lambda: stages.hand_over(screening), Decision)
         else:
-            decision = steps.step("plan", lambda: stages.plan(mail_id, message, sender), Decision)
+            decision = steps.step("plan", lambda: stages.plan(mail), Decision)
     except SupportAgentError as error:
         decision = stages.failed(error)
     try:
-        outcome = steps.step("answer", lambda: stages.answer(mail_id, message, sender, place, decision), Outcome)
+        outcome = steps.step("answer", lambda: stages.answer(mail, decision), Outcome)
     except SupportAgentError as error:
-        why = f"{error.code}: {error}"
-        outcome = steps.step(
-            "escalate", lambda: stages.escalate(mail_id, message, sender, place, decision, why), Outcome
-        )
+        stopped = decision.stopped_by(error)
+        outcome = steps.step("escalate", lambda: stages.escalate(mail, stopped), Outcome)
     return _send(mail_id, steps, stages, outcome)
 
 

@@ -7,7 +7,7 @@ tests/unit/test_printing.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from rich.cells import cell_len, chop_cells
 from support_agent.answer.formatting import clean_line, clean_lines, format_confidence
 from support_agent.desk.packing import call_text
 from support_agent.findings import Finding, Severity
-from support_agent.store.records import AnswerKind, CaseSummary
+from support_agent.store.records import CaseSummary
 
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
     from support_agent.decide import Decision
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     )
     from support_agent.lines import WhyHeader, WhyLine, WhySource
     from support_agent.planner.models import Listed
-    from support_agent.replay import Replanned, Replayed, Said
+    from support_agent.replay import Replanned, Replayed, Report, Said, Status
     from support_agent.trial import Tried
 
 RUNNERS_UP = 4
@@ -109,7 +109,13 @@ def why(mails: Sequence[WhyMail]) -> str:
     return "\n\n".join("\n".join(_why_mail(mail)) for mail in mails)
 
 
-def replayed(entries: Sequence[Replayed]) -> str:
+def replay(report: Report) -> str:
+    """The mails that were made again, then those that were planned again."""
+    again = "" if report.replanned is None else f"\n{_replanned(report.replanned, report.counts)}"
+    return f"{_replayed(report.replayed)}{again}"
+
+
+def _replayed(entries: Sequence[Replayed]) -> str:
     """One line an outgoing mail, with what differs below it, and a summary."""
     lines: list[str] = []
     for entry in entries:
@@ -122,7 +128,7 @@ def replayed(entries: Sequence[Replayed]) -> str:
     return "\n".join([*lines, f"{_counted(len(entries), 'mail')} replayed: {summary if entries else 'nothing to do'}"])
 
 
-def replanned(entries: Sequence[Replanned]) -> str:
+def _replanned(entries: Sequence[Replanned], counts: Mapping[Status, int]) -> str:
     """What is different, mail by mail, and the counts of each status."""
     lines: list[str] = []
     for entry in entries:
@@ -132,11 +138,7 @@ def replanned(entries: Sequence[Replanned]) -> str:
                 *_change(entry),
                 "",
             ]
-    count = {
-        status: sum(entry.status == status for entry in entries)
-        for status in ("same", "changed", "newly_answered", "newly_escalated")
-    }
-    told = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in count.items())
+    told = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in counts.items())
     return "\n".join([*lines, f"{_counted(len(entries), 'mail')} planned again: {told}"])
 
 
@@ -171,7 +173,7 @@ def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
 def _mail(mail: MailStory) -> Iterator[str]:
     level = NOTHING if mail.level is None else f"{mail.level} ({mail.level_why})"
     rule = "" if mail.screening_rule is None else f" by rule {mail.screening_rule}"
-    reason = ": ".join(part for part in (mail.reason_code, mail.reason_text) if part)
+    reason = ": ".join(part for part in (mail.reason_code, mail.why) if part)
     yield ""
     yield f"{_instant(mail.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
     yield from _indented(
@@ -228,13 +230,13 @@ def _sent(sent: SentStory) -> Iterator[str]:
     rows.append(("templates", f"version {sent.templates_version[:12]}"))
     rows += [("item", f"{item.says}  [{item.source}]") for item in sent.items]
     yield from _indented(_table(rows), 2)
-    if sent.kind is not AnswerKind.PACKET:
+    if not sent.kind.is_for_desk:
         yield from _quoted(sent.text)
 
 
 def _why_mail(mail: WhyMail) -> Iterator[str]:
     yield f"{mail.kind.value} to {clean_line(mail.recipient)}  {clean_line(mail.message_id)}"
-    if mail.kind is AnswerKind.PACKET:
+    if mail.kind.is_for_desk:
         return
     yield ""
     lines = [mail.subject.model_copy(update={"text": f"Subject: {mail.subject.text}"}), *mail.lines]

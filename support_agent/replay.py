@@ -1,7 +1,7 @@
 """Make stored mails again and compare; decide stored mails again and show what is different now.
 
-Invariant: `replay` uses nothing but what is stored and the agent's key, so a mail that differs means that
-the program, the key or the store has changed since. Checked by tests/unit/test_replay.py, which changes them.
+Invariant: `replay` uses nothing but what is stored, so a mail that differs means that the program or the store
+has changed since. Checked by tests/unit/test_replay.py, which changes both and everything else.
 """
 
 from __future__ import annotations
@@ -11,43 +11,39 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, computed_field
+from pydantic import ValidationError, computed_field
 
 from support_agent.answer.final_answer import DocumentItem, Excerpt, FinalAnswer
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.company.documents import Sentence, parse_document
 from support_agent.company.values import Customer
-from support_agent.decide import LEVEL_FOR_NAME, Decider, Decision
+from support_agent.decide import LEVEL_FOR_NAME, Decider
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, GateRefused, PermanentError
-from support_agent.letters import Headers, Letter, again, answer_letter
+from support_agent.frozen import Frozen
+from support_agent.letters import Headers, Letter, again
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import parse
-from support_agent.settings import Settings
 from support_agent.store.records import (
-    AnswerKind,
-    AnswerRecord,
     CaseId,
+    LetterKind,
+    LetterRecord,
     MailId,
     MailRecord,
     OutboxRecord,
     PlanRecord,
 )
 from support_agent.store.store import Store
+from support_agent.trial import Rehearsal, rehearse
 
 CONTEXT_LINES = 2
 """Unchanged lines around each change of a diff."""
 CustomerLookup = Callable[[str], Customer | None]
 TemplatesLookup = Callable[[str], Templates]
-
-
-class Frozen(BaseModel):
-    """A value of the replay."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+Status = Literal["same", "changed", "newly_answered", "newly_escalated"]
 
 
 class Replayed(Frozen):
@@ -59,7 +55,7 @@ class Replayed(Frozen):
 
     case_id: CaseId | None
     mail_id: MailId
-    kind: AnswerKind
+    kind: LetterKind
     message_id: str
     recipient: str
     diff: str
@@ -88,7 +84,7 @@ class Replanned(Frozen):
     case_id: CaseId | None
     mail_id: MailId
     subject: str
-    status: Literal["same", "changed", "newly_answered", "newly_escalated"]
+    status: Status
     before: Said
     after: Said
     diff: str
@@ -98,6 +94,28 @@ class Replanned(Frozen):
     def is_changed(self) -> bool:
         """Whether the customer would get something else."""
         return self.status != "same"
+
+
+class Report(Frozen):
+    """All that a replay found; `replanned` is None where nothing was planned again."""
+
+    replayed: tuple[Replayed, ...]
+    replanned: tuple[Replanned, ...] | None = None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def counts(self) -> dict[Status, int]:
+        """How many of the mails that were planned again have each status."""
+        found = [entry.status for entry in self.replanned or ()]
+        return {status: found.count(status) for status in get_args(Status)}
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_different(self) -> bool:
+        """Whether anything came out otherwise than it was sent."""
+        return not all(entry.is_identical for entry in self.replayed) or any(
+            entry.is_changed for entry in self.replanned or ()
+        )
 
 
 def chosen(store: Store, *, case: str | None = None, since: datetime | None = None) -> tuple[MailId, ...]:
@@ -114,12 +132,8 @@ def chosen(store: Store, *, case: str | None = None, since: datetime | None = No
     return tuple(entry.mail.id for entry in timeline.mails)
 
 
-def replay(store: Store, settings: Settings, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
-    """Make every outgoing mail of these mails again, from what is stored, and compare it with the outbox.
-
-    Args:
-        settings: For the key of the origin header; the words, names and addresses are all stored.
-    """
+def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
+    """Make every outgoing mail of these mails again, from what is stored, and compare it with the outbox."""
 
     @cache
     def templates(version: str) -> Templates:
@@ -129,19 +143,19 @@ def replay(store: Store, settings: Settings, mails: Sequence[MailId]) -> tuple[R
         return Templates.from_files(files)
 
     rows = [row for mail_id in mails for row in store.outgoing(mail_id=mail_id)]
-    return tuple(_replayed(store, settings, row, templates) for row in rows)
+    return tuple(_replayed(store, row, templates) for row in rows)
 
 
-def _replayed(store: Store, settings: Settings, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
+def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
     problems: list[str] = []
     diff = ""
-    record = store.answer_for(row.mail_id, row.kind)
+    record = store.letter_for(row.mail_id, row.kind)
     if record is None:
         problems.append("what it was made from is not stored")
     else:
         try:
             letter = again(record, templates(record.templates_version))
-            raw = _composed(store, settings, record, letter)
+            raw = _composed(store, record, letter)
         except (GateRefused, ConfigError, PermanentError, ValidationError) as error:
             problems.append(f"it cannot be made again: {_first_line(error)}")
         else:
@@ -159,13 +173,13 @@ def _replayed(store: Store, settings: Settings, row: OutboxRecord, templates: Te
     )
 
 
-def _composed(store: Store, settings: Settings, record: AnswerRecord, letter: Letter) -> bytes:
+def _composed(store: Store, record: LetterRecord, letter: Letter) -> bytes:
     headers = Headers.model_validate(record.header_inputs)
     original = store.raw_mail(MailId(headers.parent_mail_id))
-    return letter.compose(settings.agent, headers, parse(original), original)
+    return letter.compose(headers, parse(original), original)
 
 
-def _disagreements(row: OutboxRecord, record: AnswerRecord, letter: Letter) -> Iterator[str]:
+def _disagreements(row: OutboxRecord, record: LetterRecord, letter: Letter) -> Iterator[str]:
     """What the stored parts say of each other that the mail's own bytes do not show."""
     headers = Headers.model_validate(record.header_inputs)
     if letter.rendered != record.rendered:
@@ -174,9 +188,9 @@ def _disagreements(row: OutboxRecord, record: AnswerRecord, letter: Letter) -> I
         yield f"it went to {row.recipient}, but was made for {headers.to}"
 
 
-def _missing_documents(store: Store, record: AnswerRecord) -> Iterator[str]:
+def _missing_documents(store: Store, record: LetterRecord) -> Iterator[str]:
     """What an answer says of documents and the stored versions of them do not say."""
-    if record.kind is not AnswerKind.ANSWER:
+    if record.kind is not LetterKind.ANSWER:
         return
     try:
         final = FinalAnswer.model_validate(record.payload)
@@ -242,7 +256,7 @@ def _replanned(
     sender = Sender(address=address, level=mail.level or 0, why=mail.sender_why or "")
     customer = customer_of(address) if sender.level >= LEVEL_FOR_NAME else None
     before = _said_before(store, mail, plan)
-    after = _said(decider.decide(message, sender, customer, plan.planned_at), decider.templates)
+    after = _said_now(rehearse(decider, message, sender, customer, plan.planned_at))
     status = _status(before, after)
     diff = _text_diff(before.text, after.text) or _text_diff(before.html, after.html)
     return Replanned(
@@ -259,7 +273,7 @@ def _replanned(
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     """What was really sent: a plan whose answer the gate refused counts as escalated."""
     calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
-    record = store.answer_for(mail.id, AnswerKind.ANSWER)
+    record = store.letter_for(mail.id, LetterKind.ANSWER)
     if record is None:
         return Said(outcome="escalate", reason=mail.reason_code or plan.reason, calls=calls, text="", html="")
     rendered = RenderedAnswer.model_validate(record.rendered)
@@ -272,22 +286,18 @@ def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     )
 
 
-def _said(decision: Decision, templates: Templates) -> Said:
-    """What would be sent: nothing without the gate."""
-    plan = decision.plan
-    calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
-    if decision.final is None:
-        return Said(outcome="escalate", reason=plan.reason, calls=calls, text="", html="")
-    try:
-        letter = answer_letter(decision.final, templates)
-    except GateRefused as refused:
-        reason = f"{refused.code}: {_first_line(refused)}"
-        return Said(outcome="escalate", reason=reason, calls=calls, text="", html="")
-    text = _whole_text(letter.subject, letter.text)
-    return Said(outcome="answer", reason=plan.reason, calls=calls, text=text, html=letter.html)
+def _said_now(rehearsal: Rehearsal) -> Said:
+    letter, calls = rehearsal.letter, rehearsal.decision.plan.calls
+    return Said(
+        outcome="escalate" if letter is None else "answer",
+        reason=rehearsal.reason,
+        calls=tuple(call_text(call.tool, call.args) for call in calls if call.status == "done"),
+        text="" if letter is None else _whole_text(letter.subject, letter.text),
+        html="" if letter is None else letter.html,
+    )
 
 
-def _status(before: Said, after: Said) -> Literal["same", "changed", "newly_answered", "newly_escalated"]:
+def _status(before: Said, after: Said) -> Status:
     if before.outcome != after.outcome:
         return "newly_answered" if after.outcome == "answer" else "newly_escalated"
     return "same" if (before.text, before.html) == (after.text, after.html) else "changed"

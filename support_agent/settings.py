@@ -29,6 +29,7 @@ from pydantic_settings import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from support_agent.locales import FALLBACK_LOCALE, LocaleTag
 from support_agent.settings_sources import (
     ENV_PREFIX,
     ENVIRONMENT,
@@ -99,9 +100,9 @@ class SmtpSettings(Server):
     """The server that sends."""
 
     port: Annotated[int, Field(ge=1, le=65535)] = 465
-    max_attempts: Annotated[int, Field(ge=1, le=20)] = 6
+    max_attempts: Annotated[int, Field(ge=1, le=20)] = 12
     retry_base_s: Annotated[float, Field(ge=0.01, le=3600)] = 60.0
-    """Wait before the second try; doubles with each try."""
+    """Wait before the second try; doubles with each try, so that 12 tries outlast a server's lost day."""
     final_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 600.0
     """Wait for the reply to a whole mail; giving up early leaves it uncertain (RFC 5321, section 4.5.3.2.6)."""
 
@@ -118,6 +119,11 @@ class AgentSettings(Section):
     secret: SecretStr = SecretStr("")
     """Key of the Message-ID and origin headers; 32 characters or more; `init` writes `secret.key`."""
     secret_file: OptionalPath = None
+    answers_from_level: Annotated[int, Field(ge=1, le=3)] = 1
+    """Lowest sender level that gets answers; below: a person. 1 answers senders whose domain has no DMARC, and with
+    them some forged ones: what such a stranger gets holds public documents and nothing of the mail."""
+    acknowledges_from_level: Annotated[int, Field(ge=1, le=3)] = 1
+    """Lowest sender level that is told that a person has the case; below: nothing is sent but the desk's packet."""
     max_received: Annotated[int, Field(ge=5, le=200)] = 50
     max_hops: Annotated[int, Field(ge=1, le=20)] = 3
 
@@ -151,8 +157,8 @@ class CompanySettings(Section):
     policies: Path = Path("policies")
     templates: Path = Path("templates")
     accounts: Path = Path("accounts.toml")
-    locale: Literal["en", "de"] = "en"
-    """Locale of customers whose own is not known or has no templates."""
+    locale: LocaleTag = FALLBACK_LOCALE
+    """Locale of the desk, and of customers whose own is not known or has no templates: one that has templates."""
 
 
 class ModelSettings(Section):
@@ -188,7 +194,7 @@ class PlannerSettings(Section):
     max_questions: Annotated[int, Field(ge=1, le=20)] = 5
     max_mail_characters: Annotated[int, Field(ge=200, le=100_000)] = 4_000
     """Longer mail goes to a person: its middle is never silently dropped."""
-    threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.55
+    threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.6
     threshold_data: Annotated[float, Field(ge=0, le=1)] = 0.5
     shortlist: Annotated[int, Field(ge=2, le=16)] = 6
 

@@ -2,13 +2,12 @@
 
 Invariant: a step gives the same result, or fails with the same error, on the first run and on every later one
 where only the record is read: results go through JSON and back at once, errors become one class of errors.py.
-Checked by tests/contract/engine, on the durable steps of `engine` and on `direct_steps`.
+Checked by tests/contract/engine, on the durable steps of `engine` and on steps of which nothing is kept.
 """
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -103,11 +102,6 @@ class Steps:
             raise known_error(error, f"step {name!r}") from error
         finally:
             self._current = None
-
-
-def direct_steps(settings: EngineSettings, wait: Callable[[float], None] = time.sleep) -> Steps:
-    """Steps of a dry run: each runs when it is called, and nothing is kept."""
-    return Steps(lambda _name, work: work(), settings, wait)
 
 
 def known_error(error: Exception, where: str) -> SupportAgentError:

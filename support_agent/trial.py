@@ -1,7 +1,7 @@
 """The dry run: what would happen to a mail. Nothing is stored and nothing is sent.
 
-Invariant: decided by the same `Decider` and written by the same letters as the real journey. Checked by
-tests/unit/test_printing.py and tests/acceptance/test_try.py.
+Invariant: decided by the same `Decider` and written by the same letters as the real journey, and what fails
+there escalates here too. Checked by tests/unit/test_trial.py and tests/acceptance/test_try.py.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from support_agent.company.accounts import Accounts
 from support_agent.company.values import Customer
-from support_agent.decide import Decider, Decision
-from support_agent.errors import ConfigError, GateRefused
-from support_agent.letters import answer_letter
+from support_agent.decide import LEVEL_FOR_NAME, Decider, Decision
+from support_agent.errors import ConfigError, SupportAgentError
+from support_agent.frozen import Frozen
+from support_agent.letters import Letter, answer_letter
 from support_agent.mail.identity import Sender, identify
 from support_agent.mail.message import Message, parse
 from support_agent.mail.screening import Screening, Verdict, screen
@@ -26,16 +27,10 @@ from support_agent.settings import Settings
 from support_agent.tools.ending import Reason
 
 
-class Frozen(BaseModel):
-    """A value of the dry run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
 class TriedCall(Frozen):
     tool: str
     args: dict[str, str | int | bool]
-    confidence: float
+    confidence: Annotated[float, Field(ge=0, le=1)]
 
 
 class TriedAnswer(Frozen):
@@ -50,7 +45,7 @@ class Trial(Frozen):
     file: str
     outcome: Literal["answer", "escalate", "filed"]
     reason: str | None
-    level: int
+    level: Annotated[int, Field(ge=0, le=3)]
     calls: tuple[TriedCall, ...]
     answer: TriedAnswer | None
     seconds: float
@@ -66,8 +61,29 @@ class Tried(Frozen):
     decision: Decision | None
 
 
+class Rehearsal(NamedTuple):
+    """A mail's decision, and its answer as it would go out; without one, `reason` says why a person gets the mail."""
+
+    decision: Decision
+    letter: Letter | None
+    reason: str | None
+
+
+def read_mail(path: Path) -> bytes:
+    """The bytes of a mail in a file.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}: name a readable .eml file") from error
+
+
 def try_mail(
-    path: Path,
+    file: str,
+    raw: bytes,
     decider: Callable[[], Decider],
     accounts: Accounts,
     settings: Settings,
@@ -79,53 +95,67 @@ def try_mail(
     """Run one mail through the journey without a mailbox, a store or a sender.
 
     Args:
+        file: The name it has in the result.
         decider: Opened only when a mail gets as far as the model.
         as_level: The sender level to assume, instead of what the mail proves.
         as_customer: The customer's address to assume; implies level 3 where no level is given.
     Raises:
-        ConfigError: the file cannot be read, or there is no such customer.
+        ConfigError: there is no such customer, or the decider cannot be opened.
     """
     started = time.monotonic()
-    try:
-        message = parse(path.read_bytes())
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}: name a readable .eml file") from error
+    message = parse(raw)
     screening = screen(message, settings.agent, settings.desk, lambda address: accounts.customer(address) is not None)
     sender, customer = _sender(message, accounts, settings, as_level, as_customer)
-    decision: Decision | None = None
-    answer: TriedAnswer | None = None
-    reason: str | None
-    outcome: Literal["answer", "escalate", "filed"]
+    rehearsal: Rehearsal | None = None
+    outcome: Literal["answer", "escalate", "filed"] = "escalate"
+    reason: str | None = screening.rule
     if screening.verdict in (Verdict.FILE, Verdict.DROP):
-        outcome, reason = "filed", screening.rule
+        outcome = "filed"
     elif screening.verdict is Verdict.DESK:
-        outcome = "escalate"
         reason = Reason.PERSON_ASKED_FOR if screening.rule == "person" else screening.rule
     else:
-        decision = decider().decide(message, sender, customer, now)
-        outcome, reason = decision.plan.outcome, decision.plan.reason
-        if decision.final is not None:
-            try:
-                letter = answer_letter(decision.final, decider().templates)
-                answer = TriedAnswer(subject=letter.subject, text=letter.text, html=letter.html)
-            except GateRefused as refused:
-                outcome, reason = "escalate", f"{refused.code}: {refused}"
-    plan = decision.plan if decision is not None else None
+        rehearsal = rehearse(decider(), message, sender, customer, now)
+        outcome, reason = "escalate" if rehearsal.letter is None else "answer", rehearsal.reason
+    plan = None if rehearsal is None else rehearsal.decision.plan
     trial = Trial(
-        file=str(path),
+        file=file,
         outcome=outcome,
         reason=reason,
         level=sender.level,
         calls=tuple(
-            TriedCall(tool=call.tool, args=call.args, confidence=round(call.confidence, 4))
-            for call in (plan.calls if plan is not None else ())
+            TriedCall(tool=call.tool, args=call.args, confidence=round(min(call.confidence, 1.0), 4))
+            for call in (() if plan is None else plan.calls)
             if call.status == "done"
         ),
-        answer=answer,
+        answer=None if rehearsal is None else _answer(rehearsal.letter),
         seconds=round(time.monotonic() - started, 3),
-        forward_passes=plan.usage.forward_passes if plan is not None else 0,
+        forward_passes=0 if plan is None else plan.usage.forward_passes,
     )
+    decision = None if rehearsal is None else rehearsal.decision
     return Tried(trial=trial, sender=sender, screening=screening, decision=decision)
+
+
+def rehearse(
+    decider: Decider, message: Message, sender: Sender, customer: Customer | None, now: datetime
+) -> Rehearsal:
+    """Decide a mail and write its answer as the journey does: what fails, or what the gate refuses, escalates."""
+    try:
+        decision = decider.decide(message, sender, customer, now)
+    except SupportAgentError as error:
+        return _stopped(decider.failed(error, now))
+    try:
+        letter = None if decision.final is None else answer_letter(decision.final, decider.templates)
+    except SupportAgentError as error:
+        return _stopped(decision.stopped_by(error))
+    return Rehearsal(decision, letter, decision.plan.reason)
+
+
+def _stopped(decision: Decision) -> Rehearsal:
+    return Rehearsal(decision, None, f"{decision.plan.reason}: {decision.why}")
+
+
+def _answer(letter: Letter | None) -> TriedAnswer | None:
+    return None if letter is None else TriedAnswer(subject=letter.subject, text=letter.text, html=letter.html)
 
 
 def _sender(
@@ -144,4 +174,4 @@ def _sender(
         sender = Sender(address=customer.address, level=level, why="assumed for this trial")
     elif as_level is not None:
         sender = Sender(address=sender.address, level=as_level, why="assumed for this trial")
-    return sender, accounts.customer(sender.address) if sender.level >= 3 and sender.address else None
+    return sender, accounts.customer(sender.address) if sender.level >= LEVEL_FOR_NAME and sender.address else None

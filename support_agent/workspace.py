@@ -30,7 +30,7 @@ name = "Harborfile"            # how the answers sign
 policies = "policies"          # numbered documents: the only long text a customer is ever sent
 templates = "templates"        # the words around them
 accounts = "accounts.toml"     # which account values may be sent, and the queries that read them
-# locale = "en"                # of customers whose own is not known: "en" or "de"
+# locale = "en"                # of customers whose own is not known or has no folder in templates/
 
 [agent]
 address = "support@harborfile.example"   # From and Reply-To of every answer
@@ -39,6 +39,8 @@ name = "Harborfile Support"
 # The authserv-id that YOUR OWN border server writes into Authentication-Results (RFC 8601). Only its topmost header
 # is believed. Without one every sender has level 0 and every mail goes to the desk.
 authserv_ids = ["mx.harborfile.example"]
+# answers_from_level = 1       # lowest sender level that gets answers: 2 is DMARC pass; 3 known customers only
+# acknowledges_from_level = 1  # lowest sender level that is told that a person has the case
 secret_file = "secret.key"     # key of our Message-IDs; keep it, and keep it secret
 
 [desk]
@@ -69,7 +71,7 @@ host = ""                      # for example "smtp.example.com"
 # path = ""                    # a GGUF file of your own
 
 [planner]
-# threshold_answer = 0.55      # how sure a choice must be before it happens, 0..1; below: a person
+# threshold_answer = 0.6      # how sure a choice must be before it happens, 0..1; below: a person
 # max_s = 120.0                # time for one mail; reaching it escalates
 
 [store]

@@ -9,10 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from support_agent.errors import PermanentError
-from support_agent.planner.port import Prompt, Scores, Usage
+from support_agent.planner.port import Prompt, Scores, Usage, check_options
 
-MAX_OPTIONS = 60
 PREFERRED = 0.98
 """Probability of an option that is named alone."""
 LEAST = 1e-9
@@ -58,8 +56,7 @@ class ScriptedModel:
             PermanentError: not 2..60 different options.
             AssertionError: no answer is left, or the next one does not fit the options.
         """
-        if not 2 <= len(options) <= MAX_OPTIONS or len(set(options)) < len(options):
-            raise PermanentError(f"a choice has 2..{MAX_OPTIONS} different options", code="options")
+        check_options(options)
         self.history.append(Asked(prompt, tuple(options)))
         assert self.answers, f"question {len(self.history)} was not expected; its options: {list(options)}"
         answer = self.answers.pop(0)

@@ -40,7 +40,7 @@ from support_agent.settings import (
 )
 from support_agent.stages import Stages
 from support_agent.steps import Steps, Work
-from support_agent.store.records import AnswerKind, Cursor, MailId, OutboxRecord
+from support_agent.store.records import Cursor, LetterKind, MailId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.tools.base import Match
 
@@ -194,7 +194,7 @@ class Office:
     def receive(self, raw: bytes) -> MailId:
         """Record a mail as the agent's loop does."""
         self.received += 1
-        cursor = Cursor(folder="INBOX", uid_validity=1, uid=self.received)
+        cursor = Cursor(folder="INBOX", uid_validity=1, last_uid=self.received)
         return self.store.record_mail(raw, parse(raw).message_id, cursor, self.clock()).id
 
     def handle(self, raw: bytes, steps: Steps | None = None) -> tuple[MailId, str]:
@@ -202,7 +202,7 @@ class Office:
         mail_id = self.receive(raw)
         return mail_id, handle(mail_id, steps or once(), self.stages)
 
-    def sent(self, mail_id: MailId) -> dict[AnswerKind, OutboxRecord]:
+    def sent(self, mail_id: MailId) -> dict[LetterKind, OutboxRecord]:
         """The outbox of one mail, by kind."""
         return {row.kind: row for row in self.store.outgoing(mail_id=mail_id)}
 
@@ -241,7 +241,7 @@ def open_office(company: CompanySettings, store: Store) -> Office:
         settings=settings,
     )
     for document in decider.company.documents:
-        store.save_document(document.number, document.path.read_bytes())
+        store.save_document(document.number, document.raw)
     return Office(settings=settings, store=store, decider=decider)
 
 

@@ -1,4 +1,4 @@
-"""First tables: mails, cases, plans, answers, versions, outbox."""
+"""First tables: mails, cases, plans, letters, versions, outbox."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -14,14 +14,14 @@ INSTANT = sa.DateTime(timezone=True)
 def upgrade() -> None:
     _create_mails_and_cases()
     _create_plans()
-    _create_answers()
+    _create_letters()
     _create_outbox()
 
 
 def downgrade() -> None:
     for table in (
         "outbox",
-        "answers",
+        "letters",
         "template_sets",
         "document_versions",
         "tool_calls",
@@ -65,7 +65,7 @@ def _create_mails_and_cases() -> None:
         sa.Column("case_id", sa.Text),
         sa.Column("status", sa.Text, nullable=False),
         sa.Column("reason_code", sa.Text),
-        sa.Column("reason_text", sa.Text),
+        sa.Column("why", sa.Text),
         sa.Column("handled_at", INSTANT),
         sa.Column("level", sa.Integer),
         sa.Column("sender_why", sa.Text),
@@ -81,7 +81,7 @@ def _create_mails_and_cases() -> None:
         "cursors",
         sa.Column("folder", sa.Text, nullable=False),
         sa.Column("uid_validity", sa.BigInteger, nullable=False),
-        sa.Column("uid", sa.BigInteger, nullable=False),
+        sa.Column("last_uid", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("folder", name="pk_cursors"),
     )
 
@@ -121,9 +121,9 @@ def _create_plans() -> None:
     )
 
 
-def _create_answers() -> None:
+def _create_letters() -> None:
     op.create_table(
-        "answers",
+        "letters",
         sa.Column("mail_id", sa.Text, nullable=False),
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("payload", sa.JSON, nullable=False),
@@ -131,8 +131,8 @@ def _create_answers() -> None:
         sa.Column("rendered", sa.JSON, nullable=False),
         sa.Column("header_inputs", sa.JSON, nullable=False),
         sa.Column("created_at", INSTANT, nullable=False),
-        sa.PrimaryKeyConstraint("mail_id", "kind", name="pk_answers"),
-        sa.ForeignKeyConstraint(["mail_id"], ["mails.id"], name="fk_answers_mail_id"),
+        sa.PrimaryKeyConstraint("mail_id", "kind", name="pk_letters"),
+        sa.ForeignKeyConstraint(["mail_id"], ["mails.id"], name="fk_letters_mail_id"),
     )
     op.create_table(
         "document_versions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support_agent.company.values import Frozen
+from support_agent.frozen import Frozen
 
 
 class Acknowledgement(Frozen):

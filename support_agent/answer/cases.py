@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer, Item
@@ -30,24 +30,21 @@ from support_agent.answer.templates import Templates
 from support_agent.desk.packet import Packet
 from support_agent.errors import GateRefused
 from support_agent.findings import Finding, Severity
+from support_agent.frozen import Frozen
 
 
-class Expected(BaseModel):
+class Expected(Frozen):
     """What must come out; `html` as its reader sees it (see `reading.as_read`). A part left out is not
     compared.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     subject: str | None = None
     text: str | None = None
     html: str | None = None
 
 
-class TemplateCase(BaseModel):
+class TemplateCase(Frozen):
     """One test: exactly one of item, answer, acknowledgement or packet, and what comes out by locale."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     item: Item | None = None
@@ -79,10 +76,8 @@ class TemplateCase(BaseModel):
         return self
 
 
-class Placed(BaseModel):
+class Placed(Frozen):
     """A case and where it stands."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     path: Path
     line: int

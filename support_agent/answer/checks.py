@@ -14,7 +14,6 @@ from pathlib import Path
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.cases import load_cases, run_case
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.formatting import DEFAULT_LANGUAGE
 from support_agent.answer.grammar import TemplateRefused
 from support_agent.answer.provenance import check, check_surface
 from support_agent.answer.render import (
@@ -37,12 +36,14 @@ from support_agent.answer.templates import WORDS, Templates, TemplatesUnusable, 
 from support_agent.desk.packet import Packet
 from support_agent.errors import GateRefused
 from support_agent.findings import Finding, Severity, nearest
+from support_agent.locales import FALLBACK_LOCALE, is_locale, language_of
 
 ITEM_KINDS = ("document", "account_field", "table", "aggregate", "calculation", "clarification")
+STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
+STAFF_SECTIONS = ("level", "reason")
+"""Sections of words that only the desk reads."""
 REQUIRED = (
     "subject.txt.j2",
-    "escalation.txt.j2",
-    "escalation_subject.txt.j2",
     *(
         f"{name}.{suffix}.j2"
         for name in ("answer", "acknowledgement", "notice", *ITEM_KINDS)
@@ -90,19 +91,37 @@ def _grammar(directory: Path, templates: Templates) -> Iterator[Finding]:
 
 
 def _required(directory: Path, templates: Templates) -> Iterator[Finding]:
-    for name in REQUIRED:
-        if templates.resolve(name, DEFAULT_LANGUAGE) is None:
-            path = directory / DEFAULT_LANGUAGE / name
+    """Each folder is a locale; English has every template, and the others have what English has.
+
+    The desk's may be missing in another language: its people may read English.
+    """
+    english = {file.name.partition("/")[2] for file in templates.files if _is_english(file.name)}
+    for name in (*REQUIRED, *STAFF_TEMPLATES):
+        if name not in english:
+            path = directory / FALLBACK_LOCALE / name
             yield _error(path, None, "the template is missing", "add it; `init` writes a first version")
+    for language in sorted(templates.languages):
+        if not is_locale(language):
+            todo = "name the folder after a language, es, or what a country has of its own, pt-BR"
+            yield _error(directory / language, None, f"{language!r} is no locale", todo)
+        elif not _is_english(language):
+            for name in sorted(english.difference(STAFF_TEMPLATES, [WORDS])):
+                if _is_english(templates.resolve(name, language) or ""):
+                    what = "the template is missing, so customers get the English one"
+                    yield _warning(directory / language / name, what, f"translate {FALLBACK_LOCALE}/{name}")
+
+
+def _is_english(name: str) -> bool:
+    """Whether a file or folder of templates is English."""
+    return language_of(name.partition("/")[0]) == FALLBACK_LOCALE
 
 
 def _words(directory: Path, templates: Templates, codes: Mapping[str, Collection[str]]) -> Iterator[Finding]:
-    """Each code has a word, in English an error; no section is misspelt, no two codes read the same."""
+    """No section is misspelt, no two codes read the same, and each code has a word."""
     for language in sorted(templates.languages):
         name = f"{language}/{WORDS}"
         path = directory / name
         entries = read_words(name, templates.source(name))
-        known = {(section, code) for section, code, _, _ in entries}
         seen: dict[tuple[str, str], str] = {}
         for section, line in {section: line for section, _, _, line in reversed(entries)}.items():
             if section not in SECTIONS:
@@ -113,16 +132,24 @@ def _words(directory: Path, templates: Templates, codes: Mapping[str, Collection
             if twin != code and code not in FOLLOWED_BY_VALUE:
                 what = f"{section}.{code} reads like {section}.{twin}"
                 yield _error(path, line, what, "use other words, so that a reader sees which it is")
-        for section, needed in codes.items():
-            for code in needed:
-                if (section, code) not in known:
-                    yield Finding(
-                        severity=Severity.ERROR if language == DEFAULT_LANGUAGE else Severity.WARNING,
-                        path=path,
-                        line=None,
-                        what=f"no word for {section}.{code}",
-                        todo=f"add `{code}:` with its words below `{section}:`",
-                    )
+        yield from _missing_words(path, templates, language, codes)
+
+
+def _missing_words(
+    path: Path, templates: Templates, language: str, codes: Mapping[str, Collection[str]]
+) -> Iterator[Finding]:
+    """In English an error; in another language the English word stands in, and the desk's words may be missing."""
+    is_for_staff = any(f"{language}/{name}" in templates.as_files() for name in STAFF_TEMPLATES)
+    for section, needed in codes.items():
+        if section in STAFF_SECTIONS and not _is_english(language) and not is_for_staff:
+            continue
+        for code in needed:
+            word = templates.word(section, code, language)
+            what, todo = f"no word for {section}.{code}", f"add `{code}:` with its words below `{section}:`"
+            if word is None and language == FALLBACK_LOCALE:
+                yield _error(path, None, what, todo)
+            elif word is not None and _is_english(word.name) and not _is_english(language):
+                yield _warning(path, what, todo)
 
 
 def _samples(directory: Path, templates: Templates, language: str) -> Iterator[Finding]:
@@ -193,3 +220,7 @@ def _refused(error: GateRefused, directory: Path, path: Path) -> Finding:
 
 def _error(path: Path, line: int | None, what: str, todo: str) -> Finding:
     return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=todo)
+
+
+def _warning(path: Path, what: str, todo: str) -> Finding:
+    return Finding(severity=Severity.WARNING, path=path, line=None, what=what, todo=todo)

@@ -24,6 +24,7 @@ from support_agent.answer.final_answer import (
 from support_agent.answer.formatting import (
     bare_subject,
     format_count,
+    format_counted,
     format_day,
     format_month,
     format_value,
@@ -60,7 +61,7 @@ from support_agent.answer.views import (
     Sourced,
     TableView,
 )
-from support_agent.company.values import Period
+from support_agent.company.values import Counted, Period
 from support_agent.errors import GateRefused
 
 Section = Literal["period", "aggregation", "step", "operation", "reason", "level"]
@@ -234,6 +235,7 @@ class Maker:
         name: str,
         part: Literal[
             "label",
+            "row_noun",
             "value",
             "day",
             "period_name",
@@ -268,6 +270,7 @@ class Maker:
             period=self._period(item.series, item.period),
             steps=self._steps(item.steps),
             row_count=self._row_count(len(item.rows)),
+            row_noun=self._row_noun(item.series, item.row_noun, len(item.rows)),
             is_one_row=len(item.rows) == 1,
             rows=tuple(row_view(position) for position in range(len(item.rows))),
         )
@@ -275,6 +278,9 @@ class Maker:
     def _row_count(self, count: int) -> Sourced:
         source = ComputedSource(part="row_count", answer=self.answer, item=self.item, side=self.side)
         return self.ledger.put(format_count(count, self.locale), source)
+
+    def _row_noun(self, series: str, noun: Counted, count: int) -> Sourced | None:
+        return self._of_account(series, "row_noun", format_counted(noun, count, self.locale)) if noun else None
 
     def _steps(self, steps: tuple[str, ...]) -> tuple[Sourced, ...]:
         return tuple(self.word("step", code, step=position) for position, code in enumerate(steps))
@@ -288,6 +294,7 @@ class Maker:
             steps=self._steps(operand.steps),
             aggregation=self.word("aggregation", operand.aggregation),
             row_count=self._row_count(operand.row_count),
+            row_noun=self._row_noun(series, operand.row_noun, operand.row_count),
             is_one_row=operand.row_count == 1,
             value=None
             if value is None

@@ -27,6 +27,7 @@ from support_agent.answer.formatting import (
     clean_lines,
     format_confidence,
     format_count,
+    format_counted,
     format_day,
     format_month,
     format_value,
@@ -139,6 +140,8 @@ def _of_account(source: AccountSource, final: FinalAnswer, locale: str) -> str:
     match source.part:
         case "label":
             return data.label
+        case "row_noun":
+            return format_counted(data.row_noun, _row_count(data), locale)
         case "period_name":
             return _period_name(data.period, source, locale)
         case "period_first":
@@ -202,10 +205,13 @@ def _computed(source: ComputedSource, final: FinalAnswer, locale: str) -> str:
                 raise _nothing(source)
             return clean_line(format_value(item.result, locale))
         case "row_count":
-            data = _data(_item(source, final), source)
-            return format_count(len(data.rows) if isinstance(data, TableItem) else data.row_count, locale)
+            return format_count(_row_count(_data(_item(source, final), source)), locale)
         case _ as never:
             assert_never(never)
+
+
+def _row_count(data: TableItem | Operand) -> int:
+    return len(data.rows) if isinstance(data, TableItem) else data.row_count
 
 
 def _code(source: WordSource, final: FinalAnswer) -> str:
@@ -245,7 +251,7 @@ def _of_packet(source: Source, packet: Packet, templates: Templates) -> str:
             return bare_subject(packet.subject)
         case "level":
             return str(packet.level)
-        case "case_id" | "customer_address" | "level_reason" | "reason_code" | "reason_sentence":
+        case "case_id" | "customer_address" | "level_why" | "reason_code" | "why":
             return clean_line(getattr(packet, source.part))
         case "reply_address":
             return clean_line(packet.reply_address)

@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from support_agent.company.values import Customer, Frozen, Number, Period, Row, Value
+from support_agent.company.values import Counted, Customer, Number, Period, Row, Value
+from support_agent.frozen import Frozen
 
 
 class Excerpt(Frozen):
@@ -48,21 +49,26 @@ class FieldItem(Frozen):
 
 
 class TableItem(Frozen):
-    """Rows of a series, with what was done to them in `steps` (closed words: "sorted by value, highest first")."""
+    """Rows of a series, with what was done to them in `steps` (closed words: "sorted by value, highest first").
+
+    `row_noun` says what the rows are ("invoices"); "" leaves that to the templates.
+    """
 
     kind: Literal["table"] = "table"
     series: str
     label: str
+    row_noun: Counted = ""
     period: Period
     steps: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
 class Operand(Frozen):
-    """What one aggregate was made from."""
+    """What one aggregate was made from; `row_noun` as in `TableItem`."""
 
     series: str
     label: str
+    row_noun: Counted = ""
     period: Period
     steps: tuple[str, ...]
     aggregation: Literal["total", "average", "highest", "lowest", "count", "latest"]

@@ -12,15 +12,12 @@ from datetime import date
 from decimal import Decimal
 from typing import assert_never
 
-from babel import Locale, UnknownLocaleError
 from babel.dates import format_date
 from babel.numbers import format_currency, format_decimal
 
-from support_agent.company.values import Count, Day, Money, Quantity, Text, Value
+from support_agent.company.values import Count, Counted, Day, Money, Quantity, Text, Value
+from support_agent.locales import locale_of
 
-DEFAULT_LANGUAGE = "en"
-WORLD_ENGLISH = "en_001"
-"""Bare "en" names no country: day before month, as most of the world writes it."""
 MONEY_PATTERN = "¤¤ #,##0.00;¤¤ -#,##0.00"
 QUANTITY_PATTERN = "#,##0.####"
 UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
@@ -29,23 +26,6 @@ JOINERS = frozenset("\u200c\u200d")
 
 _LINE_END = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _REPLY_PREFIX = re.compile(r"^(?:(?:re|aw|antw|sv|vs|rif|res|rv)(?:\s*\[\d+\])?\s*:\s*)+", re.IGNORECASE)
-
-
-def language_of(tag: str) -> str:
-    """The language of a BCP 47 tag, in lower case: "de" for "de-AT"."""
-    return re.split("[-_]", tag, maxsplit=1)[0].lower()
-
-
-def locale_of(tag: str) -> Locale:
-    """The locale of a tag: an unknown territory falls back to its language, that to English."""
-    for candidate in (tag.replace("_", "-"), language_of(tag)):
-        if candidate.lower() == DEFAULT_LANGUAGE:
-            break
-        try:
-            return Locale.parse(candidate, sep="-")
-        except (UnknownLocaleError, ValueError):
-            continue
-    return Locale.parse(WORLD_ENGLISH)
 
 
 def clean_line(text: str) -> str:
@@ -86,9 +66,9 @@ def format_value(value: Value, tag: str) -> str:
         case Text():
             return clean_line(value.text)
         case Count():
-            return _with_unit(format_count(value.count, tag), value.unit)
+            return _with_unit(format_count(value.count, tag), format_counted(value.unit, value.count, tag))
         case Quantity():
-            return _with_unit(_format_amount(value.amount, tag), value.unit)
+            return _with_unit(_format_amount(value.amount, tag), format_counted(value.unit, value.amount, tag))
         case _ as never:
             assert_never(never)
 
@@ -118,6 +98,14 @@ def period_code(name: str) -> str:
 def format_count(count: int, tag: str) -> str:
     """A whole number with the locale's grouping."""
     return format_decimal(count, locale=locale_of(tag))
+
+
+def format_counted(counted: Counted, number: int | Decimal, tag: str) -> str:
+    """What a number counts, in the plural form that stands beside it: "seat" beside 1, "seats" beside 9."""
+    if isinstance(counted, str):
+        return clean_line(counted)
+    shown = Decimal(number).normalize()  # 1.0 is shown as 1, and counts as it
+    return clean_line(counted.in_form(locale_of(tag).plural_form(abs(shown))))
 
 
 def format_confidence(probability: float) -> str:

@@ -11,19 +11,17 @@ import re
 from collections.abc import Iterator
 
 from jinja2 import nodes
-from pydantic import BaseModel, ConfigDict
 
 from support_agent.answer.views import ATTRIBUTES, LOOP_NAMES, ROOT_NAMES
 from support_agent.errors import GateRefused
 from support_agent.findings import nearest
+from support_agent.frozen import Frozen
 
 _RAW = re.compile(r"\{%[-+]?\s*raw\b")
 
 
-class Problem(BaseModel):
+class Problem(Frozen):
     """Something a template may not do: the 1-based line, what, and what to write instead."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     line: int
     what: str

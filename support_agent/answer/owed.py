@@ -114,6 +114,8 @@ def _owed_by_data(
     for number, step in enumerate(data.steps):
         yield _word("step", step, answer, position, side, number)
     yield ComputedSource(part="row_count", answer=answer, item=position, side=side)
+    if data.row_noun:
+        yield _account(data.series, "row_noun", answer, position, side)
     if isinstance(data, Operand):
         yield _word("aggregation", data.aggregation, answer, position, side)
         if data.value is not None:

@@ -32,12 +32,12 @@ def packet_view(packet: Packet, maker: Maker) -> PacketView:
         customer_address=put("customer_address", packet.customer_address),
         level=put("level", str(packet.level)),
         level_words=word("level", str(packet.level)),
-        level_reason=put("level_reason", packet.level_reason),
+        level_why=put("level_why", packet.level_why),
         subject=put("subject", bare_subject(packet.subject)) if bare_subject(packet.subject) else None,
         mail_lines=_lines(ledger, "mail_line", packet.mail_text),
         reason_code=put("reason_code", packet.reason_code),
         reason_words=word("reason", packet.reason_code),
-        reason_sentence=put("reason_sentence", packet.reason_sentence) if packet.reason_sentence else None,
+        why=put("why", packet.why) if packet.why else None,
         considered=tuple(
             _considered(ledger, place, considered) for place, considered in enumerate(packet.considered)
         ),

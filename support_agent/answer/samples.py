@@ -26,7 +26,7 @@ from support_agent.answer.final_answer import (
     Operand,
     TableItem,
 )
-from support_agent.company.values import Count, Day, Money, Period, Quantity, Row, Text
+from support_agent.company.values import Count, Day, Money, Noun, Period, Quantity, Row, Text
 from support_agent.desk.packet import Considered, FoundDocument, Packet, RunnerUp
 
 PERIODS = (
@@ -46,9 +46,11 @@ CODES = {
 _YEAR = Period(name="2025", first=date(2025, 1, 1), last=date(2025, 12, 31))
 _MONTH = Period(name="2024-03", first=date(2024, 3, 1), last=date(2024, 3, 31))
 _ADDRESS = "support@example.com"
+_INVOICES = Noun(one="invoice", other="invoices")
 _TOTAL = Operand(
     series="payments",
     label="Your payments",
+    row_noun=_INVOICES,
     period=_YEAR,
     steps=(),
     aggregation="total",
@@ -64,7 +66,7 @@ def sample_items(steps: tuple[str, ...] = ()) -> Iterator[Item]:
         None,
         Text(text='Team <b>"plus"</b> & more'),
         Day(day=date(2026, 3, 17)),
-        Count(count=9, unit="seats"),
+        Count(count=9, unit=Noun(one="seat", other="seats")),
         Quantity(amount=Decimal("83.4"), unit="GB"),
         Money(amount=Decimal("-1234.5"), currency="USD"),
     ):
@@ -120,11 +122,11 @@ def sample_packets(locale: str) -> Iterator[Packet]:
         case_id="case-1",
         customer_address="ana@example.com",
         level=3,
-        level_reason="DMARC passed for example.com",
+        level_why="DMARC passed for example.com",
         subject="Re: An invoice",
         mail_text="Hello,\n\n  please send it.\n-- \nAna",
         reason_code="unsure",
-        reason_sentence="0.41 is below 0.50",
+        why="0.41 is below 0.50",
         considered=(
             Considered(
                 call="send_document(number=10)",
@@ -144,7 +146,7 @@ def sample_packets(locale: str) -> Iterator[Packet]:
         case_id="case-2",
         customer_address="ana@example.com",
         level=0,
-        level_reason="there is no Authentication-Results field of ours",
+        level_why="there is no Authentication-Results field of ours",
         subject="",
         mail_text="",
         reason_code="sample_code_without_words",
@@ -188,7 +190,9 @@ def _tables(steps: tuple[str, ...]) -> Iterator[Item]:
         Row(day=date(2024, 3, 2), value=value),
     )
     for period, sent in ((_MONTH, rows), (_YEAR, rows[:1]), (_named("last_quarter"), ())):
-        yield TableItem(series="payments", label="Your payments", period=period, steps=steps, rows=sent)
+        yield TableItem(
+            series="payments", label="Your payments", row_noun=_INVOICES, period=period, steps=steps, rows=sent
+        )
 
 
 def _aggregates(steps: tuple[str, ...]) -> Iterator[Item]:

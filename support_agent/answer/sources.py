@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from support_agent.company.values import Frozen
+from support_agent.frozen import Frozen
 
 Position = Annotated[int, Field(ge=0)]
 Side = Literal["left", "right"]
@@ -69,6 +69,7 @@ class AccountSource(Frozen):
     name: str
     part: Literal[
         "label",
+        "row_noun",
         "value",
         "day",
         "period_name",
@@ -129,11 +130,11 @@ class InboundSource(Frozen):
         "case_id",
         "customer_address",
         "level",
-        "level_reason",
+        "level_why",
         "subject",
         "mail_line",
         "reason_code",
-        "reason_sentence",
+        "why",
         "call",
         "confidence",
         "outcome",

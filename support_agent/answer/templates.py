@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 
 import yaml
-from pydantic import BaseModel, ConfigDict
 
-from support_agent.answer.formatting import DEFAULT_LANGUAGE, is_unsafe, language_of
+from support_agent.answer.formatting import is_unsafe
 from support_agent.errors import ConfigError
+from support_agent.frozen import Frozen
+from support_agent.locales import FALLBACK_LOCALE, language_of, lookup
 
 WORDS = "words.yaml"
 LINE_END = re.compile("\r\n?")
@@ -31,35 +32,33 @@ class TemplatesUnusable(ConfigError):
         self.what, self.todo, self.name, self.line = what, todo, name, line
 
 
-class TemplateFile(BaseModel):
+class TemplateFile(Frozen):
     """One file: `name` is its path below the directory ("en/answer.txt.j2"), line ends are "\\n"."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     text: str
 
 
-class Word(BaseModel):
+class Word(Frozen):
     """The company's word for a code, and the 1-based line where it stands."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     line: int
     text: str
 
 
-class Templates(BaseModel):
-    """Every template and table of words of a company, in order of name."""
+class Templates(Frozen):
+    """Every template and table of words of a company, in order of name.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Each folder is a language ("de") or what a country has of its own ("de-AT"); one that lacks a file or a word uses
+    that of the next in `locales.lookup`, at last the English one.
+    """
 
     files: tuple[TemplateFile, ...]
 
     @classmethod
     def load(cls, directory: Path) -> Templates:
-        """Read `LANGUAGE/*.j2` and `LANGUAGE/words.yaml` below the directory.
+        """Read `LOCALE/*.j2` and `LOCALE/words.yaml` below the directory.
 
         Raises:
             TemplatesUnusable: there is no such directory or no template in it, or a file is not UTF-8 text.
@@ -85,9 +84,9 @@ class Templates(BaseModel):
             TemplatesUnusable: there is nothing for the fallback language, or a file holds characters that
                 cannot be seen (they could hide text, or forge the marks of spans).
         """
-        if not any(name.startswith(f"{DEFAULT_LANGUAGE}/") for name in files):
+        if not any(name.startswith(f"{FALLBACK_LOCALE}/") for name in files):
             raise TemplatesUnusable(
-                f"no template in {DEFAULT_LANGUAGE}/", "add it: every other language falls back to it"
+                f"no template in {FALLBACK_LOCALE}/", "add it: every other language falls back to it"
             )
         normal = {name: LINE_END.sub("\n", text).rstrip("\n") + "\n" for name, text in sorted(files.items())}
         for name, text in normal.items():
@@ -115,42 +114,40 @@ class Templates(BaseModel):
 
     @cached_property
     def languages(self) -> frozenset[str]:
-        """The languages that have any file."""
+        """The folders that have any file."""
         return frozenset(file.name.partition("/")[0] for file in self.files)
 
+    def has_language(self, tag: str) -> bool:
+        """Whether there are templates for a locale, be it for its language or for English as it is."""
+        return language_of(tag) == FALLBACK_LOCALE or next(self._folders(tag)) != FALLBACK_LOCALE
+
     def locale_for(self, tag: str) -> str:
-        """The customer's locale where its language has templates, else English: words and dates agree."""
-        return tag if language_of(tag) in self.languages else DEFAULT_LANGUAGE
+        """The customer's locale where there are templates for it, else English: words and dates agree."""
+        return tag if self.has_language(tag) else FALLBACK_LOCALE
 
     def resolve(self, name: str, locale: str) -> str | None:
-        """The full name of the file that is `name` in a locale: its language's, else the English one."""
-        for language in (language_of(locale), DEFAULT_LANGUAGE):
-            if (full_name := f"{language}/{name}") in self._by_name:
-                return full_name
-        return None
+        """The full name of the file that is `name` in a locale: the first there is of its folders."""
+        names = (f"{folder}/{name}" for folder in self._folders(locale))
+        return next((full_name for full_name in names if full_name in self._by_name), None)
 
     def source(self, full_name: str) -> str:
         """The text of a file; "" where there is none."""
         return self._by_name.get(full_name, "")
 
     def word(self, section: str, code: str, locale: str) -> Word | None:
-        """The word for a code in a locale: its language's, else the English one."""
-        for language in (language_of(locale), DEFAULT_LANGUAGE):
-            if word := self._words.get((language, section, code)):
-                return word
-        return None
+        """The word for a code in a locale: the first there is of its folders."""
+        words = (self._words.get((folder, section, code)) for folder in self._folders(locale))
+        return next((word for word in words if word), None)
 
     def codes(self, section: str) -> tuple[str, ...]:
         """The codes of a section that have an English word, in order of name."""
-        return tuple(
-            sorted(
-                {
-                    code
-                    for language, part, code in self._words
-                    if (language, part) == (DEFAULT_LANGUAGE, section)
-                }
-            )
-        )
+        english = (FALLBACK_LOCALE, section)
+        return tuple(sorted(code for language, part, code in self._words if (language, part) == english))
+
+    def _folders(self, locale: str) -> Iterator[str]:
+        """The folders that a locale is looked up in, in order; the last is the English one."""
+        names = {folder.lower(): folder for folder in self.languages}
+        return (names[key] for key in lookup(locale) if key in names)
 
     @cached_property
     def _by_name(self) -> dict[str, str]:

@@ -122,6 +122,7 @@ class TableView(ItemView):
     period: PeriodView
     steps: tuple[Sourced, ...]
     row_count: Sourced
+    row_noun: Sourced | None
     is_one_row: bool
     rows: tuple[RowView, ...]
 
@@ -133,6 +134,7 @@ class OperandView:
     steps: tuple[Sourced, ...]
     aggregation: Sourced
     row_count: Sourced
+    row_noun: Sourced | None
     is_one_row: bool
     value: Sourced | None
     day: Sourced | None
@@ -199,12 +201,12 @@ class PacketView:
     customer_address: Sourced
     level: Sourced
     level_words: Sourced | None
-    level_reason: Sourced
+    level_why: Sourced
     subject: Sourced | None
     mail_lines: tuple[Sourced, ...]
     reason_code: Sourced
     reason_words: Sourced | None
-    reason_sentence: Sourced | None
+    why: Sourced | None
     considered: tuple[ConsideredView, ...]
     found: tuple[FoundView, ...]
     answered_lines: tuple[Sourced, ...]

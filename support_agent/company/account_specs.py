@@ -1,8 +1,8 @@
 """What `accounts.toml` declares: the database, the customer query, account fields and series.
 
-Invariant: a spec that exists is whole: an English label, a query that is one SELECT with exactly the
-parameters it may have. `:customer_id` is required, so that a query can never return another customer's data
-by oversight. Checked by tests/unit/company/test_accounts.py.
+Invariant: a spec that exists is whole: English words, nouns with the plural forms of their language, a query that is
+one SELECT with exactly the parameters it may have. `:customer_id` is required, so that a query can never return
+another customer's data by oversight. Checked by tests/unit/company/test_account_specs.py and test_accounts.py.
 """
 
 from __future__ import annotations
@@ -11,24 +11,34 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from support_agent.company.database import bind_names, statement_defect
-from support_agent.company.questions import FALLBACK_LOCALE, localised
-from support_agent.company.text import refused_character
-from support_agent.company.values import ValueType
+from support_agent.company.values import Counted, Noun, Phrase, ValueType
 from support_agent.findings import Finding, Severity, nearest
+from support_agent.frozen import Frozen
+from support_agent.locales import FALLBACK_LOCALE, LocaleTag, localised, plural_forms
 from support_agent.toml_file import TomlFile
 
-_REMOVE = "delete it, no mail may carry it"
+CUSTOMER_LEVEL = 3
+"""The sender level at which a customer is known, and the level of everything that is the customer's."""
+_LEVEL_TODO = f"write level = {CUSTOMER_LEVEL}, or leave it out"
+_NOUN_TODO = 'write { en = { one = "seat", other = "seats" } }, or { en = "GB" } where the word never changes'
+_TODO = {
+    "label": 'write one text for each locale: label = { en = "Seats", de = "Plätze" }',
+    "unit": _NOUN_TODO,
+    "row_noun": _NOUN_TODO,
+    "values": 'write the words of each value for each locale: on = { en = "on", de = "eingeschaltet" }',
+}
+"""What to do about a key whose shape is wrong, where pydantic's own words would not help."""
 NAME = re.compile(r"^[a-z][a-z0-9_]{0,39}$")
-Label = dict[str, Annotated[str, Field(min_length=1, max_length=120)]]
+Label = dict[LocaleTag, Phrase]
+Nouns = dict[LocaleTag, Phrase | Noun]
 
 
-class _Table(BaseModel):
-    """One TOML table: frozen, unknown keys refused, its query checked against `parameters`."""
+class _Table(Frozen):
+    """One TOML table; its query is checked against `parameters`."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
     parameters: ClassVar[frozenset[str]] = frozenset()
 
     query: Annotated[str, Field(min_length=1, max_length=10_000)]
@@ -50,10 +60,8 @@ class _Table(BaseModel):
         return self
 
 
-class DatabaseSpec(BaseModel):
+class DatabaseSpec(Frozen):
     """`[database]`: where the company's values are, and how long and how much may be read at once."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     url: str = ""
     url_env: str = ""
@@ -79,69 +87,96 @@ class CustomerSpec(_Table):
 
 
 class _Described(_Table):
-    """What account fields and series share; `label` maps locales to words, `summary` is for the model."""
+    """What account fields and series share; `label` maps locales to words, `summary` is for the model.
+
+    `level` can only be 3: the query needs the customer, and who that is is known at level 3 alone. It stands here so
+    that a file can say it, and so that a lower one is refused instead of having no effect.
+    """
 
     label: Label
     summary: Annotated[str, Field(min_length=1, max_length=500)]
     questions: tuple[str, ...] = ()
-    unit: str | Label = ""
-    level: Annotated[int, Field(ge=0, le=3)] = 3
+    unit: Phrase | Nouns = ""
+    level: int = CUSTOMER_LEVEL
 
     @model_validator(mode="after")
-    def _words_can_be_sent(self) -> _Described:
-        for name, texts in self._texts():
-            if FALLBACK_LOCALE not in texts:
-                raise ValueError(f'{name}: no English text: add en = "...", which the others fall back to')
-            for text in texts.values():
-                if refused := refused_character(text, is_one_line=True):
-                    raise ValueError(f"{name}: forbidden character {refused[1]}: {_REMOVE}")
+    def _level_has_effect(self) -> _Described:
+        if self.level != CUSTOMER_LEVEL:
+            raise ValueError(f"level: a customer is known at level {CUSTOMER_LEVEL} alone: {_LEVEL_TODO}")
         return self
 
-    def _texts(self) -> list[tuple[str, Mapping[str, str]]]:
-        return [("label", self.label), ("unit", _by_locale(self.unit))]
+    @model_validator(mode="after")
+    def _words_are_whole(self) -> _Described:
+        for key, texts in self.texts().items():
+            if FALLBACK_LOCALE not in texts and not key.startswith("values."):
+                raise ValueError(f'{key}: no English text: add en = "...", which the others fall back to')
+            for locale, words in texts.items():
+                if isinstance(words, Noun) and (defect := _noun_defect(words, locale)):
+                    raise ValueError(f"{key}: {defect}")
+        return self
+
+    def texts(self) -> dict[str, Mapping[str, Counted]]:
+        """What a customer may read of it and differs between languages, by key ("label", "values.on") and locale."""
+        return {"label": self.label, **_translated("unit", self.unit)}
 
     def label_for(self, locale: str) -> str:
-        """The label for a BCP 47 tag: the tag, its language, else English."""
+        """The label for a locale tag: the tag's, its language's, else the English one."""
         return localised(self.label, locale)
 
-    def unit_for(self, locale: str) -> str:
+    def unit_for(self, locale: str) -> Counted:
         """The unit in the same way; "" for none."""
         return localised(_by_locale(self.unit), locale)
 
 
 class FieldSpec(_Described):
-    """`[fields.NAME]`: one value of a customer's account."""
+    """`[fields.NAME]`: one value of a customer's account.
+
+    `values` are the words for the texts that the query returns, by locale; a text that is not among them is shown as
+    it is.
+    """
 
     parameters = frozenset({"customer_id"})
 
     type: ValueType
+    values: dict[Phrase, Label] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _values_are_texts(self) -> FieldSpec:
+        if self.values and self.type is not ValueType.TEXT:
+            raise ValueError('values: only a text has words for its values: delete it, or write type = "text"')
+        return self
+
+    def texts(self) -> dict[str, Mapping[str, Counted]]:
+        return {**super().texts(), **{f"values.{value}": words for value, words in self.values.items()}}
+
+    def word_for(self, text: str, locale: str) -> str:
+        """A text of the query in the words of a locale; the text itself where there are none."""
+        return localised({FALLBACK_LOCALE: text, **self.values.get(text, {})}, locale)
 
 
 class SeriesSpec(_Described):
-    """`[series.NAME]`: dated rows of a customer. `row_label` says what the rows are ("invoices")."""
+    """`[series.NAME]`: dated rows of a customer. `row_noun` says what the rows are ("invoice", "invoices")."""
 
     parameters = frozenset({"customer_id", "first", "last"})
 
     type: Literal[ValueType.MONEY, ValueType.COUNT, ValueType.QUANTITY]
-    row_label: Label = {"en": "rows"}
+    row_noun: Phrase | Nouns = ""
 
-    def _texts(self) -> list[tuple[str, Mapping[str, str]]]:
-        return [*super()._texts(), ("row_label", self.row_label)]
+    def texts(self) -> dict[str, Mapping[str, Counted]]:
+        return {**super().texts(), **_translated("row_noun", self.row_noun)}
 
-    def row_label_for(self, locale: str) -> str:
-        """What the rows are, for a BCP 47 tag."""
-        return localised(self.row_label, locale)
+    def row_noun_for(self, locale: str) -> Counted:
+        """What the rows are, for a locale tag; "" where nothing is declared."""
+        return localised(_by_locale(self.row_noun), locale)
 
 
-class AccountSpecs(BaseModel):
+class AccountSpecs(Frozen):
     """The whole file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     database: DatabaseSpec
     customer: CustomerSpec
-    fields: dict[str, FieldSpec] = {}
-    series: dict[str, SeriesSpec] = {}
+    fields: dict[str, FieldSpec] = Field(default_factory=dict)
+    series: dict[str, SeriesSpec] = Field(default_factory=dict)
 
 
 def read_specs(file: TomlFile) -> tuple[AccountSpecs | None, list[Finding]]:
@@ -160,7 +195,7 @@ def read_specs(file: TomlFile) -> tuple[AccountSpecs | None, list[Finding]]:
         specs = AccountSpecs.model_validate(file.data)
     except ValidationError as error:
         errors = error.errors(include_input=False)
-        findings += [_explain(file, e["loc"], e["type"], e["msg"]) for e in errors]
+        findings += dict.fromkeys(_explain(file, e["loc"], e["type"], e["msg"]) for e in errors)
         return None, findings
     return (None if findings else specs), findings
 
@@ -171,18 +206,28 @@ def spec_finding(
     return Finding(severity=severity, path=file.path, line=line, what=what, todo=todo)
 
 
+def line_of(file: TomlFile, table: str, key: str) -> int | None:
+    """The line of a key; "values.on" may stand in a table of its own."""
+    within, _, last = key.rpartition(".")
+    return (file.line(f"{table}.{within}", last) if within else None) or file.line(table, key)
+
+
 def _explain(file: TomlFile, loc: tuple[int | str, ...], error_type: str, message: str) -> Finding:
     """One refused key as a finding; `loc` is ("fields", NAME, key) or ("database", key)."""
     parts = [str(part) for part in loc]
     depth = 2 if parts[0] in {"fields", "series"} else 1
     table, key = ".".join(parts[:depth]), parts[depth] if len(parts) > depth else ""
     if error_type == "value_error":
-        key, _, rest = message.removeprefix("Value error, ").partition(": ")
+        rest = message.removeprefix("Value error, ")
+        if not key:  # found with the whole table, and names its key itself
+            key, _, rest = rest.partition(": ")
         what, _, todo = rest.rpartition(": ")
         if not todo or not what:
             return spec_finding(file, file.line(table), f"[{table}]: {key}", rest or "correct it")
-        return spec_finding(file, file.line(table, key), f"[{table}] {key}: {what}", todo)
+        return spec_finding(file, line_of(file, table, key), f"[{table}] {key}: {what}", todo)
     line = file.line(table, key)
+    if key in _TODO and len(parts) > depth + 1:
+        return spec_finding(file, line, f"[{table}] {key} cannot be used", _TODO[key])
     if error_type == "missing":
         return spec_finding(file, line, f"[{table}] {key}".strip() + " is missing", f"add {key or table}")
     if error_type == "extra_forbidden":
@@ -190,7 +235,7 @@ def _explain(file: TomlFile, loc: tuple[int | str, ...], error_type: str, messag
         what = f"[{table}] unknown key {key}" if key else f"unknown table [{table}]"
         todo = f"delete it{nearest(key or table, known)}; known: {', '.join(known)}"
         return spec_finding(file, line, what, todo)
-    return spec_finding(file, line, f"[{table}] {key} cannot be used", message)
+    return spec_finding(file, line, f"[{table}] {key} cannot be used", _TODO.get(key, message))
 
 
 def _known_keys(table: str) -> tuple[str, ...]:
@@ -200,5 +245,21 @@ def _known_keys(table: str) -> tuple[str, ...]:
     return tuple(kinds[table].model_fields)
 
 
-def _by_locale(unit: str | Label) -> Mapping[str, str]:
-    return {FALLBACK_LOCALE: unit} if isinstance(unit, str) else unit
+def _by_locale(words: str | Nouns) -> Mapping[str, Counted]:
+    return {FALLBACK_LOCALE: words} if isinstance(words, str) else words
+
+
+def _translated(key: str, words: str | Nouns) -> dict[str, Mapping[str, Counted]]:
+    """The key with its words; nothing for words that are the same in all languages ("GB")."""
+    return {} if isinstance(words, str) else {key: words}
+
+
+def _noun_defect(noun: Noun, locale: str) -> str:
+    """What a noun lacks or has too much in its language, and what to do about it; "" for nothing."""
+    given = noun.model_fields_set
+    needed, known = plural_forms(locale)
+    if unknown := sorted(given - known):
+        return f"{locale} has no plural form {', '.join(unknown)}: write {', '.join(sorted(known))}"
+    if missing := sorted(needed - given):
+        return f"{locale} lacks the plural form {', '.join(missing)}: add it (see the plural rules of Unicode CLDR)"
+    return ""

@@ -6,8 +6,8 @@ NULL and no row are None, never a zero. Checked by tests/unit/company/test_accou
 
 from __future__ import annotations
 
+import hashlib
 import os
-import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
@@ -25,9 +25,21 @@ from support_agent.company.account_specs import (
 )
 from support_agent.company.conversion import CellRefused, to_day, to_text, to_value
 from support_agent.company.database import ReadOnlyDatabase, Result
-from support_agent.company.values import Count, Customer, Money, Period, Quantity, Row, Value, ValueType
+from support_agent.company.values import (
+    Count,
+    Counted,
+    Customer,
+    Money,
+    Period,
+    Quantity,
+    Row,
+    Text,
+    Value,
+    ValueType,
+)
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.findings import Finding, Severity
+from support_agent.locales import FALLBACK_LOCALE, TAG
 from support_agent.settings import sqlite_url_in
 from support_agent.toml_file import TomlFile, read_toml
 
@@ -36,7 +48,6 @@ __all__ = ["Accounts", "FieldSpec", "SeriesSpec", "check_accounts"]
 CUSTOMER_COLUMNS = frozenset({"id", "name", "address", "locale"})
 _TODO = ": correct the query"
 _T = TypeVar("_T")
-_LOCALE = re.compile(r"^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8})*$")
 _NOBODY = Customer(id="", name="", address="", locale="")
 """Has no row in any table: the empty id goes to the queries as NULL, which equals no id of any type."""
 _EVERY_DAY = Period(name="all_time", first=date(1970, 1, 1), last=date(9999, 12, 31))
@@ -49,6 +60,11 @@ class Accounts:
         self._file, self._specs, self._database = file, specs, database
         self.fields: Mapping[str, FieldSpec] = MappingProxyType(specs.fields)
         self.series: Mapping[str, SeriesSpec] = MappingProxyType(specs.series)
+
+    @property
+    def version(self) -> str:
+        """sha256 of the text of accounts.toml, in hex."""
+        return hashlib.sha256(self._file.text.encode()).hexdigest()
 
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Accounts:
@@ -93,8 +109,11 @@ class Accounts:
             locale=self._read("customer", lambda: _to_locale(row["locale"])),
         )
 
-    def field(self, name: str, customer: Customer) -> Value | None:
+    def field(self, name: str, customer: Customer, locale: str) -> Value | None:
         """The value of one account field; None where the query returns no row, NULL or empty text.
+
+        Args:
+            locale: Whose words a unit and a text with words of its own are given in: the answer's.
 
         Raises:
             KeyError: no such field is declared.
@@ -115,10 +134,14 @@ class Accounts:
         (cell,) = cells.values()
         if cell is None or (isinstance(cell, str) and not cell.strip()):
             return None
-        return self._read(table, lambda: to_value(spec.type, cell, currency, spec.unit_for(customer.locale)))
+        value = self._read(table, lambda: to_value(spec.type, cell, currency, spec.unit_for(locale)))
+        return Text(text=spec.word_for(value.text, locale)) if isinstance(value, Text) else value
 
-    def rows(self, series: str, customer: Customer, period: Period) -> tuple[Row, ...]:
+    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]:
         """The rows of a series within a period, by day, label and amount; rows without an amount left out.
+
+        Args:
+            locale: Whose words a unit is given in: the answer's.
 
         Raises:
             KeyError: no such series is declared.
@@ -130,7 +153,7 @@ class Accounts:
         result = self._select(spec.query, parameters, table)
         needed = {"day", "amount"} | ({"currency"} if spec.type is ValueType.MONEY else set())
         self._require(table, result, needed, optional={"label"})
-        unit = spec.unit_for(customer.locale)
+        unit = spec.unit_for(locale)
         rows = []
         for cells in (dict(zip(result.columns, row, strict=True)) for row in result.rows):
             if cells["amount"] is not None:
@@ -153,10 +176,11 @@ class Accounts:
             customers = [_NOBODY, *self._sample_customers(findings)]
             for name in self.fields:
                 for customer in customers:
-                    self._try(f"fields.{name}", partial(self.field, name, customer), findings)
+                    self._try(f"fields.{name}", partial(self.field, name, customer, FALLBACK_LOCALE), findings)
             for name in self.series:
                 for customer in customers:
-                    self._try(f"series.{name}", partial(self.rows, name, customer, _EVERY_DAY), findings)
+                    read = partial(self.rows, name, customer, _EVERY_DAY, FALLBACK_LOCALE)
+                    self._try(f"series.{name}", read, findings)
         except TransientError as error:  # not the query's fault, and the next would wait as long
             line, todo = self._file.line("database"), "start the database, or correct [database]"
             findings.append(spec_finding(self._file, line, str(error), todo))
@@ -267,7 +291,7 @@ def _open(file: TomlFile, specs: AccountSpecs, environ: Mapping[str, str]) -> Re
         raise ConfigError(f"{place} {error}", code="accounts") from None
 
 
-def _to_row(spec: SeriesSpec, cells: Mapping[str, Any], unit: str) -> Row:
+def _to_row(spec: SeriesSpec, cells: Mapping[str, Any], unit: Counted) -> Row:
     value = to_value(spec.type, cells["amount"], cells.get("currency"), unit)
     if not isinstance(value, Money | Count | Quantity):
         raise CellRefused("the amount is no number")
@@ -286,7 +310,7 @@ def _one_line(cell: Any) -> str:
 
 def _to_locale(cell: Any) -> str:
     """A BCP 47 tag; "" where the database has none."""
-    text = "" if cell is None else to_text(cell)
-    if text and not _LOCALE.match(text):
+    tag = "" if cell is None else to_text(cell).replace("_", "-")
+    if tag and not TAG.fullmatch(tag):
         raise CellRefused("the locale is no tag such as de-DE")
-    return text.replace("_", "-")
+    return tag

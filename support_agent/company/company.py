@@ -1,7 +1,7 @@
 """Everything the company says and knows, loaded at once: documents, accounts, canned questions.
 
-Invariant: a `Company` does not change while a mail is handled; `version` names the documents it was loaded
-with. Checked by tests/unit/company/test_company.py.
+Invariant: a `Company` does not change while a mail is handled; `version` names all that it was loaded from.
+Checked by tests/unit/company/test_company.py.
 """
 
 from __future__ import annotations
@@ -58,13 +58,11 @@ class Company:
 
     @property
     def version(self) -> str:
-        """sha256, in hex, over the numbers and versions of the documents."""
-        lines = "".join(f"{document.number} {document.version}\n" for document in self.documents)
-        return hashlib.sha256(lines.encode()).hexdigest()
-
-    def valid_documents(self, today: date) -> tuple[Document, ...]:
-        """The documents that may be sent on a day, by number."""
-        return tuple(document for document in self.documents if document.is_valid_on(today))
+        """sha256, in hex, over the documents' versions, the declared accounts and the canned questions."""
+        documents = [f"document {document.number} {document.version}" for document in self.documents]
+        questions = [f"question {question.model_dump_json()}" for question in self.questions]
+        lines = [*documents, f"accounts {self.accounts.version}", *questions]
+        return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def check_company(settings: CompanySettings, today: date) -> list[Finding]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from babel.numbers import get_currency_precision
 
-from support_agent.company.values import Count, Day, Money, Quantity, Text, Value, ValueType
+from support_agent.company.values import Count, Counted, Day, Money, Quantity, Text, Value, ValueType
 
 FLOAT_TOLERANCE = Decimal("0.000001")
 QUANTITY_PLACES = 6
@@ -28,7 +28,7 @@ class CellRefused(ValueError):
     """A cell is not of the declared type; the message names the types, never the content."""
 
 
-def to_value(kind: ValueType, cell: Any, currency: Any = None, unit: str = "") -> Value:
+def to_value(kind: ValueType, cell: Any, currency: Any = None, unit: Counted = "") -> Value:
     """A cell (not NULL) as a value of the declared type.
 
     Args:

@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Annotated, Literal, NewType
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from support_agent.company.markdown import MarkdownRefused, parse_blocks
 from support_agent.company.text import REMOVE, refused_character
 from support_agent.errors import ConfigError
 from support_agent.findings import Finding, Severity, nearest
+from support_agent.frozen import Frozen
 
 FILE_NAME = re.compile(r"^(\d{3,5})-[a-z0-9][a-z0-9-]*\.md$")
 _FENCE = "---"
@@ -48,10 +49,8 @@ class Delivery(StrEnum):
     LINK = "link"
 
 
-class FrontMatter(BaseModel):
+class FrontMatter(Frozen):
     """The YAML head of a policy file; unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: Annotated[int, Field(ge=1, le=99_999)]
     title: Annotated[str, Field(min_length=1, max_length=120)]
@@ -67,15 +66,13 @@ class FrontMatter(BaseModel):
     """`customers`: sent only to senders of level 3."""
 
 
-class Sentence(BaseModel):
+class Sentence(Frozen):
     """One whole sentence (or list item, or table row) of a document.
 
     `index` counts from 0 over the document; `text` is plain text with inline Markdown removed; `heading` is
     the nearest heading above ("" for none); `paragraph` counts blocks, so that neighbours can be set
     together; `line` is the 1-based line of the file where it starts.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     index: int
     text: str
@@ -85,14 +82,13 @@ class Sentence(BaseModel):
     line: int
 
 
-class Document(BaseModel):
-    """One policy file, parsed. `path` is where it was read; `version` is the sha256 of its bytes, in hex."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Document(Frozen):
+    """One policy file, parsed. `path` is where it was read, `raw` its bytes, `version` their sha256, in hex."""
 
     head: FrontMatter
     version: str
     path: Path
+    raw: Annotated[bytes, Field(repr=False)]
     sentences: tuple[Sentence, ...]
 
     @property
@@ -226,7 +222,7 @@ def _inspect(report: _Report, raw: bytes) -> Document | None:
     if head is None:
         return None
     version = hashlib.sha256(raw).hexdigest()
-    return Document(head=head, version=version, path=report.path, sentences=sentences)
+    return Document(head=head, version=version, path=report.path, raw=raw, sentences=sentences)
 
 
 def _body(report: _Report, body: str, first_line: int) -> tuple[Sentence, ...]:

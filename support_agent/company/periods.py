@@ -14,7 +14,6 @@ from datetime import date
 
 from support_agent.company import period_words as words
 from support_agent.company.values import Period
-from support_agent.errors import ToolCallRejected
 
 YEARS_BACK = 3
 """Whole calendar years before this one that can be asked for by name."""
@@ -57,18 +56,6 @@ def periods(today: date, years_back: int = YEARS_BACK) -> tuple[Period, ...]:
             if (year, month) <= (today.year, today.month)
         ),
     )
-
-
-def period_named(name: str, today: date, years_back: int = YEARS_BACK) -> Period:
-    """The member of `periods(today)` with that name.
-
-    Raises:
-        ToolCallRejected: there is none.
-    """
-    for period in periods(today, years_back):
-        if period.name == name:
-            return period
-    raise ToolCallRejected(f"no period {name!r} on {today}: choose one of the listed periods", code="period")
 
 
 def _months(name: str, year: int, month: int, count: int = 1) -> Period:

@@ -6,45 +6,31 @@ tests/unit/company/test_questions.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from support_agent.company.text import REMOVE, refused_character
 from support_agent.errors import ConfigError
 from support_agent.findings import Finding, Severity, nearest
+from support_agent.frozen import Frozen
+from support_agent.locales import FALLBACK_LOCALE, LocaleTag, localised
 from support_agent.toml_file import TomlFile, read_toml
 
-FALLBACK_LOCALE = "en"
-"""Every text of the company exists in this locale; the others are optional."""
 
-
-class CannedQuestion(BaseModel):
+class CannedQuestion(Frozen):
     """One question that may be asked back; `about` is for the model, `text` maps locales to words."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: Annotated[int, Field(ge=1, le=9_999)]
     about: Annotated[str, Field(min_length=1, max_length=300)]
-    text: dict[str, Annotated[str, Field(min_length=1, max_length=1_000)]]
+    text: dict[LocaleTag, Annotated[str, Field(min_length=1, max_length=1_000)]]
     between: tuple[int, ...] = ()
     """Numbers of the documents that it tells apart: it is asked where the answer is one of them, not which."""
 
     def text_for(self, locale: str) -> str:
-        """The words for a BCP 47 tag; see `localised`."""
+        """The words for a locale tag, else the English ones."""
         return localised(self.text, locale)
-
-
-def localised(texts: Mapping[str, str], locale: str) -> str:
-    """The text for a BCP 47 tag: the tag itself ("de-AT"), its language ("de"), else English."""
-    tag = locale.replace("_", "-")
-    by_tag = {key.lower(): text for key, text in texts.items()}
-    for key in (tag.lower(), tag.partition("-")[0].lower()):
-        if key in by_tag:
-            return by_tag[key]
-    return texts[FALLBACK_LOCALE]
 
 
 def load_questions(path: Path) -> tuple[CannedQuestion, ...]:

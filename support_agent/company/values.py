@@ -7,13 +7,42 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
+
+from support_agent.company.text import REMOVE, refused_character
+from support_agent.frozen import Frozen
 
 
-class Frozen(BaseModel):
-    """A value of the company room."""
+def _sendable(text: str) -> str:
+    if refused := refused_character(text, is_one_line=True):
+        raise ValueError(f"forbidden character {refused[1]}: {REMOVE}")
+    return text
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+
+Phrase = Annotated[str, Field(min_length=1, max_length=120), AfterValidator(_sendable)]
+"""A few words of one line that a customer may read."""
+
+
+class Noun(Frozen):
+    """What is counted, in the plural forms of its language (CLDR): "seat" is `one`, "seats" is `other`.
+
+    A form that is None reads like `other`.
+    """
+
+    other: Phrase
+    zero: Phrase | None = None
+    one: Phrase | None = None
+    two: Phrase | None = None
+    few: Phrase | None = None
+    many: Phrase | None = None
+
+    def in_form(self, form: str) -> str:
+        """The noun in one of its forms."""
+        return getattr(self, form) or self.other
+
+
+Counted = str | Noun
+"""What a number counts or measures: a noun, or words that are the same beside every number ("GB"); "" for none."""
 
 
 class Money(Frozen):
@@ -35,11 +64,11 @@ class Text(Frozen):
 
 
 class Count(Frozen):
-    """A whole number of things; `unit` may be empty ("seats")."""
+    """A whole number of things; `unit` says of what, in the language of the answer."""
 
     type: Literal["count"] = "count"
     count: int
-    unit: str = ""
+    unit: Counted = ""
 
 
 class Quantity(Frozen):
@@ -47,7 +76,7 @@ class Quantity(Frozen):
 
     type: Literal["quantity"] = "quantity"
     amount: Decimal
-    unit: str
+    unit: Counted
 
 
 Value = Annotated[Money | Day | Text | Count | Quantity, Field(discriminator="type")]

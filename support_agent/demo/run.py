@@ -25,7 +25,7 @@ from support_agent.desk.packing import INTERNAL, call_text
 from support_agent.errors import ConfigError
 from support_agent.mail.message import parse
 from support_agent.settings import Settings, load
-from support_agent.store.records import AnswerKind, MailRecord, MailStatus, mail_id_of
+from support_agent.store.records import MailRecord, MailStatus, mail_id_of
 from support_agent.workspace import CONFIG_FILE, init
 
 LOOK_EVERY_S = 0.2
@@ -117,7 +117,7 @@ def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: Ma
     spent = f" ({plan.seconds:.1f} s, {plan.forward_passes} forward passes)" if plan else ""
     out += [f"  subject: {message.subject}", f"  outcome: {record.status.value}{spent}", ""]
     if record.screening_rule:
-        out.append(f"  screened: rule {record.screening_rule}, {record.screening_verdict}: {record.reason_text or ''}")
+        out.append(f"  screened: rule {record.screening_rule}, {record.screening_verdict}: {record.why or ''}")
     for call in plan.calls if plan else ():
         if call.tool not in INTERNAL:
             out.append(f"  {call_text(call.tool, call.args):60} {call.confidence:5.2f}  {call.status.value}")
@@ -126,8 +126,8 @@ def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: Ma
                 if isinstance(vote, dict):
                     out.append(f"      rather than {vote['key']!s:41} {cast(float, vote['probability']):5.2f}")
     for mail in agent.store.outgoing(mail_id=record.id):
-        if mail.kind is AnswerKind.PACKET:
-            out.append(f"  -> the desk has a packet ({mail.recipient})")
+        if mail.kind.is_for_desk:
+            out.append(f"  -> the desk has a {mail.kind.value} ({mail.recipient})")
             continue
         received = servers.received_by(mail.recipient)
         arrived = next((got for got in received if mail.message_id.encode() in got.raw), None)

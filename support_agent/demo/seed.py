@@ -130,16 +130,16 @@ class Account:
 ACCOUNTS = (
     Account(
         "c01", "Anna Keller", "anna.keller@example.net", "de-DE", "EUR", "Team", "monthly", 41, 4,
-        "SEPA direct debit, IBAN ending 3000", True, (1_250_000, 96_000), 41_000,
+        "SEPA **** 3000", True, (1_250_000, 96_000), 41_000,
         seats=((41, 8), (20, 10), (7, 12)), seats_used=9,
     ),
     Account(
         "c02", "James Okafor", "james.okafor@example.org", "en-GB", "EUR", "Pro", "yearly", 47, 12,
-        "Visa ending 4242", True, (120_000, 11_400), 3_200,
+        "Visa **** 4242", True, (120_000, 11_400), 3_200,
     ),
     Account(
         "c03", "Maria Lopez", "maria.lopez@example.com", "es-ES", "EUR", "Pro", "monthly", 38, 20,
-        "Mastercard ending 5100", False, (64_000, 7_900),
+        "Mastercard **** 5100", False, (64_000, 7_900),
     ),
     Account(
         "c04", "David Chen", "david.chen@example.net", "en-US", "USD", "Business", "yearly", 52, 15,
@@ -148,7 +148,7 @@ ACCOUNTS = (
     ),
     Account(
         "c05", "Sophie Martin", "sophie.martin@example.org", "en-IE", "EUR", "Pro", "monthly", 27, 9,
-        "Visa ending 0119", False, (210_000, 5_300), unpaid=2,
+        "Visa **** 0119", False, (210_000, 5_300), unpaid=2,
     ),
     Account(
         "c06", "Tom Becker", "tom.becker@example.com", "de-AT", "EUR", "Free", None, 22, 17,
@@ -156,7 +156,7 @@ ACCOUNTS = (
     ),
     Account(
         "c07", "Priya Nair", "priya.nair@example.net", "en-US", "USD", "Team", "monthly", 37, 6,
-        "American Express ending 1005", True, (700_000, 58_000), 18_500, seats=((37, 3), (16, 5)),
+        "American Express **** 1005", True, (700_000, 58_000), 18_500, seats=((37, 3), (16, 5)),
         seats_used=5,
     ),
     Account(
@@ -165,20 +165,20 @@ ACCOUNTS = (
     ),
     Account(
         "c09", "Emma Johansson", "emma.johansson@example.com", "en-GB", "EUR", "Business", "monthly", 44, 1,
-        "Mastercard ending 8210", True, (4_100_000, 207_000), 233_000, seats=((44, 10), (25, 14), (9, 16)),
+        "Mastercard **** 8210", True, (4_100_000, 207_000), 233_000, seats=((44, 10), (25, 14), (9, 16)),
         seats_used=15,
     ),
     Account(
         "c10", "Noah Williams", "noah.williams@example.net", "en-US", "USD", "Pro", "monthly", 14, 23,
-        "Visa ending 7731", False, (15_000, 21_000), 1_700,
+        "Visa **** 7731", False, (15_000, 21_000), 1_700,
     ),
     Account(
         "c11", "Olivia Brown", "olivia.brown@example.org", "en-US", "USD", "Team", "yearly", 40, 11,
-        "Visa ending 6006", True, (860_000, 71_000), 9_400, seats=((40, 4), (28, 6)), seats_used=6,
+        "Visa **** 6006", True, (860_000, 71_000), 9_400, seats=((40, 4), (28, 6)), seats_used=6,
     ),
     Account(
         "c12", "Jonas Weber", "jonas.weber@example.com", "de-DE", "EUR", "Pro", "yearly", 33, 26,
-        "SEPA direct debit, IBAN ending 8741", False, (310_000, 9_100), 400,
+        "SEPA **** 8741", False, (310_000, 9_100), 400,
     ),
 )  # fmt: skip
 

@@ -54,13 +54,13 @@ class Packet(Frozen):
     case_id: str
     customer_address: str
     level: Literal[0, 1, 2, 3]
-    level_reason: str
+    level_why: str
     """Why the sender has that level, in one sentence."""
     subject: str
     mail_text: str
     reason_code: str
     """Why the case stopped, as a code; its words come from `words.yaml` where it has some."""
-    reason_sentence: str = ""
+    why: str = ""
     """What more is known of the reason ("the plan needs level 3")."""
     considered: tuple[Considered, ...] = ()
     found: tuple[FoundDocument, ...] = ()

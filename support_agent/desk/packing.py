@@ -7,43 +7,32 @@ from typing import Literal, cast
 
 from support_agent.decide import Decision
 from support_agent.desk.packet import Considered, Packet, RunnerUp
-from support_agent.mail.identity import Sender
-from support_agent.mail.message import Message
+from support_agent.place import PlacedMail
 from support_agent.planner.plan import Call
 from support_agent.settings import Settings
+from support_agent.tools.ending import Reason
 
 RUNNERS_UP = 3
 INTERNAL = frozenset({"find_documents", "finish"})
 """Calls that tell a person nothing."""
-GATE_REFUSED = "gate_refused"
-"""Reason code of a case whose answer was made and did not pass the gate."""
 
 
-def packet_of(
-    message: Message,
-    sender: Sender,
-    case_id: str,
-    decision: Decision,
-    why: str,
-    answered: str | None,
-    settings: Settings,
-) -> Packet:
+def packet_of(mail: PlacedMail, decision: Decision, answered: str | None, settings: Settings) -> Packet:
     """Everything a person needs to go on where the machine stopped.
 
     Args:
-        why: Why the gate refused the answer that was made, or "".
-        answered: The text that was sent to the customer, where part was answered.
+        answered: The text that goes to the customer, where part is answered.
     """
     return Packet(
         locale=settings.company.locale,
-        case_id=case_id,
-        customer_address=sender.address or "(no single sender)",
-        level=cast(Literal[0, 1, 2, 3], sender.level),
-        level_reason=sender.why,
-        subject=message.subject,
-        mail_text=message.text,
-        reason_code=GATE_REFUSED if why else decision.plan.reason or "not_covered",
-        reason_sentence=why or decision.why,
+        case_id=mail.place.case_id,
+        customer_address=mail.sender.address or "(no single sender)",
+        level=cast(Literal[0, 1, 2, 3], mail.sender.level),
+        level_why=mail.sender.why,
+        subject=mail.message.subject,
+        mail_text=mail.message.text,
+        reason_code=decision.plan.reason or Reason.NOT_COVERED,
+        why=decision.why,
         considered=tuple(_considered(call) for call in decision.plan.calls if call.tool not in INTERNAL),
         found=decision.found,
         answered_text=answered,

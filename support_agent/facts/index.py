@@ -11,7 +11,6 @@ every kind of client.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -26,10 +25,11 @@ from chromadb.api import ClientAPI
 from chromadb.api.types import Metadata, QueryResult
 from chromadb.config import Settings as ChromaConfig
 from chromadb.errors import ChromaError, NotFoundError
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from support_agent.errors import ConfigError, TransientError
 from support_agent.facts.embedding import Vectors
+from support_agent.frozen import Frozen
 from support_agent.settings import ChromaSettings
 
 COLLECTION = "options"
@@ -38,35 +38,27 @@ WRITE_BATCH = 1000
 """Entries embedded and written at a time; Chroma takes a few thousand."""
 FIRST_LOOK = 64
 """Entries looked at for the nearest keys, at least; more until there are enough different keys."""
-ENTRIES_PER_KEY = 8
-"""Entries a key has, about: title, summary and a few questions."""
+ENTRIES_PER_KEY = 24
+"""Entries a key has, about: title, summary and the example questions."""
 GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
 """HNSW search wide enough that the nearest entry of 50,000 is found; the benchmark measures it."""
 
 
-class Value(BaseModel):
-    """Data of the index."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Entry(Value):
+class Entry(Frozen):
     """One text of one option."""
 
     key: str = Field(min_length=1)
     text: str
 
 
-class Match(Value):
+class Match(Frozen):
     """How near an option is: cosines, -1..1.
 
-    `score` is that of its nearest text, `mean_of_two` the mean of its two nearest texts (of the one, where it
-    has one); `text` is the nearest text.
+    `score` is that of its nearest text, which is `text`.
     """
 
     key: str
     score: float
-    mean_of_two: float
     text: str
 
 
@@ -263,9 +255,8 @@ def _nearest_of_keys(metadatas: list[Metadata], distances: list[float]) -> dict[
 
 
 def _match(key: str, scored: list[tuple[float, str]]) -> Match:
-    best = sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:2]
-    mean = math.fsum(cosine for cosine, _ in best) / len(best)
-    return Match(key=key, score=best[0][0], mean_of_two=mean, text=best[0][1])
+    score, text = min(scored, key=lambda pair: (-pair[0], pair[1]))
+    return Match(key=key, score=score, text=text)
 
 
 def _version_of(ids: Iterable[str]) -> str:

@@ -17,9 +17,10 @@ from email.utils import format_datetime
 from typing import Literal
 
 from support_agent.errors import PermanentError
+from support_agent.frozen import Frozen
 from support_agent.mail.addresses import normal_address
 from support_agent.mail.decoding import safe_line
-from support_agent.mail.keys import ORIGIN_HEADER, boundary, origin_header, read_origin
+from support_agent.mail.keys import ORIGIN, ORIGIN_HEADER, boundary, read_origin
 from support_agent.mail.message import Message
 from support_agent.settings import AgentSettings
 
@@ -42,85 +43,61 @@ AutoSubmitted = Literal["auto-replied", "auto-generated"]
 Fields = list[tuple[str, str]]
 
 
-def compose(
-    agent: AgentSettings,
-    *,
-    message_id: str,
-    sent_at: datetime,
-    to: str,
-    subject: str,
-    text: str,
-    html: str,
-    parent: Message,
-) -> bytes:
+class Head(Frozen):
+    """What the header is made from, besides the parent mail; with it the same bytes come out without the key.
+
+    `message_id` is made by `keys.message_id`, `origin` by `keys.origin_header`; `sent_at` is aware, and the same
+    on each try; `from_address` and `from_name` are From and Reply-To.
+    """
+
+    message_id: str
+    sent_at: datetime
+    to: str
+    from_address: str
+    from_name: str
+    origin: str
+
+
+def compose(head: Head, *, subject: str, text: str, html: str, parent: Message) -> bytes:
     """An automatic mail to the customer: multipart/alternative of the two bodies, in the parent's thread.
 
     Args:
-        agent: From and Reply-To, and the key of the origin header.
-        message_id: Made by `keys.message_id`.
-        sent_at: Date of the mail, aware; the same on each try.
-        to: The From address of the parent and nothing else (S16).
+        head: Its `to` is the From address of the parent and nothing else (S16).
         subject: Rendered; see `reply_subject`.
         text: Rendered plain text, lines end in LF.
         html: Rendered HTML of the same items.
         parent: The customer's mail that is answered.
     Raises:
         PermanentError: a control character in a header value, or an address that cannot be written to.
-        ConfigError: `agent.secret` is missing.
     """
-    fields = _head(agent, message_id, sent_at, to, subject)
-    fields += _thread(parent)
-    fields += _automatic(agent, message_id, "auto-replied", next_hops(parent, agent))
+    fields = [*_fields(head, subject), *_thread(parent), *_automatic("auto-replied"), *_origin(head)]
     parts = [_text_part("text/plain", text), _text_part("text/html", html)]
-    return _assemble(fields, "multipart/alternative", parts, message_id)
+    return _assemble(fields, "multipart/alternative", parts, head.message_id)
 
 
-def compose_notice(
-    agent: AgentSettings,
-    *,
-    message_id: str,
-    sent_at: datetime,
-    to: str,
-    subject: str,
-    text: str,
-    parent: Message | None = None,
-    original: bytes | None = None,
-) -> bytes:
-    """A notice to our own people (a desk packet): plain text, with the customer's mail attached where wanted.
+def compose_notice(head: Head, *, subject: str, text: str, original: bytes | None = None) -> bytes:
+    """A notice to our own people (a desk packet), in a thread of its own: plain text, with the customer's mail
+    attached where wanted.
 
     `original` is attached as message/rfc822 where it is 7-bit, else as a base64 .eml file, because an
-    attached mail may not be encoded (RFC 2046, section 5.2.1). `parent` gives the hop count only: a packet
-    has its own thread.
+    attached mail may not be encoded (RFC 2046, section 5.2.1).
     """
-    fields = _head(agent, message_id, sent_at, to, subject)
-    hops = 1 if parent is None else next_hops(parent, agent)
-    fields += _automatic(agent, message_id, "auto-generated", hops)
+    fields = [*_fields(head, subject), *_automatic("auto-generated"), *_origin(head)]
     parts = [_text_part("text/plain", text)]
     if original is None:
         return _serialise(fields, parts[0])
-    parts.append(_mail_part(original, boundary(message_id)))
-    return _assemble(fields, "multipart/mixed", parts, message_id)
+    parts.append(_mail_part(original, boundary(head.message_id)))
+    return _assemble(fields, "multipart/mixed", parts, head.message_id)
 
 
-def compose_person_reply(
-    agent: AgentSettings,
-    *,
-    message_id: str,
-    sent_at: datetime,
-    to: str,
-    subject: str,
-    text: str,
-    parent: Message,
-) -> bytes:
+def compose_person_reply(head: Head, *, subject: str, text: str, parent: Message) -> bytes:
     """A staff member's own words, passed on to the customer in the thread of `parent`, the customer's last
     mail.
 
     A person wrote it, so it carries no Auto-Submitted; the origin header stays, so that it is known if it
     comes back.
     """
-    fields = _head(agent, message_id, sent_at, to, subject)
-    fields += _thread(parent)
-    fields += _origin(agent, message_id, next_hops(parent, agent))
+    fields = [*_fields(head, subject), *_thread(parent), *_origin(head)]
     return _serialise(fields, _text_part("text/plain", text))
 
 
@@ -156,19 +133,19 @@ def thread_references(parent: Message) -> list[str]:
     return [*ids[:1], *reversed(kept)]
 
 
-def _head(agent: AgentSettings, message_id: str, sent_at: datetime, to: str, subject: str) -> Fields:
-    if sent_at.tzinfo is None:
+def _fields(head: Head, subject: str) -> Fields:
+    if head.sent_at.tzinfo is None:
         raise PermanentError("the date of an outgoing mail has no time zone: pass an aware datetime")
-    sender = _mailbox(agent.name, _address(agent.address, "agent.address"))
-    if not MESSAGE_ID.fullmatch(message_id):
-        raise PermanentError(f"not a Message-ID: {message_id!r}", code="header_refused")
+    sender = _mailbox(head.from_name, _address(head.from_address, "agent.address"))
+    if not MESSAGE_ID.fullmatch(head.message_id):
+        raise PermanentError(f"not a Message-ID: {head.message_id!r}", code="header_refused")
     return [
-        ("Date", format_datetime(sent_at.astimezone(UTC).replace(microsecond=0))),
+        ("Date", format_datetime(head.sent_at.astimezone(UTC).replace(microsecond=0))),
         ("From", sender),
         ("Reply-To", sender),
-        ("To", _address(to, "the recipient")),
+        ("To", _address(head.to, "the recipient")),
         ("Subject", _encode("Subject", subject)),
-        ("Message-ID", message_id),
+        ("Message-ID", head.message_id),
     ]
 
 
@@ -179,13 +156,14 @@ def _thread(parent: Message) -> Fields:
     return [("In-Reply-To", references[-1]), ("References", "\r\n ".join(references))]
 
 
-def _automatic(agent: AgentSettings, message_id: str, submitted: AutoSubmitted, hops: int) -> Fields:
-    fields = [("Auto-Submitted", submitted), ("X-Auto-Response-Suppress", SUPPRESS)]
-    return fields + _origin(agent, message_id, hops)
+def _automatic(submitted: AutoSubmitted) -> Fields:
+    return [("Auto-Submitted", submitted), ("X-Auto-Response-Suppress", SUPPRESS)]
 
 
-def _origin(agent: AgentSettings, message_id: str, hops: int) -> Fields:
-    return [(ORIGIN_HEADER, origin_header(agent.secret, message_id, hops).replace("; tag=", ";\r\n tag="))]
+def _origin(head: Head) -> Fields:
+    if not ORIGIN.fullmatch(head.origin):
+        raise PermanentError(f"not an origin header: {head.origin!r}", code="header_refused")
+    return [(ORIGIN_HEADER, head.origin.replace("; tag=", ";\r\n tag="))]
 
 
 def _address(address: str, what: str) -> str:

@@ -45,6 +45,7 @@ class Case(NamedTuple):
     agent: AgentSettings
     desk: DeskSettings
     is_customer: Callable[[str], bool]
+    is_staff_reply: Callable[[], bool]
 
 
 class Rule(NamedTuple):
@@ -60,8 +61,16 @@ def _nobody(address: str) -> bool:
     return False
 
 
+def _no() -> bool:
+    return False
+
+
 def screen(
-    message: Message, agent: AgentSettings, desk: DeskSettings, is_customer: Callable[[str], bool] = _nobody
+    message: Message,
+    agent: AgentSettings,
+    desk: DeskSettings,
+    is_customer: Callable[[str], bool] = _nobody,
+    is_staff_reply: Callable[[], bool] = _no,
 ) -> Screening:
     """Decide what may be done with a mail.
 
@@ -71,8 +80,10 @@ def screen(
         desk: The words by which a customer asks for a person.
         is_customer: Whether the company knows an address; a known customer's odd address goes to a person
         (S8).
+        is_staff_reply: Whether a proven person of ours answers a packet with it. The desk's address may be a
+        mailing list, so what a list adds is no reason to file it; what an automatic reply bears still is.
     """
-    case = Case(message, agent, desk, is_customer)
+    case = Case(message, agent, desk, is_customer, is_staff_reply)
     for rule in RULES:
         if why := rule.finds(case):
             return Screening(verdict=rule.verdict, rule=rule.id, why=why)
@@ -158,14 +169,16 @@ def _report(case: Case) -> str:
 def _mailing_list(case: Case) -> str:
     for name, value in case.message.headers:
         if name.lower().startswith(("list-", "x-mailman-")) or name.lower() == "mailing-list":
-            return f"{name}: {value}"[:200]
+            return "" if case.is_staff_reply() else f"{name}: {value}"[:200]
     return ""
 
 
 def _precedence(case: Case) -> str:
     for name in ("Precedence", "X-Precedence"):
         for value in case.message.all_headers(name):
-            if value.strip().lower() in {"bulk", "list", "junk", "auto_reply"}:
+            kind = value.strip().lower()
+            is_of_machine = kind in {"bulk", "junk", "auto_reply"}  # a responder's own mark too, unlike "list"
+            if is_of_machine or (kind == "list" and not case.is_staff_reply()):
                 return f"{name}: {value}"
     return ""
 

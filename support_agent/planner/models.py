@@ -23,16 +23,16 @@ from filelock import FileLock, Timeout
 
 from support_agent.errors import ConfigError, TransientError
 from support_agent.findings import Finding, Severity
+from support_agent.frozen import Frozen
 from support_agent.planner.downloads import (
     Limits,
     Source,
-    Value,
     bytes_below,
     download,
     download_bytes,
     room_bytes,
 )
-from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL, MODELS, Model, ModelFile
+from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL, MODELS, ModelFile, PinnedModel
 from support_agent.planner.progress import Progress
 from support_agent.settings import ModelSettings
 
@@ -56,7 +56,7 @@ class State(StrEnum):
     VERIFIED = "verified"
 
 
-class Listed(Value):
+class Listed(Frozen):
     """A model as `model list` shows it."""
 
     name: str
@@ -113,13 +113,13 @@ def _own_gguf(path: Path) -> Path:
     return path
 
 
-def locate(model: Model, cache: Path) -> Path | None:
+def locate(model: PinnedModel, cache: Path) -> Path | None:
     """The model's file or folder if every file of it is there and the pinned one, else None; no network."""
     folder = model.folder(cache)
     return folder / model.entry if all(_is_good(folder, file) for file in model.files) else None
 
 
-def verify(model: Model, cache: Path) -> tuple[Finding, ...]:
+def verify(model: PinnedModel, cache: Path) -> tuple[Finding, ...]:
     """Read every file of the model, whatever was stamped; no findings: all of them are the pinned ones."""
     folder = model.folder(cache)
     findings = []
@@ -153,7 +153,7 @@ def listing(cache: Path) -> tuple[Listed, ...]:
     )
 
 
-def _state(model: Model, folder: Path) -> State:
+def _state(model: PinnedModel, folder: Path) -> State:
     present = [file for file in model.files if _size(folder / file.name) == file.size_bytes]
     if len(present) == len(model.files):
         is_stamped = all(_is_stamped(folder, file) for file in model.files)
@@ -161,7 +161,7 @@ def _state(model: Model, folder: Path) -> State:
     return State.PARTIAL if present or bytes_below(folder / WORK) else State.ABSENT
 
 
-def pull(model: Model, cache: Path, progress: Progress, limits: Limits | None = None) -> Path:
+def pull(model: PinnedModel, cache: Path, progress: Progress, limits: Limits | None = None) -> Path:
     """Make sure that the model is in the cache; returns what `locate` then returns.
 
     What an interrupted call downloaded is used again. Of two processes that pull one model, one downloads and
@@ -188,7 +188,7 @@ def pull(model: Model, cache: Path, progress: Progress, limits: Limits | None = 
 
 
 @contextmanager
-def _only_one(folder: Path, model: Model, progress: Progress) -> Generator[None]:
+def _only_one(folder: Path, model: PinnedModel, progress: Progress) -> Generator[None]:
     """Hold the folder's lock, which ends with its process; wait for another process that holds it."""
     lock = FileLock(folder / LOCK)
     try:

@@ -45,11 +45,10 @@ from support_agent.errors import (
     ToolCallRejected,
     TransientError,
 )
-from support_agent.planner.port import Prompt, Scores, Usage
+from support_agent.planner.port import Prompt, Scores, Usage, check_options
 from support_agent.planner.token_probabilities import Token, option_log_probabilities
 
 TOOL = "choose"
-MAX_OPTIONS = 60
 TOP_LOGPROBS = 5
 """Alternatives asked for at each token: as many as every known server grants."""
 _EXTRAS: Mapping[str, Mapping[str, object]] = {
@@ -164,10 +163,7 @@ class OpenAIModel:
             ToolCallRejected: no usable call after the retries.
             ConfigError: wrong key, model name or URL.
         """
-        if not 2 <= len(options) <= MAX_OPTIONS or len(set(options)) < len(options):
-            raise PermanentError(
-                f"a choice has 2..{MAX_OPTIONS} different options, not these {len(options)}", code="options"
-            )
+        check_options(options)
         exchange = _Exchange(self)
         picked = self._run(self._ask(exchange, prompt, tuple(options)))
         return Scores(

@@ -11,12 +11,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from support_agent.planner.downloads import HubFile, Source, Value, WheelMember, Wheels
+from support_agent.frozen import Frozen
+from support_agent.planner.downloads import HubFile, Source, WheelMember, Wheels
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
-class ModelFile(Value):
+class ModelFile(Frozen):
     """One file of a model; `sources` are tried in order."""
 
     name: str
@@ -25,7 +26,7 @@ class ModelFile(Value):
     sources: tuple[Source, ...]
 
 
-class Model(Value):
+class PinnedModel(Frozen):
     """A pinned model. `entry` is the file its loader opens; empty: the loader wants the folder."""
 
     name: str
@@ -80,7 +81,7 @@ def _qwen_part(number: int, sha256: str) -> WheelMember:
     )
 
 
-LANGUAGE_MODEL = Model(
+LANGUAGE_MODEL = PinnedModel(
     name="qwen2.5-coder-1.5b-instruct-q4_k_m",
     title="Qwen2.5-Coder-1.5B-Instruct, Q4_K_M",
     licence="Apache-2.0",
@@ -105,7 +106,7 @@ LANGUAGE_MODEL = Model(
 _ONNX_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
-EMBEDDING_MODEL = Model(
+EMBEDDING_MODEL = PinnedModel(
     name="all-minilm-l6-v2-int8",
     title="all-MiniLM-L6-v2, int8 ONNX",
     licence="Apache-2.0",

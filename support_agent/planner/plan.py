@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from support_agent.answer.final_answer import Answer
+from support_agent.frozen import Frozen
 from support_agent.planner.choice import Vote
-from support_agent.planner.port import Frozen, Usage
+from support_agent.planner.port import Usage
+
+Status = Literal["done", "below_threshold", "rejected", "failed"]
 
 
 class Call(Frozen):
@@ -14,7 +17,8 @@ class Call(Frozen):
 
     `confidence` is the joint probability of the choices that led to it; a call below `threshold` did not happen.
     `considered` are the votes of the choices made for this call, the likeliest option first.
-    `result` is what the model was shown of the outcome: a pointer and a description, never data.
+    `result` is what the model was shown of the outcome: a pointer and a description, never data. `usage` is the
+    plan's so far; `seconds` is the time since the call before this one: the choices that led to it, and the tool.
     """
 
     question: int
@@ -23,9 +27,10 @@ class Call(Frozen):
     confidence: float
     threshold: float
     considered: tuple[Vote, ...]
-    status: Literal["done", "below_threshold", "rejected", "failed"]
+    status: Status
     result: str
     usage: Usage
+    seconds: float
 
 
 class Plan(Frozen):

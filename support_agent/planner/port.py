@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
+from support_agent.errors import PermanentError
+from support_agent.frozen import Frozen
 
-
-class Frozen(BaseModel):
-    """A value of the planner."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+MAX_OPTIONS = 60
+"""Options of one choice at most."""
 
 
 class Prompt(Frozen):
@@ -76,3 +74,15 @@ class Model(Protocol):
             PermanentError: the prompt does not fit, or the server refused.
         """
         ...
+
+
+def check_options(options: Sequence[str]) -> None:
+    """Refuse what is no choice.
+
+    Raises:
+        PermanentError: not 2..60 different options (code `options`).
+    """
+    if not 2 <= len(options) <= MAX_OPTIONS or len(set(options)) < len(options):
+        raise PermanentError(
+            f"a choice has 2..{MAX_OPTIONS} different options, not these {len(options)}", code="options"
+        )

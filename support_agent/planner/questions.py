@@ -13,7 +13,6 @@ tests/unit/planner/test_questions.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 
 from support_agent.company.text import collapse, split_sentences
 
@@ -38,8 +37,9 @@ _SIGN_OFF = re.compile(
     re.IGNORECASE,
 )
 _ASKS_FIRST = re.compile(
-    r"^(and |also,? |so |but |plus,? |second(ly)?,? |another (thing|question):? |und |außerdem |y |"
-    r"además,? |[-*\d.)]+ )*"
+    r"^(and |also,? |so |but |plus,? |then,? |if (not|so),? |after (?:that|which),? |afterwards,? |second(ly)?,? |"
+    r"another (thing|question):? |und |"
+    r"außerdem |falls nicht,? |danach |y |además,? |si no,? |luego |[-*\d.)]+ )*"
     r"(what|when|where|which|who|whose|why|how|can|could|may|is|are|am|do|does|did|will|would|should|"
     r"has|have|any chance|"
     r"please|pls|tell me|show me|send me|give me|list|let me know|explain|"
@@ -49,18 +49,20 @@ _ASKS_FIRST = re.compile(
     re.IGNORECASE,
 )
 _WISHES = re.compile(
-    r"\b(i|we|i'd|we'd) (want|need|would like|wish|like|require|forgot|lost|can ?not|can'?t|"
-    r"could ?n'?t|cannot)\b|"
+    r"\b(i|we|i'd|we'd)( also| just| only| really| still| now)? (want|need|would like|wish|like|require|forgot|lost|"
+    r"can ?not|can'?t|could ?n'?t|cannot)\b|"
     r"\b(i'd|we'd|i would|we would) (like|love|prefer)\b|"
     r"\b(wondering|curious|looking for|trying to|unable to|how to|not working|does ?n'?t|won'?t|is ?n'?t|"
-    r"fails?|failed|failing|stuck|error|broken|refuses|rejected|declined)\b|"
+    r"fails?|failed|failing|stuck|error|broken|refuses?|rejected|declined)\b|"
     r"\b(ich (möchte|will|brauche|würde|kann)|funktioniert nicht|geht nicht|fehler|"
     r"quisiera|necesito|me gustaría|no puedo|no funciona)\b",
     re.IGNORECASE,
 )
 _JOINED = re.compile(
     r"(?:,? (?:and|und|y|also|plus|as well as|but)(?: also| please)?|[,;]) "
-    r"(?=(?:what|when|where|which|how (?:do|can|much|many|long|often|is|are)|can (?:i|we|you)|"
+    r"(?=(?:(?:after (?:that|which)|then|afterwards|if (?:not|so)|danach|dann|falls nicht|después|luego|si no),? )?"
+    r"(?:under )?"
+    r"(?:(?:what|when|where|who)(?:['\u2019]?s)?|which|how (?:do|can|much|many|long|often|is|are)|can (?:i|we|you)|"
     r"could (?:i|we|you)|is (?:it|there)|do (?:i|we|you)|"
     r"wann|wie (?:kann|viel)|welche\w*|kann ich|cuándo|cuánt\w+|cómo|qué) )",
     re.IGNORECASE,
@@ -68,6 +70,17 @@ _JOINED = re.compile(
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)]) )")
 _WITHOUT_CAPITAL = re.compile(r"(?<=\?) |(?<=[^\W\d_]{3}[.!]) ")
 _POSTSCRIPT = re.compile(r"^p\.? ?s\b", re.IGNORECASE)
+_SUBORDINATE = re.compile(
+    r"^(?:and |but |und |y )?(?:if|should|wenn|falls|sollte|si|cuando|"
+    r"when (?!do|does|did|is|are|will|can|was|would|should|may|must)\w+) ",
+    re.IGNORECASE,
+)
+"""A clause that says on which condition the next one asks."""
+LAST_STATEMENT = re.compile(r"(?<=[.:!]) ")
+_MARKER = re.compile(r"^\d+[.)]$")
+LIST_ITEM = re.compile(r"^([-*•]|\d+[.)]) ")
+NAME_WORDS = 4
+"""A line of so many words or fewer may be the name at the end of a mail."""
 SHORT_LINE = 60
 """A line of so many characters or more is no sign-off of its own."""
 MIN_WORDS = 3
@@ -86,10 +99,13 @@ def questions_of(subject: str, text: str, *, most: int) -> tuple[str, ...]:
     groups: list[list[str]] = []
     context: list[str] = []
     for sentence in sentences:
-        for clause in _clauses(sentence):
-            if not _asks(clause):
+        for clause in clauses_of(sentence):
+            if LIST_ITEM.match(clause) and len(clause.split()) > MIN_WORDS:
+                groups.append([*context, clause])
+                context = []
+            elif not _asks(clause):
                 (groups[-1] if groups else context).append(clause)
-            elif groups and not _is_question(clause) and not _is_question(groups[-1][0]):
+            elif groups and not is_question(clause) and not is_question(groups[-1][0]):
                 groups[-1].append(clause)
             else:
                 groups.append([*context, clause])
@@ -124,9 +140,12 @@ def _split(body: str) -> list[str]:
     parts: list[str] = []
     for sentence in split_sentences(body):
         first, *others = _WITHOUT_CAPITAL.split(sentence)
-        parts.append(first)
+        if parts and _MARKER.match(parts[-1]):
+            parts[-1] = f"{parts[-1]} {first}"
+        else:
+            parts.append(first)
         for part in others:
-            if _is_question(parts[-1]) and _is_question(part):
+            if is_question(parts[-1]) and is_question(part):
                 parts.append(part)
             else:
                 parts[-1] = f"{parts[-1]} {part}"
@@ -146,7 +165,15 @@ def _blocks(text: str) -> list[list[str]]:
                 block.append(line)
         if block:
             blocks.append(block)
+    while len(blocks) > 1 and all(map(_is_name, blocks[-1])):
+        blocks.pop()
     return blocks
+
+
+def _is_name(line: str) -> bool:
+    """Whether a line at the end of a mail is a name or a company: a few capitalised words that end nothing."""
+    words = line.split()
+    return len(words) <= NAME_WORDS and line[-1] not in "?!:" and all(not word[0].islower() for word in words)
 
 
 def _is_greeting(line: str) -> bool:
@@ -164,14 +191,14 @@ def _is_marked_question(sentence: str) -> bool:
     return sentence.endswith("?") and len(sentence.split()) >= MIN_WORDS
 
 
-def _clauses(sentence: str) -> list[str]:
+def clauses_of(sentence: str) -> list[str]:
     """The clauses of a sentence that ask each for itself; one without a second question stays whole."""
     parts = _JOINED.split(sentence)
-    if len(parts) < 2 or not _is_question(parts[0]):
+    if len(parts) < 2 or not is_question(LAST_STATEMENT.split(parts[0])[-1]):
         return [sentence]
     clauses = [parts[0]]
     for part in parts[1:]:
-        if len(part.split()) >= MIN_WORDS:
+        if len(part.split()) >= MIN_WORDS and not _SUBORDINATE.match(clauses[-1]):
             clauses.append(part)
         else:
             clauses[-1] = f"{clauses[-1]} {part}"
@@ -179,10 +206,10 @@ def _clauses(sentence: str) -> list[str]:
 
 
 def _asks(clause: str) -> bool:
-    return _is_question(clause) or bool(_WISHES.search(clause))
+    return is_question(clause) or bool(_WISHES.search(clause))
 
 
-def _is_question(clause: str) -> bool:
+def is_question(clause: str) -> bool:
     words = len(clause.split())
     return (clause.rstrip().endswith("?") or bool(_ASKS_FIRST.match(clause))) and words >= MIN_WORDS
 
@@ -190,34 +217,3 @@ def _is_question(clause: str) -> bool:
 def _clean_subject(subject: str) -> str:
     cleaned = re.sub(r"^((re|aw|fw|fwd|wg|rv)\s*:\s*)+", "", subject.strip(), flags=re.IGNORECASE)
     return cleaned if not cleaned or cleaned[-1] in ".?!" else f"{cleaned}."
-
-
-OWN_TOPIC = 0.45
-"""A question whose nearest topic is farther away asks nothing of its own: it belongs to its neighbour."""
-OWN_TOPIC_OF_STATEMENT = 0.6
-"""The same for a wish or complaint beside a question. Both chosen on the tuning mails."""
-
-
-def folded(questions: Sequence[str], nearest: Callable[[str], tuple[str, float]]) -> tuple[str, ...]:
-    """Join neighbours that are one question: about the same topic, or one of them about none.
-
-    Args:
-        questions: In the order of the mail, at least one.
-        nearest: Gives the nearest topic of a text and how near it is, -1..1.
-    """
-    kept = [questions[0]]
-    for question in questions[1:]:
-        before, after = _own_topic(kept[-1], nearest), _own_topic(question, nearest)
-        if before is None or after is None or before == after:
-            kept[-1] = f"{kept[-1]} {question}"
-        else:
-            kept.append(question)
-    return tuple(kept)
-
-
-def _own_topic(question: str, nearest: Callable[[str], tuple[str, float]]) -> str | None:
-    topic, score = nearest(question)
-    asks = any(
-        _is_question(clause) for sentence in split_sentences(question) for clause in _clauses(sentence)
-    )
-    return topic if score >= (OWN_TOPIC if asks else OWN_TOPIC_OF_STATEMENT) else None

@@ -27,13 +27,6 @@ from support_agent.store.records import (
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import CaseRow, MailRow, OutboxRow, ParticipantRow
 
-MAY_BECOME: dict[CaseState, tuple[CaseState, ...]] = {
-    CaseState.OPEN: (),
-    CaseState.WITH_PERSON: (CaseState.OPEN, CaseState.CLOSED),
-    CaseState.CLOSED: (CaseState.OPEN, CaseState.WITH_PERSON),
-}
-"""Which states a case may come from, for each it may go to."""
-
 CHUNK = 500
 """Message-IDs of one query: a References field may hold any number."""
 
@@ -46,11 +39,9 @@ def open_case(session: Session, case: CaseRecord, mail_id: MailId) -> CaseRecord
     return _existing(session, case.id)
 
 
-def join_case(session: Session, mail_id: MailId, case_id: CaseId, participant: str | None) -> CaseRecord:
+def join_case(session: Session, mail_id: MailId, case_id: CaseId) -> CaseRecord:
     _existing(session, case_id)
     mails.set_case(session, mail_id, case_id)
-    if participant is not None:
-        insert_if_new(session, ParticipantRow(case_id=case_id, address=participant))
     return _existing(session, case_id)
 
 
@@ -66,8 +57,12 @@ def case(session: Session, case_id: CaseId) -> CaseRecord | None:
 def _existing(session: Session, case_id: CaseId) -> CaseRecord:
     found = case(session, case_id)
     if found is None:
-        raise PermanentError(f"case {case_id} is not in the store", code="no_case")
+        raise _no_case(case_id)
     return found
+
+
+def _no_case(case_id: CaseId) -> PermanentError:
+    return PermanentError(f"case {case_id} is not in the store", code="no_case")
 
 
 def case_for_thread(session: Session, references: Sequence[str]) -> CaseRecord | None:
@@ -95,14 +90,11 @@ def _cases_by_message_id(session: Session, keys: Sequence[str]) -> dict[str, Cas
     return {key: CaseId(owner) for query in (received, sent) for key, owner in session.exec(query) if owner}
 
 
-def move_case(session: Session, case_id: CaseId, state: CaseState) -> bool:
-    """Guarded by `MAY_BECOME`; see `Store.move_case`."""
-    statement = (
-        update(CaseRow)
-        .where(col(CaseRow.id) == case_id, col(CaseRow.state).in_(MAY_BECOME[state]))
-        .values(state=state)
-    )
-    return affected(session, statement) == 1 or _existing(session, case_id).state is state
+def give_to_person(session: Session, case_id: CaseId) -> None:
+    """See `Store.give_to_person`."""
+    statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.WITH_PERSON)
+    if affected(session, statement) != 1:
+        raise _no_case(case_id)
 
 
 def cases(session: Session, limit: int) -> tuple[CaseSummary, ...]:
@@ -132,6 +124,6 @@ def _mail_timeline(session: Session, mail: MailRecord) -> MailTimeline:
     return MailTimeline(
         mail=mail,
         plan=plans.plan(session, mail.id),
-        answers=plans.answers(session, mail.id),
+        letters=outbox.letters(session, mail.id),
         outbox=outbox.outgoing(session, mail_id=mail.id),
     )

@@ -7,7 +7,6 @@ Checked by tests/contract/store/test_mails.py.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
@@ -54,7 +53,7 @@ def record_mail(
         message_id=message_id,
         folder=cursor.folder,
         uid_validity=cursor.uid_validity,
-        uid=cursor.uid,
+        uid=cursor.last_uid,
         received_at=received_at,
     )
     return RecordedMail(id=mail_id, is_new=insert_if_new(session, MailRow(**record.model_dump(), raw=raw)))
@@ -64,7 +63,7 @@ def move_cursor(session: Session, cursor: Cursor) -> None:
     """Move a folder's cursor forward, never back; a changed UIDVALIDITY starts again where `cursor` says."""
     moves = or_(
         col(CursorRow.uid_validity) != cursor.uid_validity,
-        col(CursorRow.uid) < cursor.uid,
+        col(CursorRow.last_uid) < cursor.last_uid,
     )
     upsert(session, CursorRow(**cursor.model_dump()), key="folder", where=moves)
 
@@ -80,28 +79,29 @@ def without_raw() -> SelectOfScalar[MailRow]:
 
 
 def mail(session: Session, mail_id: MailId) -> MailRecord | None:
-    found = mails(session, ids=(mail_id,))
+    found = records(session, without_raw().where(col(MailRow.id) == mail_id))
     return found[0] if found else None
+
+
+def lock(session: Session, mail_id: MailId) -> None:
+    """Let one transaction at a time decide about a mail (SQLite: the write lock does that already)."""
+    if session.exec(select(MailRow.id).where(col(MailRow.id) == mail_id).with_for_update()).first() is None:
+        raise _no_mail(mail_id)
 
 
 def raw_mail(session: Session, mail_id: MailId) -> bytes:
     raw = session.exec(select(MailRow.raw).where(col(MailRow.id) == mail_id)).first()
     if raw is None:
-        raise PermanentError(f"mail {mail_id} is not in the store", code="no_mail")
+        raise _no_mail(mail_id)
     return raw
 
 
 def mails(
-    session: Session,
-    since: datetime | None = None,
-    ids: Sequence[MailId] | None = None,
-    status: MailStatus | None = None,
+    session: Session, since: datetime | None = None, status: MailStatus | None = None
 ) -> tuple[MailRecord, ...]:
     query = without_raw()
     if since is not None:
         query = query.where(col(MailRow.received_at) >= since)
-    if ids is not None:
-        query = query.where(col(MailRow.id).in_(ids))
     if status is not None:
         query = query.where(col(MailRow.status) == status)
     return records(session, query)
@@ -134,23 +134,27 @@ def settle_mail(
     mail_id: MailId,
     status: MailStatus,
     reason_code: str | None,
-    reason_text: str | None,
+    why: str | None,
     handled_at: datetime,
 ) -> bool:
     """Guarded by `MAY_BECOME`; see `Store.settle_mail`."""
     statement = (
         update(MailRow)
         .where(col(MailRow.id) == mail_id, col(MailRow.status).in_(MAY_BECOME[status]))
-        .values(status=status, reason_code=reason_code, reason_text=reason_text, handled_at=handled_at)
+        .values(status=status, reason_code=reason_code, why=why, handled_at=handled_at)
     )
     if affected(session, statement) == 1:
         return True
     now = mail(session, mail_id)
     if now is None:
-        raise PermanentError(f"mail {mail_id} is not in the store", code="no_mail")
+        raise _no_mail(mail_id)
     return now.status is status
 
 
 def _set(session: Session, mail_id: MailId, **values: object) -> None:
     if affected(session, update(MailRow).where(col(MailRow.id) == mail_id).values(**values)) != 1:
-        raise PermanentError(f"mail {mail_id} is not in the store", code="no_mail")
+        raise _no_mail(mail_id)
+
+
+def _no_mail(mail_id: MailId) -> PermanentError:
+    return PermanentError(f"mail {mail_id} is not in the store", code="no_mail")

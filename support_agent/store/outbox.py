@@ -1,7 +1,8 @@
 """The outbox: `ready -> sending -> sent | uncertain | failed`, or back to `ready` for another try.
 
-Invariant: a row is claimed by exactly one caller per try, and a row whose sender died is never sent again by
-the machine. Checked by tests/contract/store/test_outbox.py and tests/integration/store/test_concurrency.py.
+Invariant: what is in the outbox is there together with the letter it was made from, a row is claimed by exactly one
+caller per try, and a row whose sender died is never sent again by the machine. Checked by
+tests/contract/store/test_outbox.py and tests/integration/store/test_concurrency.py.
 """
 
 from __future__ import annotations
@@ -10,44 +11,44 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sqlalchemy import update
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from support_agent.errors import PermanentError
-from support_agent.store.records import (
-    AnswerKind,
-    MailId,
-    OutboxId,
-    OutboxRecord,
-    OutboxStatus,
-    OutgoingMail,
-    outbox_id_of,
-)
+from support_agent.store import mails
+from support_agent.store.records import LetterKind, LetterRecord, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.rows import affected, insert_if_new
-from support_agent.store.tables import OutboxRow
+from support_agent.store.tables import LetterRow, OutboxRow
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
 
 
-def queue(session: Session, mail: OutgoingMail) -> OutboxRecord:
+def queue(session: Session, letter: LetterRecord, mail: OutboxRecord) -> OutboxRecord:
     """See `Store.queue`."""
-    outbox_id = outbox_id_of(mail.mail_id, mail.kind)
-    record = OutboxRecord(
-        **mail.model_dump(),
-        id=outbox_id,
-        status=OutboxStatus.READY,
-        attempts=0,
-        next_try_at=mail.created_at,
-        last_detail=None,
-        sent_at=None,
-    )
-    insert_if_new(session, OutboxRow(**record.model_dump()))
+    mails.lock(session, mail.mail_id)
+    if insert_if_new(session, OutboxRow(**mail.model_dump(), id=mail.id)):
+        insert_if_new(session, LetterRow(**letter.model_dump()))
     stored = outgoing(session, mail_id=mail.mail_id, kind=mail.kind)
     if not stored:
         raise PermanentError(
-            f"{outbox_id} has the Message-ID of another mail: it must be made from the mail and the kind",
+            f"{mail.id} has the Message-ID of another mail: it must be made from the mail and the kind",
             code="message_id_taken",
         )
     return stored[0]
+
+
+def letter_for(session: Session, mail_id: MailId, kind: LetterKind) -> LetterRecord | None:
+    row = session.get(LetterRow, (mail_id, kind.value))
+    return None if row is None else LetterRecord.model_validate(row)
+
+
+def letters(session: Session, mail_id: MailId) -> tuple[LetterRecord, ...]:
+    query = (
+        select(LetterRow)
+        .where(col(LetterRow.mail_id) == mail_id)
+        .order_by(col(LetterRow.created_at), col(LetterRow.kind))
+    )
+    return tuple(LetterRecord.model_validate(row) for row in session.exec(query))
 
 
 def ready(session: Session, now: datetime, limit: int) -> tuple[OutboxRecord, ...]:
@@ -64,7 +65,7 @@ def outgoing(
     session: Session,
     status: OutboxStatus | None = None,
     mail_id: MailId | None = None,
-    kind: AnswerKind | None = None,
+    kind: LetterKind | None = None,
     message_id: str | None = None,
 ) -> tuple[OutboxRecord, ...]:
     query = select(OutboxRow).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
@@ -76,6 +77,22 @@ def outgoing(
         query = query.where(col(OutboxRow.kind) == kind)
     if message_id is not None:
         query = query.where(col(OutboxRow.message_id) == message_id)
+    return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
+
+
+def untold_losses(session: Session, mail_id: MailId | None) -> tuple[OutboxRecord, ...]:
+    """See `Store.untold_losses`."""
+    failure = aliased(OutboxRow)
+    told = select(failure.id).where(
+        col(failure.mail_id) == col(OutboxRow.mail_id), col(failure.kind) == LetterKind.FAILURE
+    )
+    query = select(OutboxRow).where(
+        col(OutboxRow.status).in_((OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)),
+        col(OutboxRow.kind).in_([kind for kind in LetterKind if not kind.is_for_desk]),
+        ~told.exists(),
+    )
+    if mail_id is not None:
+        query = query.where(col(OutboxRow.mail_id) == mail_id)
     return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
 
 

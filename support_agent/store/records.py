@@ -52,23 +52,31 @@ class CaseState(StrEnum):
 
     OPEN = "open"
     WITH_PERSON = "with_person"
-    CLOSED = "closed"
 
 
-class AnswerKind(StrEnum):
-    """What an outgoing mail is to the mail that caused it; at most one of each kind goes out for a mail."""
+class LetterKind(StrEnum):
+    """What an outgoing mail is to the mail that caused it; at most one of each kind goes out for a mail.
+
+    `failure` is a packet of its own: it tells the desk what went wrong after the mail was decided.
+    """
 
     ANSWER = "answer"
     ACKNOWLEDGEMENT = "acknowledgement"
     PACKET = "packet"
+    FAILURE = "failure"
     PERSON_REPLY = "person_reply"
+
+    @property
+    def is_for_desk(self) -> bool:
+        """Whether it goes to the desk, not to a customer."""
+        return self in (LetterKind.PACKET, LetterKind.FAILURE)
 
 
 class ToolCallStatus(StrEnum):
     DONE = "done"
     REJECTED = "rejected"
     BELOW_THRESHOLD = "below_threshold"
-    ERROR = "error"
+    FAILED = "failed"
 
 
 class OutboxStatus(StrEnum):
@@ -88,11 +96,11 @@ class Record(BaseModel):
 
 
 class Cursor(Record):
-    """How far a folder has been read: everything up to and including `uid` is recorded (RFC 3501 2.3.1.1)."""
+    """How far a folder has been read: everything up to and including `last_uid` is recorded (RFC 3501 2.3.1.1)."""
 
     folder: str
     uid_validity: Annotated[int, Field(ge=0, lt=2**32)]
-    uid: Annotated[int, Field(ge=0, lt=2**32)]
+    last_uid: Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class RecordedMail(Record):
@@ -115,7 +123,7 @@ class MailRecord(Record):
     case_id: CaseId | None = None
     status: MailStatus = MailStatus.NEW
     reason_code: str | None = None
-    reason_text: str | None = None
+    why: str | None = None
     handled_at: Instant | None = None
     level: Level | None = None
     sender_why: str | None = None
@@ -174,7 +182,7 @@ class PlanRecord(Record):
     calls: tuple[ToolCallRecord, ...] = ()
 
 
-class AnswerRecord(Record):
+class LetterRecord(Record):
     """One composed mail, as data: from it the bytes can be rebuilt and each of them explained.
 
     `payload` is what was rendered (a FinalAnswer, an acknowledgement, a packet), `rendered` the subject, text
@@ -182,7 +190,7 @@ class AnswerRecord(Record):
     """
 
     mail_id: MailId
-    kind: AnswerKind
+    kind: LetterKind
     payload: JsonObject
     templates_version: str
     rendered: JsonObject
@@ -198,28 +206,30 @@ class StoredDocument(Record):
     raw: bytes
 
 
-class OutgoingMail(Record):
-    """A mail to be sent. `message_id` is the same on each try, and no other mail has it."""
+class OutboxRecord(Record):
+    """A mail that is to be sent, or was. `attempts` counts claims; `last_detail` is the server's last word.
+
+    `message_id` is the same on each try, and no other mail has it.
+    """
 
     mail_id: MailId
     case_id: CaseId | None
-    kind: AnswerKind
+    kind: LetterKind
     message_id: str
     envelope_from: str
     recipient: str
     raw: bytes
     created_at: Instant
-
-
-class OutboxRecord(OutgoingMail):
-    """A mail in the outbox. `attempts` counts claims; `last_detail` is the server's last word."""
-
-    id: OutboxId
-    status: OutboxStatus
-    attempts: int
+    status: OutboxStatus = OutboxStatus.READY
+    attempts: int = 0
     next_try_at: Instant
-    last_detail: str | None
-    sent_at: Instant | None
+    last_detail: str | None = None
+    sent_at: Instant | None = None
+
+    @property
+    def id(self) -> OutboxId:
+        """Its key: there is one mail of a kind for a mail."""
+        return OutboxId(f"{self.mail_id}-{self.kind.value}")
 
 
 class MailTimeline(Record):
@@ -227,7 +237,7 @@ class MailTimeline(Record):
 
     mail: MailRecord
     plan: PlanRecord | None
-    answers: tuple[AnswerRecord, ...]
+    letters: tuple[LetterRecord, ...]
     outbox: tuple[OutboxRecord, ...]
 
 
@@ -256,8 +266,3 @@ class Deleted(Record):
 def mail_id_of(raw: bytes) -> MailId:
     """Return the id of a mail: the first 32 hex digits of the sha256 of its bytes."""
     return MailId(hashlib.sha256(raw).hexdigest()[:32])
-
-
-def outbox_id_of(mail_id: MailId, kind: AnswerKind) -> OutboxId:
-    """Return the id of the one outgoing mail of that kind for a mail."""
-    return OutboxId(f"{mail_id}-{kind.value}")

@@ -17,9 +17,9 @@ from sqlmodel import Session, col, select
 from support_agent.store.records import CaseState, Counts, Deleted, MailStatus, OutboxStatus
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import (
-    AnswerRow,
     CaseRow,
     ForgottenMailRow,
+    LetterRow,
     MailRow,
     OutboxRow,
     ParticipantRow,
@@ -54,7 +54,7 @@ def delete_older_than(session: Session, instant: datetime) -> Deleted:
     for part in _chunks(mails):
         for mail_id in part:
             insert_if_new(session, ForgottenMailRow(id=mail_id))
-        for table in (OutboxRow, AnswerRow, ToolCallRow, PlanRow):
+        for table in (OutboxRow, LetterRow, ToolCallRow, PlanRow):
             affected(session, delete(table).where(col(table.mail_id).in_(part)))
         affected(session, delete(MailRow).where(col(MailRow.id).in_(part)))
     for part in _chunks(cases):

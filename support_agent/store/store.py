@@ -15,15 +15,14 @@ from typing import Self
 from support_agent.store import cases, mails, outbox, plans, retention
 from support_agent.store.database import Database, normalise_url
 from support_agent.store.records import (
-    AnswerKind,
-    AnswerRecord,
     CaseId,
     CaseRecord,
-    CaseState,
     CaseSummary,
     Counts,
     Cursor,
     Deleted,
+    LetterKind,
+    LetterRecord,
     Level,
     MailId,
     MailRecord,
@@ -31,7 +30,6 @@ from support_agent.store.records import (
     OutboxId,
     OutboxRecord,
     OutboxStatus,
-    OutgoingMail,
     PlanRecord,
     RecordedMail,
     StoredDocument,
@@ -80,10 +78,6 @@ class Store:
         """Create or upgrade the schema; processes that do it at the same time wait for each other."""
         self.database.upgrade()
 
-    def downgrade(self, revision: str) -> None:
-        """Take the schema back to a revision (`base`: nothing is left); what it has no place for is lost."""
-        self.database.downgrade(revision)
-
     def is_current(self) -> bool:
         """Whether the schema is the one of this version of the program."""
         return self.database.revision() == self.database.head()
@@ -118,15 +112,10 @@ class Store:
         with self.database.read() as session:
             return mails.raw_mail(session, mail_id)
 
-    def mails(
-        self,
-        since: datetime | None = None,
-        ids: Sequence[MailId] | None = None,
-        status: MailStatus | None = None,
-    ) -> tuple[MailRecord, ...]:
+    def mails(self, since: datetime | None = None, status: MailStatus | None = None) -> tuple[MailRecord, ...]:
         """Return the mails that meet every condition given, the oldest first."""
         with self.database.read() as session:
-            return mails.mails(session, since, ids, status)
+            return mails.mails(session, since, status)
 
     def mails_with_message_id(self, message_id: str) -> tuple[MailRecord, ...]:
         """Return the mails that bear a Message-ID, the oldest first; senders make it, so it may repeat."""
@@ -148,7 +137,7 @@ class Store:
         mail_id: MailId,
         status: MailStatus,
         reason_code: str | None,
-        reason_text: str | None,
+        why: str | None,
         handled_at: datetime,
     ) -> bool:
         """Give a `new` mail its final status; `answered` may still become `escalated` (it was not delivered).
@@ -157,7 +146,7 @@ class Store:
             Whether the mail has this status now. The first reason and instant stay.
         """
         with self.database.write() as session:
-            return mails.settle_mail(session, mail_id, status, reason_code, reason_text, handled_at)
+            return mails.settle_mail(session, mail_id, status, reason_code, why, handled_at)
 
     # Cases
 
@@ -166,10 +155,10 @@ class Store:
         with self.database.write() as session:
             return cases.open_case(session, case, mail_id)
 
-    def join_case(self, mail_id: MailId, case_id: CaseId, participant: str | None = None) -> CaseRecord:
-        """Put a mail into a case; `participant` is a further address that may continue it."""
+    def join_case(self, mail_id: MailId, case_id: CaseId) -> CaseRecord:
+        """Put a mail into a case."""
         with self.database.write() as session:
-            return cases.join_case(session, mail_id, case_id, participant)
+            return cases.join_case(session, mail_id, case_id)
 
     def case(self, case_id: CaseId) -> CaseRecord | None:
         """Return one case."""
@@ -189,14 +178,10 @@ class Store:
         with self.database.read() as session:
             return cases.case_for_thread(session, references)
 
-    def move_case(self, case_id: CaseId, state: CaseState) -> bool:
-        """Change who has a case; nothing goes back to `open`, a closed case can only go to a person.
-
-        Returns:
-            Whether the case is in this state now.
-        """
+    def give_to_person(self, case_id: CaseId) -> None:
+        """Close a case to automation; there is no way back."""
         with self.database.write() as session:
-            return cases.move_case(session, case_id, state)
+            cases.give_to_person(session, case_id)
 
     def cases(self, limit: int) -> tuple[CaseSummary, ...]:
         """Return the cases, the one with the youngest mail first."""
@@ -208,10 +193,10 @@ class Store:
         with self.database.read() as session:
             return cases.timeline(session, case_id)
 
-    # Plans and answers
+    # Plans, and what letters are made with
 
     def save_plan(self, plan: PlanRecord) -> None:
-        """Store the plan of a mail with its calls. Another plan replaces it, and the answers made from it.
+        """Store the plan of a mail with its calls. Another plan replaces it.
 
         Raises:
             PermanentError: a different plan, and something made from the first is in the outbox.
@@ -223,20 +208,6 @@ class Store:
         """Return the plan of a mail; None: it was not planned."""
         with self.database.read() as session:
             return plans.plan(session, mail_id)
-
-    def save_answer(self, answer: AnswerRecord) -> None:
-        """Store one composed mail; another of its kind replaces it until its bytes are in the outbox.
-
-        Raises:
-            PermanentError: a different one, and the first is in the outbox.
-        """
-        with self.database.write() as session:
-            plans.save_answer(session, answer)
-
-    def answer_for(self, mail_id: MailId, kind: AnswerKind) -> AnswerRecord | None:
-        """Return what was composed for a mail."""
-        with self.database.read() as session:
-            return plans.answer_for(session, mail_id, kind)
 
     def save_document(self, number: int, raw: bytes) -> str:
         """Store a version of a company document once; return the version, the sha256 of `raw` in hex."""
@@ -260,14 +231,21 @@ class Store:
 
     # The outbox
 
-    def queue(self, mail: OutgoingMail) -> OutboxRecord:
-        """Put a mail into the outbox, due at its `created_at`.
+    def queue(self, *mails: tuple[LetterRecord, OutboxRecord]) -> tuple[OutboxRecord, ...]:
+        """Put mails into the outbox, each with the letter it was made from: all of them or none.
 
         Returns:
-            The row; where the mail and kind have one already, that one: its bytes are sent.
+            The rows; where a mail and kind have one already, that one: its bytes are sent, its letter stays.
+        Raises:
+            PermanentError: a Message-ID is that of another mail.
         """
         with self.database.write() as session:
-            return outbox.queue(session, mail)
+            return tuple(outbox.queue(session, letter, mail) for letter, mail in mails)
+
+    def letter_for(self, mail_id: MailId, kind: LetterKind) -> LetterRecord | None:
+        """Return what a mail in the outbox was made from."""
+        with self.database.read() as session:
+            return outbox.letter_for(session, mail_id, kind)
 
     def ready(self, now: datetime, limit: int) -> tuple[OutboxRecord, ...]:
         """Return what is due, the longest due first; each must be claimed before it is sent."""
@@ -278,12 +256,21 @@ class Store:
         self,
         status: OutboxStatus | None = None,
         mail_id: MailId | None = None,
-        kind: AnswerKind | None = None,
+        kind: LetterKind | None = None,
         message_id: str | None = None,
     ) -> tuple[OutboxRecord, ...]:
         """Return the rows of the outbox that meet every condition given, the oldest first."""
         with self.database.read() as session:
             return outbox.outgoing(session, status, mail_id, kind, message_id)
+
+    def untold_losses(self, mail_id: MailId | None = None) -> tuple[OutboxRecord, ...]:
+        """Return the mails to customers that are `failed` or `uncertain` and of which the desk has no failure letter.
+
+        Args:
+            mail_id: Only what went out for this mail.
+        """
+        with self.database.read() as session:
+            return outbox.untold_losses(session, mail_id)
 
     def claim(self, outbox_id: OutboxId, now: datetime) -> bool:
         """Turn a due row from `ready` to `sending` and count the attempt; False: somebody else has it."""

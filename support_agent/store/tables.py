@@ -64,7 +64,7 @@ class MailRow(Row, table=True):
     case_id: str | None = Field(default=None, sa_type=StoredText, foreign_key="cases.id", index=True)
     status: str = Field(sa_type=StoredText, index=True)
     reason_code: str | None = Field(default=None, sa_type=StoredText)
-    reason_text: str | None = Field(default=None, sa_type=StoredText)
+    why: str | None = Field(default=None, sa_type=StoredText)
     handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     level: int | None = None
     sender_why: str | None = Field(default=None, sa_type=StoredText)
@@ -79,7 +79,7 @@ class CursorRow(Row, table=True):
 
     folder: str = Field(primary_key=True, sa_type=KeyText)
     uid_validity: int = Field(sa_type=BigInteger)
-    uid: int = Field(sa_type=BigInteger)
+    last_uid: int = Field(sa_type=BigInteger)
 
 
 class ForgottenMailRow(Row, table=True):
@@ -126,10 +126,10 @@ class ToolCallRow(Row, table=True):
     seconds: float
 
 
-class AnswerRow(Row, table=True):
+class LetterRow(Row, table=True):
     """One composed mail, as data."""
 
-    __tablename__ = "answers"
+    __tablename__ = "letters"
 
     mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="mails.id")
     kind: str = Field(primary_key=True, sa_type=StoredText)

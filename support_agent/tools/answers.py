@@ -15,7 +15,6 @@ from support_agent.answer.final_answer import (
     TableItem,
 )
 from support_agent.company.documents import Delivery, Document, Sentence
-from support_agent.company.questions import localised
 from support_agent.company.values import Customer
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.base import Added, Context, Kind, Tool
@@ -107,8 +106,8 @@ class SendAccountField(Tool):
         return Added(
             item=FieldItem(
                 field=self.field,
-                label=localised(spec.label, context.locale),
-                value=context.accounts.field(self.field, customer),
+                label=spec.label_for(context.locale),
+                value=context.accounts.field(self.field, customer, context.locale),
             )
         )
 

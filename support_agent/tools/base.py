@@ -20,6 +20,7 @@ from support_agent.company.accounts import FieldSpec, SeriesSpec
 from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Customer, Period, Row, Value
+from support_agent.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
 
 
@@ -30,12 +31,6 @@ class Kind(StrEnum):
     DATA = "data"
     FACT = "fact"
     ENDING = "ending"
-
-
-class Frozen(BaseModel):
-    """A value of the tools."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Match(Frozen):
@@ -80,9 +75,9 @@ class AccountData(Protocol):
     @property
     def series(self) -> Mapping[str, SeriesSpec]: ...
 
-    def field(self, name: str, customer: Customer) -> Value | None: ...
+    def field(self, name: str, customer: Customer, locale: str) -> Value | None: ...
 
-    def rows(self, series: str, customer: Customer, period: Period) -> tuple[Row, ...]: ...
+    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]: ...
 
 
 class Search(Protocol):

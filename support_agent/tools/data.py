@@ -10,8 +10,7 @@ from decimal import Decimal
 from typing import ClassVar, Literal
 
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
-from support_agent.company.questions import localised
-from support_agent.company.values import Count, Money, Number, Quantity, Row
+from support_agent.company.values import Count, Counted, Money, Number, Quantity, Row
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.answers import require_customer
 from support_agent.tools.base import Context, Kind, Pointed, Tool
@@ -52,10 +51,11 @@ class FetchSeries(Tool):
         period = context.periods[self.period]
         table = TableItem(
             series=self.series,
-            label=localised(spec.label, context.locale),
+            label=spec.label_for(context.locale),
+            row_noun=spec.row_noun_for(context.locale),
             period=period,
             steps=(),
-            rows=context.accounts.rows(self.series, customer, period),
+            rows=context.accounts.rows(self.series, customer, period, context.locale),
         )
         return _pointed(context, table, f"{self.series}, {self.period}, {len(table.rows)} rows")
 
@@ -112,6 +112,7 @@ class Aggregate(Tool):
         operand = Operand(
             series=table.series,
             label=table.label,
+            row_noun=table.row_noun,
             period=table.period,
             steps=table.steps,
             aggregation=self.aggregation,
@@ -148,7 +149,7 @@ def amount_of(value: Number) -> Decimal:
     return Decimal(value.count) if isinstance(value, Count) else value.amount
 
 
-def unit_of(value: Number) -> tuple[str, str]:
+def unit_of(value: Number) -> tuple[str, Counted]:
     """What a value is measured in: its type and its currency or unit."""
     return value.type, value.currency if isinstance(value, Money) else value.unit
 

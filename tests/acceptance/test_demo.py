@@ -28,7 +28,7 @@ def test_the_demo_tells_each_mails_story_and_leaves_a_workspace_that_replays(tmp
     config = Path("shown", CONFIG_FILE)
     replayed = run("replay", "--all", "--json", "--config", config, folder=tmp_path)
     assert replayed.code == 0, replayed.out + replayed.err
-    entries = json.loads(replayed.out)
+    entries = json.loads(replayed.out)["replayed"]
     assert len(entries) >= list(outcomes.values()).count("answered") > 0
     assert all(entry["is_identical"] for entry in entries)
 

@@ -63,9 +63,9 @@ def test_a_mail_that_machines_sent_needs_no_model(workspace: Path, mails: list[P
     assert (line["outcome"], line["reason"], line["answer"]) == ("filed", "S2", None)
 
 
-def test_a_file_that_is_not_there_is_an_error_in_one_line(workspace: Path) -> None:
-    """Exit 2, the file's name, what to do."""
-    done = run("try", "missing.eml", folder=workspace)
+def test_a_file_that_is_not_there_is_an_error_in_one_line(workspace: Path, mails: list[Path]) -> None:
+    """Exit 2, the file's name, what to do; and no other file was tried before it was missed."""
+    done = run("try", mails[-1], "missing.eml", "--json", folder=workspace)
     assert (done.code, done.out) == (2, "")
     assert "missing.eml" in done.err
     assert len(done.err.splitlines()) == 1

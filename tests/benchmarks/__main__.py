@@ -26,7 +26,7 @@ from support_agent.planner.choice import NONE_TITLE, SYSTEM
 from support_agent.planner.llama import LlamaModel
 from support_agent.planner.models import language_model
 from support_agent.planner.openai import OpenAIModel
-from support_agent.planner.port import Prompt
+from support_agent.planner.port import Prompt, Scores
 from support_agent.settings import load
 from support_agent.workspace import CONFIG_FILE, init
 from tests.servers.llama import serve
@@ -120,15 +120,18 @@ def _one_choice(model: LlamaModel, titles: dict[int, str], cases: list[Case]) ->
     listing = "\n".join(f"- {title}" for title in options)
     numbers = [*titles, None]
 
+    def asked(text: str) -> Scores:
+        system = f"{SYSTEM}\n\nThe answers there are:\n{listing}"
+        return model.score(Prompt(system=system, task="Mail:\n", parts=((text, False),)), options)
+
+    prior = asked("").log_probabilities or ()
+
     def choose(case: Case) -> tuple[int | None, int, int]:
-        prompt = Prompt(
-            system=f"{SYSTEM}\n\nThe answers there are:\n{listing}", task="Mail:\n", parts=((case.text, False),)
-        )
-        scores = model.score(prompt, options)
-        said = scores.log_probabilities or ()
+        scores = asked(case.text)
+        said = [now - was for now, was in zip(scores.log_probabilities or (), prior, strict=True)]
         return numbers[max(range(len(said)), key=said.__getitem__)], scores.usage.tokens, scores.usage.forward_passes
 
-    return _timed(Tally("one closed choice among all titles, alone"), cases, choose)
+    return _timed(Tally("one closed choice among all titles, its prior removed"), cases, choose)
 
 
 def _json_grammar(path: Path, titles: dict[int, str], cases: list[Case]) -> Tally:

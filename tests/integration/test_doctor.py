@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from support_agent.doctor import Diagnosis, Health, diagnose, real_probes
+from support_agent.app import real_probes
+from support_agent.doctor import Diagnosis, Health, diagnose
 from support_agent.facts.index import Entry, Index, count_entries, open_client
 from support_agent.mail.mailbox import Mailbox
 from support_agent.resources import packaged
@@ -68,7 +69,7 @@ def test_what_is_new_is_counted_from_the_cursor(dovecot: Dovecot, postfix: Postf
     with Store.open(f"sqlite:///{tmp_path / 'store.sqlite3'}", packaged("migrations")) as store:
         store.upgrade()
         for uid_validity, new in ((here.uid_validity, 2), (here.uid_validity + 1, 3)):
-            store.move_cursor(Cursor(folder="INBOX", uid_validity=uid_validity, uid=here.last_uid))
+            store.move_cursor(Cursor(folder="INBOX", uid_validity=uid_validity, last_uid=here.last_uid))
             diagnosis = the("mailbox", tmp_path, dovecot.settings(user), postfix.settings())
             assert (diagnosis.severity, f", {new} mails to handle" in diagnosis.what) == (Health.OK, True)
 

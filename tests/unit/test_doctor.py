@@ -13,7 +13,8 @@ from typing import TypeVar
 import pytest
 from pydantic import SecretStr
 
-from support_agent.doctor import CHECKS, MANY_MAILS, Diagnosis, Health, Probes, diagnose, real_probes
+from support_agent.app import real_probes
+from support_agent.doctor import CHECKS, MANY_MAILS, Diagnosis, Health, Probes, diagnose
 from support_agent.errors import ConfigError, SupportAgentError, ToolCallRejected, TransientError
 from support_agent.mail.mailbox import Cursor
 from support_agent.planner.models import STAMP_SUFFIX
@@ -24,7 +25,7 @@ from support_agent.settings import ChromaSettings, ImapSettings, ModelSettings, 
 from support_agent.store.records import Cursor as StoredCursor
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
-from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, record
+from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, put, record
 from tests.servers.openai import FakeOpenAI, failure, pick
 
 T = TypeVar("T")
@@ -207,7 +208,7 @@ def test_nor_are_mails_that_the_first_start_leaves_alone(settings: Settings) -> 
 
 def test_nor_is_a_backlog_of_an_agent_that_has_read_the_mailbox(settings: Settings, store: Store) -> None:
     """After a stop of a week there are many mails, and all of them are to be handled."""
-    store.move_cursor(StoredCursor(folder="INBOX", uid_validity=7, uid=40))
+    store.move_cursor(StoredCursor(folder="INBOX", uid_validity=7, last_uid=40))
     outside = Outside(mails=500)
     diagnosis = the("mailbox", settings, outside)
     assert (diagnosis.severity, "500 mails to handle" in diagnosis.what) == (Health.OK, True)
@@ -279,7 +280,7 @@ def test_a_model_on_a_server_is_asked(
 
 
 def test_the_real_probe_makes_one_choice(settings: Settings, fake_openai: FakeOpenAI) -> None:
-    remote = {"planner": "openai", "base_url": fake_openai.base_url, "name": "m", "timeout_s": 5.0}
+    remote = {"planner": "openai", "base_url": fake_openai.base_url, "name": "m", "timeout_s": 60.0}
     ask = real_probes(NOON).ask_model
     fake_openai.answer(pick("yes"))
     assert ask(changed(settings, "model", **remote).model).picked == 0
@@ -296,7 +297,7 @@ def bring_to(store: Store, number: int, status: OutboxStatus) -> None:
     """Mail `number`, with an answer of that status in the outbox."""
     mail_id = record(store, number)
     store.open_case(case(), mail_id)
-    row = store.queue(outgoing(mail_id, case_id=CASE))
+    row = put(store, outgoing(mail_id, case_id=CASE))
     assert store.claim(row.id, NOON)
     mark: Callable[..., None] = store.mark_failed if status is OutboxStatus.FAILED else store.mark_uncertain
     mark(row.id, "why")
@@ -344,7 +345,7 @@ def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Stor
 
 def test_an_older_database_is_a_warning(settings: Settings, store: Store) -> None:
     """It is upgraded at the next start; its mails are not counted, and nothing is changed now."""
-    store.downgrade("0001")
+    store.database.downgrade("0001")
     diagnosis = the("database", settings)
     assert (diagnosis.severity, "its schema is 0001" in diagnosis.what) == (Health.WARNING, True)
     assert store.database.revision() == "0001"

@@ -15,7 +15,7 @@ from support_agent.errors import ConfigError, PermanentError
 from support_agent.explain import MailStory, WhyMail, timeline, why
 from support_agent.lines import NOT_DECLARED, UNKNOWN_HEADER, WhyLine
 from support_agent.mail.outbox import Delivery
-from support_agent.store.records import AnswerKind, CaseState, MailId, MailStatus, OutboxStatus
+from support_agent.store.records import CaseState, LetterKind, MailId, MailStatus, OutboxStatus
 from tests.fakes_journey import DESK, JAMES, Office, write
 
 REFUND = "Can I get a refund?"
@@ -45,7 +45,7 @@ def story(office: Office, words: str, subject: str = "A question") -> MailStory:
     return mail
 
 
-def explained(office: Office, words: str, kind: AnswerKind = AnswerKind.ANSWER) -> WhyMail:
+def explained(office: Office, words: str, kind: LetterKind = LetterKind.ANSWER) -> WhyMail:
     mail_id, _ = office.handle(write(words, sender=JAMES))
     mails = why(office.store, case_of(office, mail_id), office.decider.company.accounts)
     return next(mail for mail in mails if mail.kind is kind)
@@ -63,11 +63,11 @@ def test_story_of_an_answered_mail(office: Office) -> None:
     assert (mail.screening_verdict, mail.screening_rule) == ("answer", None)
     assert (mail.status, mail.reason_code) == (MailStatus.ANSWERED, None)
     (sent,) = mail.sent
-    assert (sent.kind, sent.recipient, sent.status, sent.attempts) == (AnswerKind.ANSWER, JAMES, OutboxStatus.SENT, 1)
+    assert (sent.kind, sent.recipient, sent.status, sent.attempts) == (LetterKind.ANSWER, JAMES, OutboxStatus.SENT, 1)
     assert sent.text.startswith("Hello James Okafor,\n")
     (item,) = sent.items
     assert (item.kind, item.source) == ("account_field", "account field seats_paid")
-    assert item.says.endswith("1 seats")
+    assert item.says.endswith("1 seat")
 
 
 def test_story_of_the_calls(office: Office) -> None:
@@ -108,8 +108,8 @@ def test_story_says_why_a_person_got_the_case(office: Office) -> None:
     assert found.state is CaseState.WITH_PERSON
     (mail,) = found.mails
     assert (mail.status, mail.reason_code) == (MailStatus.ESCALATED, "person_asked_for")
-    assert mail.reason_text == "the customer asks for a person: 'talk to a human'"
-    assert [sent.kind for sent in mail.sent] == [AnswerKind.PACKET, AnswerKind.ACKNOWLEDGEMENT]
+    assert mail.why == "the customer asks for a person: 'talk to a human'"
+    assert [sent.kind for sent in mail.sent] == [LetterKind.PACKET, LetterKind.ACKNOWLEDGEMENT]
 
 
 def test_story_shows_a_call_that_was_not_sure_enough(office: Office) -> None:
@@ -124,21 +124,21 @@ def test_story_shows_a_call_that_was_not_sure_enough(office: Office) -> None:
 def test_story_has_every_mail_of_the_thread(office: Office) -> None:
     """Question, packet, a person's reply: one case, the oldest first."""
     first, _ = office.handle(write(HUMAN, sender=JAMES))
-    packet = office.sent(first)[AnswerKind.PACKET].message_id
+    packet = office.sent(first)[LetterKind.PACKET].message_id
     office.handle(write("We look at it.", sender=DESK, in_reply_to=packet))
     found = timeline(office.store, case_of(office, first))
     assert [mail.from_address for mail in found.mails] == [JAMES, DESK]
     (reply,) = found.mails[1].sent
-    assert (reply.kind, reply.recipient, reply.text) == (AnswerKind.PERSON_REPLY, JAMES, "We look at it.\n")
+    assert (reply.kind, reply.recipient, reply.text) == (LetterKind.PERSON_REPLY, JAMES, "We look at it.\n")
 
 
 def test_story_shows_a_delivery_that_failed(office: Office) -> None:
-    """With the server's last word; the packet that tells the desk of it is there too."""
+    """With the server's last word; the failure that tells the desk of it is there too."""
     office.transport.deliveries = [Delivery(status="failed", detail="550 no such user")]
     sent = {entry.kind: entry for entry in story(office, REFUND).sent}
-    answer = sent[AnswerKind.ANSWER]
+    answer = sent[LetterKind.ANSWER]
     assert (answer.status, answer.detail, answer.sent_at) == (OutboxStatus.FAILED, "550 no such user", None)
-    assert set(sent) == {AnswerKind.ANSWER, AnswerKind.PACKET}
+    assert set(sent) == {LetterKind.ANSWER, LetterKind.FAILURE}
 
 
 def test_unknown_case_is_an_error_that_says_what_to_do(office: Office) -> None:
@@ -161,7 +161,7 @@ def test_record_of_another_version_is_an_error_that_says_so(office: Office) -> N
 def test_lines_are_the_text_that_was_sent(office: Office, words: str) -> None:
     """Joined again they are the text, and no character is without a source."""
     mail = explained(office, words)
-    record = office.store.answer_for(mail.mail_id, AnswerKind.ANSWER)
+    record = office.store.letter_for(mail.mail_id, LetterKind.ANSWER)
     assert record is not None
     rendered = RenderedAnswer.model_validate(record.rendered)
     assert "".join(f"{found.text}\n" for found in mail.lines) == rendered.text.text
@@ -203,7 +203,7 @@ def test_values_name_field_and_query(office: Office) -> None:
     found = line(explained(office, SEATS), "Seats paid")
     label, _, value = found.sources
     assert (label.what, label.query) == ("account field seats_paid, label", None)
-    assert (value.text, value.what) == ("1 seats", "account field seats_paid, value")
+    assert (value.text, value.what) == ("1 seat", "account field seats_paid, value")
     assert value.query == "SELECT seats_paid FROM subscriptions WHERE customer_id = :customer_id"
 
 
@@ -224,12 +224,13 @@ def test_value_that_is_not_declared_any_more_says_so(office: Office) -> None:
     assert line(mail, "Seats paid").sources[-1].query == NOT_DECLARED
 
 
-@pytest.mark.parametrize("kind", AnswerKind)
-def test_every_header_is_explained(office: Office, kind: AnswerKind) -> None:
+@pytest.mark.parametrize("kind", LetterKind)
+def test_every_header_is_explained(office: Office, kind: LetterKind) -> None:
     """Of every kind of mail; a header that is added without a word here fails."""
     first, _ = office.handle(write(HUMAN, sender=JAMES))
-    packet = office.sent(first)[AnswerKind.PACKET].message_id
+    packet = office.sent(first)[LetterKind.PACKET].message_id
     office.handle(write("We look at it.", sender=DESK, in_reply_to=packet))
+    office.transport.deliveries = [Delivery(status="failed", detail="550")]
     second, _ = office.handle(write(REFUND, sender=JAMES))
     mails = [
         *why(office.store, case_of(office, first), Nothing()),
@@ -240,13 +241,13 @@ def test_every_header_is_explained(office: Office, kind: AnswerKind) -> None:
     assert {"From", "To", "Message-ID", "Date"} <= {header.name for header in mail.headers}
     to = next(header for header in mail.headers if header.name == "To")
     assert to.value == mail.recipient
-    assert (to.what == "settings: desk.address") == (kind is AnswerKind.PACKET)
+    assert (to.what == "settings: desk.address") == kind.is_for_desk
 
 
 def test_persons_words_are_a_persons(office: Office) -> None:
     """They have no template; the mail they came in is named."""
     first, _ = office.handle(write(HUMAN, sender=JAMES, subject="My card"))
-    packet = office.sent(first)[AnswerKind.PACKET].message_id
+    packet = office.sent(first)[LetterKind.PACKET].message_id
     reply, _ = office.handle(write("Dear James,\r\nwe look at it.", sender=DESK, in_reply_to=packet))
     mail = why(office.store, case_of(office, first), Nothing())[-1]
     assert mail.subject.text == "Re: My card"

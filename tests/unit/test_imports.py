@@ -15,29 +15,35 @@ from importlinter.application.use_cases import read_user_options
 from importlinter.application.user_options import UserOptions
 from importlinter.configuration import configure
 from importlinter.contracts.forbidden import ForbiddenContract
-from importlinter.contracts.protected import ProtectedContract
+from importlinter.contracts.layers import LayersContract
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / ".importlinter"
-TYPES: dict[str, type[Contract]] = {"forbidden": ForbiddenContract, "protected": ProtectedContract}
+TYPES: dict[str, type[Contract]] = {"forbidden": ForbiddenContract, "layers": LayersContract}
 VIOLATIONS = (
-    ({"words"}, "company.documents", "planner.choice"),
-    ({"words"}, "mail.message", "tools.base"),
-    ({"words"}, "mail.screening", "store.store"),
-    ({"words"}, "desk.packet", "engine"),
-    ({"words", "promise"}, "answer.render", "facts.index"),
-    ({"words", "promise"}, "mail.outgoing", "planner.port"),
-    ({"words", "promise"}, "answer.context", "stages"),
+    ({"layers"}, "company.documents", "planner.choice"),
+    ({"layers"}, "mail.message", "tools.base"),
+    ({"layers"}, "mail.screening", "store.store"),
+    ({"layers"}, "desk.packet", "engine"),
+    ({"layers", "promise"}, "answer.render", "facts.index"),
+    ({"layers", "promise"}, "mail.outgoing", "planner.port"),
+    ({"layers", "promise"}, "answer.context", "stages"),
     ({"promise"}, "letters", "planner.llama"),
-    ({"company"}, "company.text", "mail.message"),
-    ({"tools"}, "tools.facts", "facts.search"),
-    ({"tools"}, "tools.catalogue", "planner.loop"),
-    ({"planner"}, "planner.loop", "facts.index"),
-    ({"planner"}, "planner.choice", "mail.outgoing"),
-    ({"facts"}, "facts.search", "planner.loop"),
+    ({"promise"}, "letters", "decide"),
+    ({"layers"}, "company.text", "mail.message"),
+    ({"layers"}, "company.text", "answer.final_answer"),
+    ({"layers"}, "tools.facts", "facts.search"),
+    ({"layers"}, "tools.catalogue", "planner.loop"),
+    ({"layers"}, "planner.loop", "facts.index"),
+    ({"layers"}, "planner.loop", "store.store"),
+    ({"layers"}, "facts.search", "planner.loop"),
+    ({"layers"}, "settings", "company.company"),
+    ({"layers"}, "app", "cli"),
+    ({"choosing"}, "planner.choice", "mail.outgoing"),
+    ({"choosing"}, "planner.loop", "answer.render"),
+    ({"choosing"}, "tools.answers", "mail.message"),
     ({"keeping"}, "engine", "company.company"),
-    ({"ground"}, "settings", "company.company"),
-    ({"cli"}, "app", "cli"),
+    ({"keeping"}, "store.mails", "mail.message"),
     ({"libraries"}, "stages", "dbos"),
     ({"libraries"}, "facts.search", "chromadb"),
     ({"libraries"}, "app", "llama_cpp"),
@@ -99,6 +105,13 @@ def test_a_forbidden_import_fails_the_run(tmp_path: Path) -> None:
     done = lint(tmp_path)
     assert done.returncode == 1
     assert "support_agent.answer.final_answer -> support_agent.planner.port" in done.stdout
+
+
+def test_every_module_has_its_layer(options: UserOptions, graph: grimp.ImportGraph) -> None:
+    """A new file says where it stands before anything may import it."""
+    grown = copy.deepcopy(graph)
+    grown.add_module("support_agent.helpers")
+    assert broken(options, grown) == {"layers"}
 
 
 @pytest.mark.parametrize(("ids", "importer", "imported"), VIOLATIONS)

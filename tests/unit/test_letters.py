@@ -11,7 +11,7 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FieldItem, FinalAnswer
 from support_agent.answer.samples import around
 from support_agent.company.values import Count
-from support_agent.errors import GateRefused
+from support_agent.errors import ConfigError, GateRefused
 from support_agent.letters import (
     Headers,
     Letter,
@@ -21,9 +21,10 @@ from support_agent.letters import (
     own_words,
     reply_letter,
 )
+from support_agent.mail.keys import ORIGIN_HEADER, Origin, origin_header, read_origin
 from support_agent.mail.message import parse
-from support_agent.settings import AgentSettings
-from support_agent.store.records import AnswerKind, AnswerRecord, MailId
+from support_agent.mail.outbox import Delivery
+from support_agent.store.records import LetterKind, LetterRecord, MailId
 from tests.fakes_journey import ANNA, JAMES, NOON, Office, write
 
 RAW = write("How many seats do we have?", subject="Seats")
@@ -31,11 +32,11 @@ FINAL = around(FieldItem(field="seats_paid", label="Seats paid", value=Count(cou
 
 
 def headers(office: Office, letter: Letter, number: int = 1) -> Headers:
-    return letter.headers(office.settings.agent, "case", number, ANNA, NOON, "parent")
+    return letter.headers(office.settings.agent, "case", number, ANNA, NOON, parse(RAW), "parent")
 
 
-def composed(office: Office, letter: Letter, agent: AgentSettings | None = None) -> bytes:
-    return letter.compose(agent or office.settings.agent, headers(office, letter), parse(RAW), RAW)
+def composed(office: Office, letter: Letter) -> bytes:
+    return letter.compose(headers(office, letter), parse(RAW), RAW)
 
 
 def test_same_letter_has_the_same_bytes(office: Office) -> None:
@@ -50,20 +51,28 @@ def test_message_id_follows_from_case_number_and_kind(office: Office) -> None:
     agent = office.settings.agent
     answer = answer_letter(FINAL, office.decider.templates)
     reply = reply_letter("Seats", "Twelve.\n")
-    later = answer.headers(agent, "case", 1, ANNA, NOON + timedelta(days=1), "parent")
+    later = answer.headers(agent, "case", 1, ANNA, NOON + timedelta(days=1), parse(RAW), "parent")
     assert headers(office, answer).message_id == later.message_id
     ids = {headers(office, answer).message_id, headers(office, answer, 2).message_id, headers(office, reply).message_id}
     assert len(ids) == 3
 
 
-def test_name_and_address_are_those_of_the_headers(office: Office) -> None:
-    """The company is renamed: a stored mail still comes out as it went out. The key must be the same one."""
-    letter = answer_letter(FINAL, office.decider.templates)
+@pytest.mark.parametrize("kind", LetterKind)
+def test_origin_header_is_signed_and_counts_the_hops_of_the_mail_it_answers(office: Office, kind: LetterKind) -> None:
+    """So that our own mail is known again and a loop of machines ends, whatever kind of mail keeps it going."""
     agent = office.settings.agent
-    renamed = agent.model_copy(update={"name": "Other", "address": "help@other.example"})
-    assert composed(office, letter, renamed) == composed(office, letter)
-    other_key = agent.model_copy(update={"secret": SecretStr("f" * 32)})
-    assert composed(office, letter, other_key) != composed(office, letter)
+    parent = parse(f"{ORIGIN_HEADER}: {origin_header(SecretStr('f' * 32), '<a@b>', 2)}\r\n".encode() + RAW)
+    letter = reply_letter("Seats", "Twelve.\n").model_copy(update={"kind": kind})
+    made = letter.compose(letter.headers(agent, "case", 1, ANNA, NOON, parent, "parent"), parent, RAW)
+    origin = read_origin(agent.secret, parse(made).header(ORIGIN_HEADER) or "")
+    assert origin == Origin(hops=3, is_ours=True)
+
+
+def test_without_a_key_there_are_no_headers(office: Office) -> None:
+    """A mail that could not be known again is not made."""
+    unkeyed = office.settings.agent.model_copy(update={"secret": SecretStr("")})
+    with pytest.raises(ConfigError, match=r"agent\.secret"):
+        reply_letter("Seats", "Twelve.\n").headers(unkeyed, "case", 1, ANNA, NOON, parse(RAW), "parent")
 
 
 def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
@@ -78,15 +87,16 @@ def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
         )
 
 
-@pytest.mark.parametrize("kind", AnswerKind)
-def test_stored_letter_is_made_again(office: Office, kind: AnswerKind) -> None:
+@pytest.mark.parametrize("kind", LetterKind)
+def test_stored_letter_is_made_again(office: Office, kind: LetterKind) -> None:
     """Of every kind: the payload alone gives the same subject, text and HTML."""
     first, _ = office.handle(write("Let me talk to a human.", sender=JAMES))
-    packet = office.sent(first)[AnswerKind.PACKET].message_id
+    packet = office.sent(first)[LetterKind.PACKET].message_id
     office.handle(write("Hello James.", sender=office.settings.desk.address, in_reply_to=packet))
+    office.transport.deliveries = [Delivery(status="failed", detail="550")]
     office.handle(write("How many seats have we paid for?", sender=JAMES, number=3))
     records = [
-        record for mail in office.store.mails() if (record := office.store.answer_for(mail.id, kind)) is not None
+        record for mail in office.store.mails() if (record := office.store.letter_for(mail.id, kind)) is not None
     ]
     assert len(records) == 1
     letter = again(records[0], office.decider.templates)
@@ -99,9 +109,9 @@ def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -
     changed = FINAL.model_copy(
         update={"answers": around(FieldItem(field="seats_paid", label="Seats paid", value=Count(count=99))).answers}
     )
-    record = AnswerRecord(
+    record = LetterRecord(
         mail_id=MailId("m"),
-        kind=AnswerKind.ANSWER,
+        kind=LetterKind.ANSWER,
         payload=FinalAnswer.model_validate(changed).model_dump(mode="json"),
         templates_version=office.decider.templates.version,
         rendered=letter.rendered,

@@ -14,8 +14,8 @@ from support_agent.doctor import Diagnosis, Health
 from support_agent.explain import timeline, why
 from support_agent.findings import Finding, Severity
 from support_agent.planner.models import Listed, State
-from support_agent.replay import Replayed, chosen, plan_again, replay
-from support_agent.store.records import AnswerKind, CaseId, MailId
+from support_agent.replay import Replayed, Report, chosen, plan_again, replay
+from support_agent.store.records import CaseId, LetterKind, MailId
 from support_agent.trial import try_mail
 from tests.fakes_journey import JAMES, NOON, Office, write
 
@@ -31,13 +31,18 @@ def case_of(office: Office, mail_id: MailId) -> str:
     return mail.case_id
 
 
-def tried(office: Office, tmp_path: Path, raw: bytes) -> str:
-    path = tmp_path / "mail.eml"
-    path.write_bytes(raw)
+def tried(office: Office, raw: bytes) -> str:
     decider = office.decider
     return printing.trial(
         try_mail(
-            path, lambda: decider, decider.company.accounts, office.settings, NOON, as_level=None, as_customer=None
+            "mail.eml",
+            raw,
+            lambda: decider,
+            decider.company.accounts,
+            office.settings,
+            NOON,
+            as_level=None,
+            as_customer=None,
         )
     )
 
@@ -50,14 +55,18 @@ def why_shown(office: Office, mail_id: MailId) -> str:
     return printing.why(why(office.store, case_of(office, mail_id), office.decider.company.accounts))
 
 
+def report(office: Office, other: Office | None = None) -> Report:
+    """A replay of everything, planned again by another office where there is one."""
+    mails = chosen(office.store)
+    again = None if other is None else plan_again(office.store, other.decider, mails)
+    return Report(replayed=replay(office.store, mails), replanned=again)
+
+
 VIEWS: dict[str, Callable[[Office, MailId], str]] = {
     "timeline": shown,
     "why": why_shown,
     "cases": lambda office, _: printing.cases(office.store.cases(9)),
-    "replayed": lambda office, _: printing.replayed(replay(office.store, office.settings, chosen(office.store))),
-    "replanned": lambda office, _: printing.replanned(
-        plan_again(office.store, office.with_model(0.9, threshold=1.0).decider, chosen(office.store))
-    ),
+    "replay": lambda office, _: printing.replay(report(office, office.with_model(0.9, threshold=1.0))),
 }
 
 
@@ -110,7 +119,7 @@ def test_why_puts_each_line_beside_its_sources(office: Office) -> None:
     rows = [row for row in printed.split("\n") if " | " in row]
     assert {row.index(" | ") for row in rows} == {printing.TEXT_CELLS}
     assert f"{'Kind regards':<{printing.TEXT_CELLS}} | template en/answer.txt.j2:" in printed
-    assert '| "1 seats": account field seats_paid, value' in printed
+    assert '| "1 seat": account field seats_paid, value' in printed
     assert "  seats_paid  SELECT seats_paid FROM subscriptions WHERE customer_id = :customer_id" in printed
     assert "Message-ID " in printed
 
@@ -139,8 +148,8 @@ def test_empty_lists_say_so() -> None:
     """No output would look like a failure."""
     assert printing.cases(()) == "no cases yet"
     assert printing.why(()) == "nothing was sent in this case"
-    assert printing.replayed(()) == "0 mails replayed: nothing to do"
-    assert printing.replanned(()).startswith("0 mails planned again: 0 same, 0 changed")
+    assert printing.replay(Report(replayed=())) == "0 mails replayed: nothing to do"
+    assert "\n0 mails planned again: 0 same, 0 changed" in printing.replay(Report(replayed=(), replanned=()))
     assert printing.findings(()) == "0 errors, 0 warnings"
 
 
@@ -156,18 +165,18 @@ def test_findings_name_file_line_and_what_to_do() -> None:
 def test_replay_says_identical_or_shows_the_difference(office: Office) -> None:
     """One line a mail; what differs is below it."""
     office.handle(write(SEATS, sender=JAMES))
-    entries = replay(office.store, office.settings, chosen(office.store))
-    assert printing.replayed(entries).endswith("  answer           identical\n1 mail replayed: identical")
+    same = report(office)
+    assert printing.replay(same).endswith("  answer           identical\n1 mail replayed: identical")
     other = Replayed(
         case_id=CaseId("abc"),
         mail_id=MailId("m"),
-        kind=AnswerKind.PACKET,
+        kind=LetterKind.PACKET,
         message_id="<x@y>",
         recipient="desk",
         diff="-a\n+b",
         problems=("document 1 is not stored",),
     )
-    printed = printing.replayed([*entries, other])
+    printed = printing.replay(Report(replayed=(*same.replayed, other)))
     assert "abc  packet           DIFFERS\n    document 1 is not stored\n    -a\n    +b\n" in printed
     assert printed.endswith("2 mails replayed: 1 of them differ")
 
@@ -175,18 +184,17 @@ def test_replay_says_identical_or_shows_the_difference(office: Office) -> None:
 def test_planning_again_shows_what_changed_and_counts(office: Office) -> None:
     """A newly escalated mail shows what the customer would no longer get, and why."""
     office.handle(write(SEATS, sender=JAMES))
-    again = plan_again(office.store, office.with_model(0.9, threshold=1.0).decider, chosen(office.store))
-    printed = printing.replanned(again)
+    printed = printing.replay(report(office, office.with_model(0.9, threshold=1.0)))
     assert "    now: a person (unsure)\n    -Subject: Re: A question\n" in printed
     assert printed.endswith("1 mail planned again: 0 same, 0 changed, 0 newly answered, 1 newly escalated")
-    same = plan_again(office.store, office.decider, chosen(office.store))
-    assert printing.replanned(same) == ("1 mail planned again: 1 same, 0 changed, 0 newly answered, 0 newly escalated")
+    same = printing.replay(report(office, office))
+    assert same.endswith("\n1 mail planned again: 1 same, 0 changed, 0 newly answered, 0 newly escalated")
 
 
-def test_trial_shows_calls_and_answer(office: Office, tmp_path: Path) -> None:
+def test_trial_shows_calls_and_answer(office: Office) -> None:
     """Who at which level, the calls chosen, the answer, the time."""
-    printed = tried(office, tmp_path, write(SEATS, sender=JAMES))
-    assert f"{tmp_path / 'mail.eml'}\n  from       {JAMES}, level 3 (dmarc=pass" in printed
+    printed = tried(office, write(SEATS, sender=JAMES))
+    assert f"mail.eml\n  from       {JAMES}, level 3 (dmarc=pass" in printed
     assert "  call  send_account_field(seats_paid)  0.99  done\n" in printed
     assert "  Subject: Re: A question\n\n  | Hello James Okafor,\n" in printed
     assert " forward passes\n" in printed
@@ -200,11 +208,9 @@ def test_trial_shows_calls_and_answer(office: Office, tmp_path: Path) -> None:
         (b"", OFF_TOPIC, "outcome    escalate: not_covered\n"),
     ],
 )
-def test_trial_says_why_there_is_no_answer(
-    office: Office, tmp_path: Path, head: bytes, words: str, expected: str
-) -> None:
+def test_trial_says_why_there_is_no_answer(office: Office, head: bytes, words: str, expected: str) -> None:
     """Escalated or filed, and the rule or reason."""
-    printed = tried(office, tmp_path, head + write(words, sender=JAMES))
+    printed = tried(office, head + write(words, sender=JAMES))
     assert expected in printed
     assert "Subject:" not in printed
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from itertools import count
 
 import pytest
 from pydantic import JsonValue
@@ -12,23 +14,24 @@ from pydantic import JsonValue
 from support_agent.answer.templates import Templates
 from support_agent.mail.outbox import Delivery
 from support_agent.pipeline import handle
+from support_agent.place import case_id_of
+from support_agent.planner.loop import Planner
 from support_agent.resources import packaged
 from support_agent.settings import EngineSettings
-from support_agent.stages import case_id_of
 from support_agent.steps import Steps, Work
 from support_agent.store.records import (
-    AnswerKind,
     CaseState,
+    LetterKind,
     MailId,
     MailRecord,
     MailStatus,
     OutboxRecord,
     OutboxStatus,
 )
-from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, once, twice, write
+from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, SureModel, once, twice, write
 
-ANSWER, ACKNOWLEDGEMENT = AnswerKind.ANSWER, AnswerKind.ACKNOWLEDGEMENT
-PACKET, PERSON_REPLY = AnswerKind.PACKET, AnswerKind.PERSON_REPLY
+ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
+PACKET, FAILURE, PERSON_REPLY = LetterKind.PACKET, LetterKind.FAILURE, LetterKind.PERSON_REPLY
 REFUND = "Hello,\r\n\r\ncan I get a refund?\r\n\r\nAnna"
 TWO = "1. How many seats have we paid for?\r\n2. Do you have a table for four on Saturday?"
 HUMAN = "Let me talk to a human."
@@ -88,6 +91,19 @@ def test_series_is_fetched_and_aggregated(office: Office) -> None:
         "find_documents", "fetch_series", "aggregate", "send_aggregate", "finish",
     ]  # fmt: skip
     assert "from 1 January 2025" in text_of(office.sent(mail_id)[ANSWER])
+
+
+def test_each_call_is_recorded_with_the_time_it_took(office: Office) -> None:
+    """Which choice was slow is the first question when mails are."""
+    ticks = count()
+    planner = Planner(SureModel(), office.settings.planner, lambda: next(ticks) / 1000)
+    slow = replace(office, decider=replace(office.decider, planner=planner))
+    mail_id, _ = slow.handle(write(REFUND, sender=JAMES))
+    plan = slow.store.plan(mail_id)
+    assert plan is not None
+    taken = [call.seconds for call in plan.calls]
+    assert all(seconds > 0 for seconds in taken)
+    assert sum(taken) <= plan.seconds
 
 
 def test_question_that_nothing_answers_goes_to_a_person(office: Office) -> None:
@@ -156,7 +172,7 @@ def test_packet_falls_back_to_the_words_that_came_with_the_program(office: Offic
     mail_id, _ = hostile.handle(write(OFF_TOPIC, sender=JAMES))
     sent = hostile.sent(mail_id)
     assert set(sent) == {PACKET, ACKNOWLEDGEMENT}
-    record = hostile.store.answer_for(mail_id, PACKET)
+    record = hostile.store.letter_for(mail_id, PACKET)
     assert record is not None
     assert record.templates_version == Templates.load(packaged("templates")).version
     assert record.templates_version != hostile.decider.templates.version
@@ -168,16 +184,45 @@ def test_partial_answer_waits_for_its_packet(office: Office) -> None:
     assert [recipient for recipient, _ in office.transport.given] == [DESK, JAMES]
 
 
+def answering(office: Office, **levels: int) -> Office:
+    """The same office with other levels from which senders are written to."""
+    agent = office.settings.agent.model_copy(update=levels)
+    settings = office.settings.model_copy(update={"agent": agent})
+    return replace(office, settings=settings, decider=replace(office.decider, settings=settings))
+
+
 @pytest.mark.parametrize(("proof", "level"), [(None, 0), ("spf", 1), ("dmarc", 2)])
 def test_level_decides_what_a_stranger_gets(office: Office, proof: str | None, level: int) -> None:
-    """Level 0 gets nothing at all: its address may be somebody else's. Above, a public document is sent."""
+    """Without any proof the address may be anybody's: nothing at all is sent to it. Above, a public document is."""
     mail_id, _ = office.handle(write(REFUND, sender=STRANGER, subject="Money", proof=proof))
-    sent = office.sent(mail_id)
     assert one(office, mail_id).level == level
-    assert set(sent) == ({PACKET} if level == 0 else {ANSWER})
-    if level:
-        subject = opened(sent[ANSWER])["Subject"]
-        assert subject == ("Re: Money" if level >= 2 else "Your message to Harborfile")
+    assert set(office.sent(mail_id)) == ({ANSWER} if level else {PACKET})
+
+
+@pytest.mark.parametrize(("proof", "subject"), [("spf", "Your message to Harborfile"), ("dmarc", "Re: Money")])
+def test_level_one_is_answered_without_its_own_words(office: Office, proof: str, subject: str) -> None:
+    """A public document, and nothing of the mail comes back, not even its subject."""
+    mail_id, _ = office.handle(write(REFUND, sender=STRANGER, subject="Money", proof=proof))
+    assert opened(office.sent(mail_id)[ANSWER])["Subject"] == subject
+
+
+def test_only_known_customers_may_be_answered(office: Office) -> None:
+    """Where a company wants that: a proven stranger is told that a person has the case, a customer is answered."""
+    office = answering(office, answers_from_level=3)
+    stranger, _ = office.handle(write(REFUND, sender=STRANGER))
+    customer, _ = office.handle(write(REFUND, sender=JAMES))
+    assert set(office.sent(stranger)) == {PACKET, ACKNOWLEDGEMENT}
+    assert set(office.sent(customer)) == {ANSWER}
+
+
+@pytest.mark.parametrize(("from_level", "kinds"), [(1, {PACKET, ACKNOWLEDGEMENT}), (2, {PACKET})])
+def test_level_decides_who_is_told_that_a_person_has_the_case(
+    office: Office, from_level: int, kinds: set[LetterKind]
+) -> None:
+    """An acknowledgement is mail to a stranger too, where the sender is forged."""
+    office = answering(office, acknowledges_from_level=from_level)
+    mail_id, _ = office.handle(write(HUMAN, sender=STRANGER, proof="spf"))
+    assert set(office.sent(mail_id)) == kinds
 
 
 def test_forged_customer_gets_no_value(office: Office) -> None:
@@ -268,9 +313,99 @@ def test_only_a_proven_staff_address_speaks_for_the_company(office: Office, send
     assert not any(row.recipient == ANNA for row in office.store.outgoing(mail_id=reply))
 
 
+LIST = b"List-Id: <desk.harborfile.example>\r\nList-Post: <mailto:desk@harborfile.example>\r\nPrecedence: list\r\n"
+
+
+def packet_reply(office: Office, more: bytes, *, sender: str = DESK, proof: str | None = "dmarc") -> MailId:
+    """A reply to the packet of a new case, with further header fields."""
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET].message_id
+    reply = write("We look at it.", sender=sender, proof=proof, in_reply_to=packet, number=2)
+    return office.handle(more + reply)[0]
+
+
+def test_persons_reply_is_passed_on_through_a_mailing_list(office: Office) -> None:
+    """The desk's address is often a list, and what a list adds is not what an automatic reply bears."""
+    assert set(office.sent(packet_reply(office, LIST))) == {PERSON_REPLY}
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        b"Auto-Submitted: auto-replied\r\n",
+        b"X-Auto-Response-Suppress: All\r\n",
+        b"Precedence: bulk\r\n",
+        b"X-Autoreply: yes\r\n",
+    ],
+)
+def test_automatic_reply_of_a_person_is_not_passed_on(office: Office, mark: bytes) -> None:
+    """An out-of-office note to the packet, by a list or not: the customer has not written to that person."""
+    for number, more in enumerate((mark, mark + LIST, LIST + mark)):
+        reply = packet_reply(office, b"X-Number: %d\r\n" % number + more)
+        assert (office.sent(reply), one(office, reply).status) == ({}, MailStatus.FILED)
+
+
+@pytest.mark.parametrize(("sender", "proof"), [(DESK, None), (DESK, "spf"), (STRANGER, "dmarc"), (ANNA, "dmarc")])
+def test_list_mail_of_anybody_else_is_filed(office: Office, sender: str, proof: str | None) -> None:
+    """Only a proven staff address that answers a packet is let through."""
+    reply = packet_reply(office, LIST, sender=sender, proof=proof)
+    assert (office.sent(reply), one(office, reply).reason_code) == ({}, "S4")
+
+
+def test_list_mail_of_staff_that_answers_no_packet_is_filed(office: Office) -> None:
+    """A colleague's newsletter."""
+    mail_id, _ = office.handle(LIST + write(REFUND, sender=DESK))
+    assert (office.sent(mail_id), one(office, mail_id).reason_code) == ({}, "S4")
+
+
+COPY = b"Received: by another way\r\n"
+
+
+def test_copy_of_an_answered_mail_is_filed(office: Office) -> None:
+    """S31: other bytes, the same mail: delivered twice, or read again from a folder that was numbered anew."""
+    office.handle(write(REFUND))
+    again, outcome = office.handle(COPY + write(REFUND))
+    assert (outcome, office.sent(again)) == ("filed", {})
+    assert (one(office, again).screening_rule, one(office, again).reason_code) == ("copy", "copy")
+    assert len(office.transport.given) == 1
+
+
+def test_copy_of_a_passed_on_reply_is_filed(office: Office) -> None:
+    """The person's words reach the customer once, though the reply came by the list and directly."""
+    first, _ = office.handle(write(HUMAN))
+    reply = write("We look at it.", sender=DESK, in_reply_to=office.sent(first)[PACKET].message_id)
+    office.handle(LIST + reply)
+    again, outcome = office.handle(reply)
+    assert (outcome, office.sent(again)) == ("filed", {})
+
+
+def test_mail_that_came_by_a_list_first_is_answered_when_it_comes_directly(office: Office) -> None:
+    """What was filed was not taken up: it hides nothing."""
+    listed, _ = office.handle(LIST + write(REFUND))
+    direct, outcome = office.handle(write(REFUND))
+    assert (office.sent(listed), outcome, set(office.sent(direct))) == ({}, "answered", {ANSWER})
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b"Date: Fri, 20 Nov 2026 12:00:00", b"Date: Fri, 20 Nov 2026 12:00:01"),
+        (b"From: <anna.keller@example.net>", b"From: <james.okafor@example.org>"),
+    ],
+)
+def test_same_message_id_alone_makes_no_copy(office: Office, old: bytes, new: bytes) -> None:
+    """Forms and old machines give every mail the same: a mail that differs in sender or date is another one."""
+    office.handle(write(REFUND))
+    raw = write(REFUND)
+    assert old in raw
+    other, _ = office.handle(raw.replace(old, new))
+    assert one(office, other).screening_rule is None
+    assert office.sent(other)
+
+
 def test_staff_reply_without_words_goes_back_to_the_desk(office: Office) -> None:
     """A quotation alone would reach the customer as an empty mail; who wrote it must hear that it did not."""
-    assert list(office.sent(staff_reply(office, "> the packet"))) == [PACKET]
+    assert list(office.sent(staff_reply(office, "> the packet"))) == [FAILURE]
 
 
 JOURNEYS: dict[str, Callable[[Office], bytes]] = {

@@ -7,26 +7,31 @@ from datetime import timedelta
 from email import message_from_bytes, policy
 
 import pytest
+from structlog.testing import capture_logs
 
+from support_agent.delivery import DeliveryStatus
 from support_agent.errors import PermanentError
 from support_agent.mail.outbox import Delivery
 from support_agent.store.records import (
-    AnswerKind,
     CaseState,
+    LetterKind,
+    LetterRecord,
     MailId,
     MailRecord,
     MailStatus,
     OutboxRecord,
     OutboxStatus,
 )
+from support_agent.store.store import Store
 from support_agent.tools.base import Match
-from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, write
+from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, twice, write
 
-ANSWER, ACKNOWLEDGEMENT = AnswerKind.ANSWER, AnswerKind.ACKNOWLEDGEMENT
-PACKET, PERSON_REPLY = AnswerKind.PACKET, AnswerKind.PERSON_REPLY
+ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
+PACKET, FAILURE, PERSON_REPLY = LetterKind.PACKET, LetterKind.FAILURE, LetterKind.PERSON_REPLY
 REFUND = "Can I get a refund?"
 SEATS = "How many seats have we paid for?"
 HUMAN = "Let me talk to a human."
+OFF_TOPIC = "Do you have a table for four on Saturday?"
 
 
 def one(office: Office, mail_id: MailId) -> MailRecord:
@@ -41,11 +46,11 @@ def text_of(row: OutboxRecord) -> str:
     return str(body.get_content()).replace("\r\n", "\n")
 
 
-def reason_told(office: Office, mail_id: MailId) -> tuple[object, object]:
-    """Code and sentence of the packet for a mail."""
-    record = office.store.answer_for(mail_id, PACKET)
+def reason_told(office: Office, mail_id: MailId, kind: LetterKind = PACKET) -> tuple[object, object]:
+    """Code and sentence of what the desk got for a mail."""
+    record = office.store.letter_for(mail_id, kind)
     assert record is not None
-    return record.payload["reason_code"], record.payload["reason_sentence"]
+    return record.payload["reason_code"], record.payload["why"]
 
 
 @pytest.mark.parametrize("status", ["failed", "uncertain"])
@@ -55,9 +60,11 @@ def test_answer_that_did_not_arrive_goes_to_a_person(office: Office, status: str
     mail_id, outcome = office.handle(write(REFUND, sender=JAMES))
     mail = one(office, mail_id)
     assert (outcome, mail.status) == ("escalated", MailStatus.ESCALATED)
-    assert reason_told(office, mail_id) == ("undelivered", f"the answer to {JAMES} is {status}: 550 no such user")
-    assert (mail.reason_code, mail.reason_text) == reason_told(office, mail_id)
-    assert set(office.sent(mail_id)) == {ANSWER, PACKET}
+    told = reason_told(office, mail_id, FAILURE)
+    assert told == ("undelivered", f"the answer to {JAMES} is {status}: 550 no such user")
+    assert (mail.reason_code, mail.why) == told
+    assert set(office.sent(mail_id)) == {ANSWER, FAILURE}
+    assert office.sent(mail_id)[FAILURE].status is OutboxStatus.SENT
     assert mail.case_id is not None
     case = office.store.case(mail.case_id)
     assert case is not None
@@ -75,11 +82,117 @@ def test_acknowledgement_waits_until_the_desk_has_the_packet(office: Office) -> 
     assert [recipient for recipient, _ in office.transport.given] == [DESK, DESK, JAMES]
 
 
-def test_lost_packet_is_not_told_by_another_packet(office: Office) -> None:
-    """Nothing can be sent to a desk that cannot be reached: it stays `failed`, for the log and `doctor`."""
-    office.transport.deliveries = [Delivery(status="failed", detail="550")]
-    mail_id, _ = office.handle(write(HUMAN, proof=None))
-    assert [(row.kind, row.status) for row in office.store.outgoing(mail_id=mail_id)] == [(PACKET, OutboxStatus.FAILED)]
+@pytest.mark.parametrize("status", ["failed", "uncertain"])
+def test_lost_packet_is_an_alarm_and_no_other_packet(office: Office, status: str) -> None:
+    """Nothing can be sent to a desk that cannot be reached: the log says so, and the outbox keeps it for `doctor`."""
+    office.transport.deliveries = [Delivery.model_validate({"status": status, "detail": "550"})]
+    with capture_logs() as events:
+        mail_id, _ = office.handle(write(HUMAN, proof=None))
+    rows = office.store.outgoing(mail_id=mail_id)
+    assert [(row.kind, row.status.value) for row in rows] == [(PACKET, status)]
+    alarms = [event for event in events if event["log_level"] == "critical"]
+    assert [(alarm["event"], alarm["outbox_id"]) for alarm in alarms] == [("packet_undelivered", rows[0].id)]
+
+
+@pytest.mark.parametrize("status", ["failed", "uncertain"])
+def test_partial_answer_that_did_not_arrive_is_told_beside_its_packet(office: Office, status: str) -> None:
+    """The packet says what the customer was answered; the desk must learn that he was not, and he is told nothing."""
+    sent = Delivery(status="sent", detail="250 ok")
+    lost = Delivery.model_validate({"status": status, "detail": "550 no such user"})
+    office.transport.deliveries = [sent, lost]
+    mail_id, outcome = office.handle(write(f"{SEATS}\r\n\r\n{OFF_TOPIC}", sender=JAMES), twice())
+    rows = office.sent(mail_id)
+    assert (outcome, one(office, mail_id).status) == ("escalated", MailStatus.ESCALATED)
+    assert {kind: row.status.value for kind, row in rows.items()} == {PACKET: "sent", ANSWER: status, FAILURE: "sent"}
+    assert reason_told(office, mail_id) == ("not_covered", "")
+    assert reason_told(office, mail_id, FAILURE)[0] == "undelivered"
+    assert "Seats paid" in text_of(rows[PACKET])
+    assert "WHAT THE CUSTOMER WAS ANSWERED" not in text_of(rows[FAILURE])
+    assert [recipient for recipient, _ in office.transport.given] == [DESK, JAMES, DESK]
+
+
+def test_answer_that_cannot_be_queued_leaves_no_packet_that_quotes_it(office: Office) -> None:
+    """Refused after it was rendered: nobody may read what the customer was answered, for he was not."""
+    broken = replace(office, store=NoAnswerStore(office.store.database))
+    mail_id, outcome = broken.handle(write(f"{SEATS}\r\n\r\n{OFF_TOPIC}", sender=JAMES), twice())
+    sent = broken.sent(mail_id)
+    assert (outcome, set(sent)) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
+    assert reason_told(broken, mail_id) == ("message_id_taken", "another mail has this Message-ID")
+    assert "WHAT THE CUSTOMER WAS ANSWERED" not in text_of(sent[PACKET])
+    assert one(broken, mail_id).reason_code == "message_id_taken"
+
+
+class NoAnswerStore(Store):
+    """A store whose outbox takes no answer."""
+
+    def queue(self, *mails: tuple[LetterRecord, OutboxRecord]) -> tuple[OutboxRecord, ...]:
+        """Refuse an answer, and with it what was to be queued along with it."""
+        if any(letter.kind is ANSWER for letter, _ in mails):
+            raise PermanentError("another mail has this Message-ID", code="message_id_taken")
+        return super().queue(*mails)
+
+
+def test_acknowledgement_that_did_not_arrive_is_told(office: Office) -> None:
+    """The customer does not know that a person has the case; why a person has it stays as it was."""
+    sent, lost = Delivery(status="sent", detail="250 ok"), Delivery(status="failed", detail="550")
+    office.transport.deliveries = [sent, lost]
+    mail_id, _ = office.handle(write(HUMAN, sender=JAMES))
+    assert reason_told(office, mail_id, FAILURE) == ("undelivered", f"the acknowledgement to {JAMES} is failed: 550")
+    assert one(office, mail_id).reason_code == "person_asked_for"
+
+
+def test_mail_that_is_lost_after_its_journey_makes_it_a_persons(office: Office) -> None:
+    """The server was away at first: the mail is answered, until the last try says that it is not."""
+    office.transport.deliveries = [Delivery(status="retry", detail="later"), Delivery(status="failed", detail="550")]
+    mail_id, outcome = office.handle(write(REFUND, sender=JAMES))
+    assert (outcome, office.stages.tell_losses()) == ("answered", [])
+    office.clock = Clock(NOON + timedelta(days=1))
+    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    assert office.stages.tell_losses() == [DeliveryStatus.SENT]
+    assert office.stages.tell_losses() == []
+    mail = one(office, mail_id)
+    assert (mail.status, mail.reason_code) == (MailStatus.ESCALATED, "undelivered")
+
+
+def test_mail_that_was_being_sent_when_the_program_died_is_told(office: Office) -> None:
+    """Nobody was alive to see it lost: the outbox says so, and the next life of the program tells the desk."""
+    office.transport.deliveries = [Delivery(status="retry", detail="later")]
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    office.clock = Clock(NOON + timedelta(days=1))
+    assert office.store.claim(office.sent(mail_id)[ANSWER].id, office.clock())
+    office.store.recover_sending()
+    assert office.stages.tell_losses() == [DeliveryStatus.SENT]
+    code, why = reason_told(office, mail_id, FAILURE)
+    assert (code, "uncertain" in str(why)) == ("undelivered", True)
+
+
+def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office) -> None:
+    """The first one's case is gone from the database: the desk hears of the second, and of the first later."""
+    office.transport.deliveries = [Delivery(status="retry", detail="later")] * 2
+    (first, _), (second, _) = office.handle(write(REFUND)), office.handle(write(REFUND, sender=JAMES))
+    for row in office.store.outgoing():
+        assert office.store.claim(row.id, NOON + timedelta(days=1))
+    office.store.recover_sending()
+    broken = replace(office, store=NoCaseStore(office.store.database))
+    broken.store.broken = first
+    with capture_logs() as events:
+        assert broken.stages.tell_losses() == [DeliveryStatus.SENT]
+    assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_told"]
+    assert FAILURE in office.sent(second)
+    assert office.stages.tell_losses() == [DeliveryStatus.SENT]
+    assert FAILURE in office.sent(first)
+
+
+class NoCaseStore(Store):
+    """A store that cannot read one mail."""
+
+    broken: MailId | None = None
+
+    def raw_mail(self, mail_id: MailId) -> bytes:
+        """Fail for that one."""
+        if mail_id == self.broken:
+            raise PermanentError("no such mail", code="no_mail")
+        return super().raw_mail(mail_id)
 
 
 class BrokenSearch(WordSearch):
@@ -95,7 +208,7 @@ def test_decision_that_fails_goes_to_a_person(office: Office) -> None:
     broken = replace(office, decider=replace(office.decider, search=BrokenSearch()))
     mail_id, outcome = broken.handle(write(f"{REFUND}\r\n\r\n{SEATS}", sender=JAMES))
     assert (outcome, set(broken.sent(mail_id))) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
-    assert reason_told(broken, mail_id) == ("failed", "index: the index is gone")
+    assert reason_told(broken, mail_id) == ("index", "the index is gone")
 
 
 def test_mail_that_is_set_aside_is_told_to_the_desk_once(office: Office) -> None:
@@ -104,8 +217,8 @@ def test_mail_that_is_set_aside_is_told_to_the_desk_once(office: Office) -> None
     for _ in range(2):
         office.stages.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     assert one(office, mail_id).status is MailStatus.SET_ASIDE
-    assert [row.kind for row in office.store.outgoing(mail_id=mail_id)] == [PACKET]
-    assert reason_told(office, mail_id) == ("failed", "journey_changed: the record does not fit")
+    assert [row.kind for row in office.store.outgoing(mail_id=mail_id)] == [FAILURE]
+    assert reason_told(office, mail_id, FAILURE) == ("journey_changed", "the record does not fit")
 
 
 def test_reply_that_is_not_passed_on_is_told_to_the_desk(office: Office) -> None:
@@ -113,7 +226,25 @@ def test_reply_that_is_not_passed_on_is_told_to_the_desk(office: Office) -> None
     first, _ = office.handle(write(HUMAN, sender=JAMES))
     packet = office.sent(first)[PACKET].message_id
     reply, _ = office.handle(write("> the packet", sender=DESK, in_reply_to=packet))
-    assert reason_told(office, reply)[0] == "not_passed_on"
+    assert reason_told(office, reply, FAILURE)[0] == one(office, reply).reason_code == "not_passed_on"
+
+
+def test_reply_to_the_failure_of_a_reply_reaches_the_customers_thread(office: Office) -> None:
+    """A staff member's words could not be sent; what she answers to that goes to the customer, not to herself."""
+    first, _ = office.handle(write(HUMAN, sender=JAMES, subject="My card"))
+    office.transport.deliveries = [Delivery(status="failed", detail="550")]
+    lost, _ = office.handle(write("We look.", sender=DESK, in_reply_to=office.sent(first)[PACKET].message_id))
+    assert set(office.sent(lost)) == {PERSON_REPLY, FAILURE}
+    failure = office.sent(lost)[FAILURE]
+    assert reason_told(office, lost, FAILURE) == ("undelivered", f"the person reply to {JAMES} is failed: 550")
+    copied = "\r\n".join(["We still look.", "", *text_of(failure).split("\n")])
+    again, _ = office.handle(write(copied, sender=DESK, in_reply_to=failure.message_id))
+    reply = office.sent(again)[PERSON_REPLY]
+    mail = message_from_bytes(reply.raw, policy=policy.default)
+    customers = office.store.mail(first)
+    assert customers is not None
+    assert (reply.recipient, mail["In-Reply-To"], mail["Subject"]) == (JAMES, customers.message_id, "Re: My card")
+    assert text_of(reply) == "We still look.\n"
 
 
 def test_copied_packet_is_not_passed_on(office: Office) -> None:

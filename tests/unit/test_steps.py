@@ -9,7 +9,7 @@ import pytest
 from support_agent import errors
 from support_agent.errors import TransientError
 from support_agent.settings import EngineSettings
-from support_agent.steps import ERROR_CLASSES, ERROR_TEXT_CHARACTERS, direct_steps, known_error
+from support_agent.steps import ERROR_CLASSES, ERROR_TEXT_CHARACTERS, Steps, known_error
 
 
 def _fail() -> str:
@@ -21,7 +21,7 @@ def test_waits_double_up_to_their_limit() -> None:
     waits: list[float] = []
     settings = EngineSettings(step_attempts=5, retry_base_s=2, retry_max_s=10)
     with pytest.raises(TransientError):
-        direct_steps(settings, waits.append).step("send", _fail)
+        Steps(lambda _name, work: work(), settings, waits.append).step("send", _fail)
     assert waits == [2, 4, 8, 10]
 
 

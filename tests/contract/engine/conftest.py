@@ -11,7 +11,7 @@ import pytest
 from support_agent.engine import Engine
 from support_agent.errors import SupportAgentError
 from support_agent.settings import EngineSettings
-from support_agent.steps import Steps, direct_steps
+from support_agent.steps import Steps
 
 IDLE_TIMEOUT_S = 20.0
 SETTINGS = EngineSettings(poll_interval_s=0.01, step_attempts=3, retry_base_s=0)
@@ -22,7 +22,7 @@ Travel = Callable[[Journey], Any]
 
 
 def _direct(journey: Journey) -> Any:
-    return journey(direct_steps(SETTINGS))
+    return journey(Steps(lambda _name, work: work(), SETTINGS, lambda _s: None))
 
 
 @pytest.fixture(scope="module")

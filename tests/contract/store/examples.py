@@ -6,14 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from support_agent.store.records import (
-    AnswerKind,
-    AnswerRecord,
     CaseId,
     CaseRecord,
     Cursor,
+    LetterKind,
+    LetterRecord,
     MailId,
     OutboxRecord,
-    OutgoingMail,
     PlanRecord,
     ToolCallRecord,
     ToolCallStatus,
@@ -29,7 +28,7 @@ ANNA = "anna.keller@example.net"
 
 
 def cursor(uid: int, uid_validity: int = 7, folder: str = "INBOX") -> Cursor:
-    return Cursor(folder=folder, uid_validity=uid_validity, uid=uid)
+    return Cursor(folder=folder, uid_validity=uid_validity, last_uid=uid)
 
 
 def raw(number: int = 1) -> bytes:
@@ -86,10 +85,10 @@ def plan(mail_id: MailId, model: str = "qwen", calls: tuple[ToolCallRecord, ...]
     )
 
 
-def answer(
-    mail_id: MailId, kind: AnswerKind = AnswerKind.ANSWER, subject: str = "Re: Refund?"
-) -> AnswerRecord:
-    return AnswerRecord(
+def letter(
+    mail_id: MailId, kind: LetterKind = LetterKind.ANSWER, subject: str = "Re: Refund?"
+) -> LetterRecord:
+    return LetterRecord(
         mail_id=mail_id,
         kind=kind,
         payload={"company": "Harborfile", "answers": [{"items": []}]},
@@ -102,12 +101,12 @@ def answer(
 
 def outgoing(
     mail_id: MailId,
-    kind: AnswerKind = AnswerKind.ANSWER,
+    kind: LetterKind = LetterKind.ANSWER,
     case_id: CaseId | None = None,
     at: datetime = NOON,
     body: bytes = b"Subject: Re: Refund?\r\n\r\n\x00\xff\r\n",
-) -> OutgoingMail:
-    return OutgoingMail(
+) -> OutboxRecord:
+    return OutboxRecord(
         mail_id=mail_id,
         case_id=case_id,
         kind=kind,
@@ -116,12 +115,19 @@ def outgoing(
         recipient=ANNA,
         raw=body,
         created_at=at,
+        next_try_at=at,
     )
+
+
+def put(store: Store, mail: OutboxRecord) -> OutboxRecord:
+    """Put a mail into the outbox, with a letter it could have been made from."""
+    (row,) = store.queue((letter(mail.mail_id, mail.kind), mail))
+    return row
 
 
 def queue(store: Store, number: int = 1, at: datetime = NOON) -> OutboxRecord:
     """Record mail `number` and put an answer to it into the outbox."""
-    return store.queue(outgoing(record(store, number), at=at))
+    return put(store, outgoing(record(store, number), at=at))
 
 
 def fill(store: Store) -> MailId:
@@ -133,6 +139,5 @@ def fill(store: Store) -> MailId:
     store.save_document(1, b"---\nnumber: 1\n---\n# Refund policy\n")
     store.save_templates("t1", {"answer.txt.j2": "Hello"})
     store.save_plan(plan(mail_id))
-    store.save_answer(answer(mail_id))
-    store.queue(outgoing(mail_id, case_id=CASE))
+    put(store, outgoing(mail_id, case_id=CASE))
     return mail_id

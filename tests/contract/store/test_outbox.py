@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from support_agent.errors import PermanentError
-from support_agent.store.records import AnswerKind, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
-from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, outgoing, queue, record
+from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, queue, record
 
 MARKS: dict[OutboxStatus, Callable[[Store, OutboxId], None]] = {
     OutboxStatus.SENT: lambda store, row: store.mark_sent(row, "250 ok", NOON),
@@ -39,27 +39,47 @@ def test_a_queued_mail_is_kept_byte_for_byte_and_due_at_once(store: Store) -> No
     mail_id = record(store)
     store.open_case(case(), mail_id)
     mail = outgoing(mail_id, case_id=CASE)
-    row = store.queue(mail)
-    assert row.model_dump(include=set(type(mail).model_fields)) == mail.model_dump()
+    row = put(store, mail)
+    assert row == mail
     assert (row.status, row.attempts, row.next_try_at) == (OutboxStatus.READY, 0, NOON)
     assert store.ready(NOON, limit=10) == (row,)
     assert store.outgoing(message_id=mail.message_id) == (row,)
 
 
 def test_queueing_again_keeps_the_first_bytes(store: Store) -> None:
-    """Rule: one mail of a kind for a mail; a step that runs again does not send another text."""
+    """Rule: one mail of a kind for a mail; a step that runs again sends no other text and explains no other one."""
     row = bring_to(store, OutboxStatus.SENT)
-    again = store.queue(outgoing(row.mail_id, body=b"other"))
-    assert again == row
+    again = store.queue((letter(row.mail_id, subject="other"), outgoing(row.mail_id, body=b"other")))
+    assert again == (row,)
     assert only(store) == row
+    assert store.letter_for(row.mail_id, row.kind) == letter(row.mail_id)
+
+
+def test_mails_are_queued_all_or_none(store: Store) -> None:
+    """Failure: the desk has the rest of a mail whose answer never came into the outbox."""
+    taken = queue(store, 1).message_id
+    mail_id = record(store, 2)
+    packet = outgoing(mail_id, LetterKind.PACKET)
+    answer = outgoing(mail_id).model_copy(update={"message_id": taken})
+    with pytest.raises(PermanentError, match="Message-ID"):
+        store.queue((letter(mail_id, LetterKind.PACKET), packet), (letter(mail_id), answer))
+    assert store.outgoing(mail_id=mail_id) == ()
+    assert store.letter_for(mail_id, LetterKind.PACKET) is None
+
+
+def test_mail_that_is_not_in_the_store_has_nothing_in_the_outbox(store: Store) -> None:
+    """Rule: nothing is stored about a mail that is not."""
+    with pytest.raises(PermanentError, match="not in the store"):
+        put(store, outgoing(MailId("f" * 32)))
+    assert store.outgoing() == ()
 
 
 def test_each_kind_goes_out_once(store: Store) -> None:
     """Rule: an acknowledgement to the customer and a packet to the desk are two mails."""
     mail_id = record(store)
-    rows = [store.queue(outgoing(mail_id, kind)) for kind in (AnswerKind.ACKNOWLEDGEMENT, AnswerKind.PACKET)]
+    rows = [put(store, outgoing(mail_id, kind)) for kind in (LetterKind.ACKNOWLEDGEMENT, LetterKind.PACKET)]
     assert {row.id for row in store.outgoing(mail_id=mail_id)} == {row.id for row in rows}
-    assert [row.kind for row in store.outgoing(kind=AnswerKind.PACKET)] == [AnswerKind.PACKET]
+    assert [row.kind for row in store.outgoing(kind=LetterKind.PACKET)] == [LetterKind.PACKET]
 
 
 def test_a_message_id_belongs_to_one_mail(store: Store) -> None:
@@ -67,7 +87,7 @@ def test_a_message_id_belongs_to_one_mail(store: Store) -> None:
     row = queue(store, 1)
     copy = outgoing(record(store, 2)).model_copy(update={"message_id": row.message_id})
     with pytest.raises(PermanentError, match="Message-ID"):
-        store.queue(copy)
+        put(store, copy)
     assert only(store) == row
 
 
@@ -137,3 +157,24 @@ def test_what_a_dead_sender_left_is_uncertain_and_never_ready(store: Store) -> N
     assert recovered.last_detail
     assert [row.id for row in store.ready(NOON + DAY, limit=10)] == [waiting.id]
     assert store.recover_sending() == ()
+
+
+@pytest.mark.parametrize("kind", LetterKind)
+@pytest.mark.parametrize("status", OutboxStatus)
+def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_has_a_failure(
+    store: Store, status: OutboxStatus, kind: LetterKind
+) -> None:
+    """Rule: failed or uncertain; a mail to the desk is not, for it could only be told to the desk again."""
+    mail_id = record(store)
+    row = put(store, outgoing(mail_id, kind))
+    if status is not OutboxStatus.READY:
+        assert store.claim(row.id, NOON)
+        if status is not OutboxStatus.SENDING:
+            MARKS[status](store, row.id)
+    is_lost = status in (OutboxStatus.FAILED, OutboxStatus.UNCERTAIN) and not kind.is_for_desk
+    assert [lost.id for lost in store.untold_losses()] == [row.id] * is_lost
+    assert store.untold_losses(mail_id) == store.untold_losses()
+    assert store.untold_losses(record(store, 2)) == ()
+
+    put(store, outgoing(mail_id, LetterKind.FAILURE))
+    assert store.untold_losses() == ()

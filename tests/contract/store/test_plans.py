@@ -1,4 +1,4 @@
-"""Plans, answers and the versions they were made from, on each database."""
+"""Plans, and the versions that letters are made with, on each database."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import hashlib
 import pytest
 
 from support_agent.errors import PermanentError
-from support_agent.store.records import AnswerKind, MailId
+from support_agent.store.records import MailId
 from support_agent.store.store import Store
-from tests.contract.store.examples import answer, call, outgoing, plan, record
+from tests.contract.store.examples import call, outgoing, plan, put, record
 
 
 def test_a_plan_comes_back_as_it_was(store: Store) -> None:
@@ -25,58 +25,34 @@ def test_saving_the_same_plan_twice_changes_nothing(store: Store) -> None:
     mail_id = record(store)
     for _ in range(2):
         store.save_plan(plan(mail_id))
-        store.save_answer(answer(mail_id))
-        store.queue(outgoing(mail_id))
+        put(store, outgoing(mail_id))
     assert store.plan(mail_id) == plan(mail_id)
-    assert store.answer_for(mail_id, AnswerKind.ANSWER) == answer(mail_id)
     assert len(store.outgoing()) == 1
 
 
-def test_a_new_plan_discards_what_was_composed_from_the_old_one(store: Store) -> None:
-    """Failure: a crash before the outbox, a second plan that escalates, and the first answer still stored."""
+def test_another_plan_replaces_the_first(store: Store) -> None:
+    """Failure: a crash before the outbox, and a second plan with fewer calls beside those of the first."""
     mail_id = record(store)
     store.save_plan(plan(mail_id))
-    store.save_answer(answer(mail_id))
     store.save_plan(plan(mail_id, model="other", calls=(call(0),)))
     assert store.plan(mail_id) == plan(mail_id, model="other", calls=(call(0),))
-    assert store.answer_for(mail_id, AnswerKind.ANSWER) is None
 
 
-def test_what_is_in_the_outbox_keeps_its_plan_and_its_answer(store: Store) -> None:
-    """Rule: the bytes in the outbox can be rebuilt from what is stored, always."""
+def test_what_is_in_the_outbox_keeps_its_plan(store: Store) -> None:
+    """Rule: how a mail was decided that may have gone out is never told otherwise."""
     mail_id = record(store)
     store.save_plan(plan(mail_id))
-    store.save_answer(answer(mail_id))
-    store.queue(outgoing(mail_id))
+    put(store, outgoing(mail_id))
     with pytest.raises(PermanentError, match="in the outbox"):
         store.save_plan(plan(mail_id, model="other"))
-    with pytest.raises(PermanentError, match="in the outbox"):
-        store.save_answer(answer(mail_id, subject="Re: other"))
     assert store.plan(mail_id) == plan(mail_id)
-    assert store.answer_for(mail_id, AnswerKind.ANSWER) == answer(mail_id)
 
 
-def test_an_answer_is_replaced_until_it_is_in_the_outbox(store: Store) -> None:
-    """Rule: one answer of a kind; kinds do not disturb each other."""
-    mail_id = record(store)
-    store.save_answer(answer(mail_id))
-    store.save_answer(answer(mail_id, subject="Re: other"))
-    assert store.answer_for(mail_id, AnswerKind.ANSWER) == answer(mail_id, subject="Re: other")
-
-    store.queue(outgoing(mail_id))
-    packet = answer(mail_id, AnswerKind.PACKET, subject="[case]")
-    store.save_answer(packet)
-    assert store.answer_for(mail_id, AnswerKind.PACKET) == packet
-    assert store.answer_for(mail_id, AnswerKind.ACKNOWLEDGEMENT) is None
-
-
-def test_a_plan_or_an_answer_needs_its_mail(store: Store) -> None:
+def test_a_plan_needs_its_mail(store: Store) -> None:
     """Rule: nothing is stored about a mail that is not."""
     unknown = MailId("f" * 32)
     with pytest.raises(PermanentError, match="not in the store"):
         store.save_plan(plan(unknown))
-    with pytest.raises(PermanentError, match="not in the store"):
-        store.save_answer(answer(unknown))
     assert store.plan(unknown) is None
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from support_agent.store.records import CaseId, CaseState, Deleted, MailStatus, OutboxStatus
 from support_agent.store.retention import CHUNK
 from support_agent.store.store import Store
-from tests.contract.store.examples import CASE, DAY, NOON, case, cursor, fill, outgoing, raw, record
+from tests.contract.store.examples import CASE, DAY, NOON, case, cursor, fill, outgoing, put, raw, record
 
 OTHER = CaseId("AAAAAAAAAA")
 
@@ -45,7 +45,7 @@ def test_an_old_case_goes_whole(store: Store) -> None:
     assert store.delete_older_than(NOON + DAY) == Deleted(cases=1, mails=1)
 
     with store.database.read() as session:
-        for table in ("mails", "cases", "participants", "plans", "tool_calls", "answers", "outbox"):
+        for table in ("mails", "cases", "participants", "plans", "tool_calls", "letters", "outbox"):
             assert session.connection().scalar(text(f"SELECT count(*) FROM {table}")) == 0, table
     assert store.templates("t1") is not None
     assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
@@ -104,7 +104,7 @@ def test_what_still_waits_to_be_sent_never_goes(store: Store, status: OutboxStat
     if has_case:
         store.open_case(case(), mail_id)
     store.settle_mail(mail_id, MailStatus.ANSWERED, None, None, NOON)
-    row = store.queue(outgoing(mail_id))
+    row = put(store, outgoing(mail_id))
     if status is not OutboxStatus.READY:
         assert store.claim(row.id, NOON)
     if status is OutboxStatus.UNCERTAIN:

@@ -13,7 +13,7 @@ import pytest
 from support_agent.company import database as module
 from support_agent.company.accounts import Accounts, check_accounts
 from support_agent.company.database import ReadOnlyDatabase
-from support_agent.company.periods import period_named
+from support_agent.company.periods import periods
 from support_agent.company.values import Count, Customer, Day, Money
 from support_agent.errors import ConfigError, TransientError
 from support_agent.findings import Severity
@@ -90,10 +90,11 @@ def _check_values(accounts: Accounts) -> None:
     anna = accounts.customer("anna@EXAMPLE.net")
     assert anna is not None
     assert anna == Customer(id="1", name="Anna Keller", address="anna@example.net", locale="de-DE")
-    assert accounts.field("seats", anna) == Count(count=12)
-    assert accounts.field("balance", anna) == Money(amount=Decimal("38.00"), currency="EUR")
-    assert accounts.field("since", anna) == Day(day=date(2023, 1, 31))
-    (row,) = accounts.rows("payments", anna, period_named("2025", date(2025, 6, 1)))
+    assert accounts.field("seats", anna, anna.locale) == Count(count=12)
+    assert accounts.field("balance", anna, anna.locale) == Money(amount=Decimal("38.00"), currency="EUR")
+    assert accounts.field("since", anna, anna.locale) == Day(day=date(2023, 1, 31))
+    (year,) = (period for period in periods(date(2025, 6, 1)) if period.name == "2025")
+    (row,) = accounts.rows("payments", anna, year, "en")
     assert (row.day, row.value, row.label) == (
         date(2025, 3, 31),
         Money(amount=Decimal("19.00"), currency="EUR"),

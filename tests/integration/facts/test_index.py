@@ -32,7 +32,7 @@ def cosine(embedder: WordEmbedder, text: str, other: str) -> float:
 
 
 def test_the_nearest_option_comes_first_with_the_cosine_of_its_best_texts(open_index: OpenIndex) -> None:
-    """Rule: the score is that of the nearest text, the mean that of the two nearest; both exact."""
+    """Rule: the score is that of the nearest text, and exact."""
     embedder = WordEmbedder()
     index = open_index(embedder)
     index.update(ENTRIES)
@@ -41,18 +41,8 @@ def test_the_nearest_option_comes_first_with_the_cosine_of_its_best_texts(open_i
     scores = [cosine(embedder, question, entry.text) for entry in ENTRIES if entry.key == "document:6"]
     assert (best.key, best.text) == ("document:6", "i forgot my password")
     assert best.score == pytest.approx(max(scores), abs=1e-5)
-    assert best.mean_of_two == pytest.approx(sum(scores) / 2, abs=1e-5)
     assert [match.score for match in others] == sorted((m.score for m in others), reverse=True)
     assert {match.key for match in others} == {"document:1", "field:plan"}
-
-
-def test_an_option_of_one_text_has_that_as_its_mean(open_index: OpenIndex) -> None:
-    """Rule: there is no second text to lower it."""
-    index = open_index(WordEmbedder())
-    index.update(ENTRIES)
-    (match,) = index.nearest("which plan am i on", 1)
-    assert match.key == "field:plan"
-    assert match.mean_of_two == match.score
 
 
 def test_several_texts_are_near_what_any_of_them_is_near(open_index: OpenIndex) -> None:

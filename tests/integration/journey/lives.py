@@ -11,8 +11,11 @@ import os
 import secrets
 import signal
 import sys
+import threading
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -26,15 +29,15 @@ from support_agent.company.company import Company
 from support_agent.decide import Decider, Decision
 from support_agent.engine import Engine, engine_url, executor_id
 from support_agent.errors import GateRefused
-from support_agent.mail.identity import Sender
-from support_agent.mail.message import Message
+from support_agent.mail.mailbox import Mailbox
 from support_agent.mail.outbox import Transport
 from support_agent.pipeline import handle
+from support_agent.place import PlacedMail
 from support_agent.planner.loop import Planner
 from support_agent.planner.port import Prompt, Scores, Usage
 from support_agent.resources import packaged
 from support_agent.settings import Settings, load
-from support_agent.stages import Outcome, Place, Stages
+from support_agent.stages import Outcome, Stages
 from support_agent.steps import Steps
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
@@ -43,7 +46,7 @@ from support_agent.tools.base import Match
 TOPICS = {"refund": "document:1", "renew": "field:renewal_date"}
 """Which word of a question is about which topic; a question with none of them is about nothing."""
 NEAR, FAR = 0.95, 0.05
-WRITES = ("save_", "settle_", "open_", "join_", "move_case", "queue", "claim", "mark_", "deliver")
+WRITES = ("save_", "settle_", "open_", "join_", "give_", "queue", "claim", "mark_", "deliver")
 """How the methods begin by which a step leaves something behind."""
 REFUSED = "the gate refuses this"
 
@@ -53,6 +56,10 @@ class Kill(NamedTuple):
 
     step: str
     writes: int
+
+
+START = Kill("start", 0)
+"""No step of the journey: the mail is recorded, and the engine has not heard of it."""
 
 
 class Trace:
@@ -76,10 +83,11 @@ class Trace:
 class Watch:
     """Counts the writes of the step in hand, and kills the process at the place that is meant for the mail.
 
-    One mail is in hand at a time; a mail is killed once.
+    One step is taken at a time, so that a process dies in nobody else's; a mail is killed once.
     """
 
     def __init__(self, trace: Trace, kills: Mapping[str, Kill]) -> None:
+        self.one_step = threading.Lock()  # the engine's threads may have two mails in hand for a moment
         self._trace = trace
         killed = {mail_id for mail_id, _ in trace.lines("killed")}
         self._kills = {mail_id: kill for mail_id, kill in kills.items() if mail_id not in killed}
@@ -108,10 +116,13 @@ class Watch:
         self._trace.add("done", self._mail_id, self._step, self._writes)
         self._step = ""
 
-    def _die_here(self) -> None:
-        if self._kills.get(self._mail_id) == (self._step, self._writes):
-            self._trace.add("killed", self._mail_id, self._step, self._writes)
+    def die_at(self, mail_id: str, place: Kill) -> None:
+        if self._kills.get(mail_id) == place:
+            self._trace.add("killed", mail_id, *place)
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def _die_here(self) -> None:
+        self.die_at(self._mail_id, Kill(self._step, self._writes))
 
 
 class _WatchedSteps:
@@ -120,10 +131,11 @@ class _WatchedSteps:
 
     def step(self, name: str, work: Callable[[], object], returns: Any = None) -> object:
         def watched() -> object:
-            self._watch.begin(self._mail_id, name)
-            result = work()
-            self._watch.end()
-            return result
+            with self._watch.one_step:
+                self._watch.begin(self._mail_id, name)
+                result = work()
+                self._watch.end()
+                return result
 
         return self._steps.step(name, watched, returns)
 
@@ -167,13 +179,24 @@ class Undecided:
         return Scores(log_probabilities=tuple(0.0 for _ in options), usage=Usage(forward_passes=1))
 
 
+@dataclass(frozen=True)
+class WatchedAgent(Agent):
+    """The agent, dying between the record of a mail and its way to the engine where that is meant."""
+
+    watch: Watch
+
+    def _start(self, mail_id: MailId) -> None:
+        self.watch.die_at(mail_id, START)
+        super()._start(mail_id)
+
+
 class WatchedStages(Stages):
     """The stages, with a gate that refuses the mails that say so."""
 
-    def answer(self, mail_id: MailId, message: Message, sender: Sender, place: Place, decision: Decision) -> Outcome:
-        if REFUSED in message.subject:
+    def answer(self, mail: PlacedMail, decision: Decision) -> Outcome:
+        if REFUSED in mail.message.subject:
             raise GateRefused("a byte without a source")
-        return super().answer(mail_id, message, sender, place, decision)
+        return super().answer(mail, decision)
 
 
 def utc_now() -> datetime:
@@ -194,7 +217,7 @@ def live(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> None:
             settings=settings,
         )
         for document in decider.company.documents:
-            store.save_document(document.number, document.path.read_bytes())
+            store.save_document(document.number, document.raw)
         stages = WatchedStages(
             store=watch.watched(store),
             decider=decider,
@@ -209,7 +232,15 @@ def live(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> None:
 
         name = executor_id(secrets.token_hex(4))
         engine = Engine(engine_url(settings.store.url), name, settings.engine, journey)
-        agent = Agent(settings=settings, store=store, stages=stages, engine=engine, now=utc_now)
+        agent = WatchedAgent(
+            settings=settings,
+            store=store,
+            stages=stages,
+            engine=engine,
+            open_mailbox=lambda: Mailbox(settings.imap),
+            now=utc_now,
+            watch=watch,
+        )
         agent.recover()
         engine.launch()
         agent.run_once(Event())
@@ -228,6 +259,8 @@ def deaths_until_done(settings: Settings, trace: Trace, kills: Mapping[str, Kill
             try:
                 live(settings, trace, kills)
                 code = 0
+            except BaseException:
+                traceback.print_exc()
             finally:
                 sys.stderr.flush()
                 os._exit(code)

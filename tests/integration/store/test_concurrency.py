@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from support_agent.store.records import OutboxStatus
 from support_agent.store.store import Store
-from tests.contract.store.examples import MIGRATIONS, NOON, cursor, outgoing, plan, queue, raw, record
+from tests.contract.store.examples import MIGRATIONS, NOON, cursor, outgoing, plan, put, queue, raw, record
 
 ROUNDS = 20
 Result = TypeVar("Result")
@@ -51,7 +51,7 @@ def test_of_two_threads_that_queue_a_mail_one_decides_its_bytes(store: Store) ->
     """Rule: both go on with the same bytes."""
     for number in range(ROUNDS):
         mail_id = record(store, number)
-        rows = together(*(partial(store.queue, outgoing(mail_id, body=body)) for body in (b"one", b"two")))
+        rows = together(*(partial(put, store, outgoing(mail_id, body=body)) for body in (b"one", b"two")))
         assert rows[0] == rows[1]
 
 
@@ -62,7 +62,7 @@ def test_writers_wait_for_each_other(store: Store) -> None:
         for number in range(ROUNDS):
             mail_id = record(store, 100 * worker + number)
             store.save_plan(plan(mail_id))
-            row = store.queue(outgoing(mail_id))
+            row = put(store, outgoing(mail_id))
             store.claim(row.id, NOON)
             store.mark_sent(row.id, "250 ok", NOON)
         return worker

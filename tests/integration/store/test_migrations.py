@@ -73,7 +73,7 @@ def test_the_models_and_the_migrations_are_the_same_schema(store: Store) -> None
     """Rule: autogenerate has nothing to add; one revision earlier it has."""
     assert store.is_current()
     assert differences(store) == []
-    store.downgrade("0001")
+    store.database.downgrade("0001")
     assert not store.is_current()
     assert [change[0] for change in differences(store)] == ["add_table"]
 
@@ -87,7 +87,7 @@ def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
     assert all(before.values()), "an empty table proves nothing"
 
     for revision in reversed(REVISIONS[:-1]):
-        store.downgrade(revision)
+        store.database.downgrade(revision)
         kept = contents(store)
         assert kept == {name: before[name] for name in kept}
         assert set(before) - set(kept) == {"forgotten_mails"}
@@ -108,7 +108,7 @@ def test_the_revisions_tested_are_all_there_are(bare: Store) -> None:
 def test_down_to_the_base_with_data_leaves_nothing_and_comes_back(store: Store) -> None:
     """Rule: no reference stops the way down, and the way up works again."""
     fill(store)
-    store.downgrade("base")
+    store.database.downgrade("base")
     assert contents(store) == {}
     assert store.database.revision() is None
     store.upgrade()

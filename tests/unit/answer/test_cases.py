@@ -70,7 +70,7 @@ def test_a_case_that_cannot_be_read_is_a_finding(tmp_path: Path, old: str, new: 
 
 def test_a_case_has_exactly_one_input(tmp_path: Path) -> None:
     """Two would leave open what is compared."""
-    both = "packet: {case_id: a, customer_address: b, level: 0, level_reason: c, subject: d, mail_text: e, "
+    both = "packet: {case_id: a, customer_address: b, level: 0, level_why: c, subject: d, mail_text: e, "
     both += "reason_code: f, reply_address: g}\n  item:\n"
     directory = changed(tmp_path, "tests/clarification.yaml", "item:\n", both)
     assert "exactly one of" in load_cases(directory)[1][0].what

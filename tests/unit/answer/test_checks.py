@@ -95,13 +95,39 @@ def test_what_is_wrong_is_found_with_its_place(
 
 
 def test_a_missing_template_is_found(directory: Path) -> None:
-    """In English; another language falls back to it."""
-    (directory / "de" / "table.txt.j2").unlink()
-    assert check_templates(directory) == []
+    """In English an error; for another language a warning, because the English one stands in."""
+    (directory / "de" / "operand.txt.j2").unlink()
+    (finding,) = check_templates(directory)
+    assert (finding.severity, finding.path) == (Severity.WARNING, directory / "de/operand.txt.j2")
     (directory / "en" / "table.txt.j2").unlink()
-    findings = check_templates(directory)
+    findings = [finding for finding in check_templates(directory) if finding.severity is Severity.ERROR]
     assert [(finding.path, finding.what) for finding in findings] == [
         (directory / "en/table.txt.j2", "the template is missing")
+    ]
+
+
+def test_the_desks_templates_and_words_need_no_translation(directory: Path) -> None:
+    """A company with Spanish customers may have a desk that reads English."""
+    for name in ("escalation.txt.j2", "escalation_subject.txt.j2"):
+        (directory / "de" / name).unlink()
+    words = directory / "de" / "words.yaml"
+    words.write_text(words.read_text("utf-8").partition("level:")[0], "utf-8")
+    assert check_templates(directory, {"reason": ("unsure",)}) == []
+
+
+def test_what_a_country_has_of_its_own_lacks_nothing(directory: Path) -> None:
+    """`de-AT` holds what differs from `de`; nothing of it is English."""
+    (directory / "de-AT").mkdir()
+    shutil.copy(directory / "de" / "notice.txt.j2", directory / "de-AT")
+    assert check_templates(directory) == []
+
+
+def test_a_folder_that_is_no_locale_is_found(directory: Path) -> None:
+    """Nobody would ever get what is in it."""
+    (directory / "de").rename(directory / "deutsch")
+    findings = [finding for finding in check_templates(directory) if finding.severity is Severity.ERROR]
+    assert [(finding.path, finding.what) for finding in findings] == [
+        (directory / "deutsch", "'deutsch' is no locale")
     ]
 
 

@@ -18,12 +18,13 @@ def test_every_field_of_an_item_is_owed(item: Item) -> None:
     shown = {
         "document": ["part=number", "part=title", "part=url", "part=valid_from"],
         "account_field": ["part=label"],
-        "table": ["part=label", "section=period", "part=period_last", "part=row_count"],
+        "table": ["part=label", "section=period", "part=period_last", "part=row_count", "part=row_noun"],
         "aggregate": [
             "part=label",
             "section=period",
             "part=period_last",
             "part=row_count",
+            "part=row_noun",
             "section=aggregation",
         ],
         "calculation": ["side=left", "side=right", "section=operation", "part=result"],
@@ -33,7 +34,7 @@ def test_every_field_of_an_item_is_owed(item: Item) -> None:
     fields = {
         "document": {"kind", "number", "title", "version", "valid_from", "url", "delivery", "excerpts"},
         "account_field": {"kind", "field", "label", "value"},
-        "table": {"kind", "series", "label", "period", "steps", "rows"},
+        "table": {"kind", "series", "label", "row_noun", "period", "steps", "rows"},
         "aggregate": {"kind", "operand"},
         "calculation": {"kind", "operation", "left", "right", "result"},
         "clarification": {"kind", "number", "text"},

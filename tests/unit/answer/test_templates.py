@@ -45,6 +45,17 @@ def test_a_language_falls_back_to_english_file_by_file() -> None:
     assert templates.resolve("c.txt.j2", "de-AT") is None
 
 
+def test_a_country_may_have_templates_of_its_own() -> None:
+    """What Austria says differently stands in de-AT, in whatever case the tag is written; the rest is German."""
+    templates = Templates.from_files(
+        {"en/a.txt.j2": "a", "de/a.txt.j2": "A", "de-AT/a.txt.j2": "Ä", "de/b.txt.j2": "B", "pt-BR/a.txt.j2": "P"}
+    )
+    assert templates.resolve("a.txt.j2", "de-at") == "de-AT/a.txt.j2"
+    assert templates.resolve("b.txt.j2", "de-AT") == "de/b.txt.j2"
+    assert templates.resolve("a.txt.j2", "de-DE") == "de/a.txt.j2"
+    assert [tag for tag in ("pt-BR", "pt", "en-GB", "fr", "") if templates.has_language(tag)] == ["pt-BR", "en-GB"]
+
+
 def test_dates_follow_the_language_of_the_words() -> None:
     """A Spanish customer without Spanish templates gets English words and English dates, not a mixture."""
     templates = make(en__a="a", de__a="A")

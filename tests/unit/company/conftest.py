@@ -43,14 +43,14 @@ label = { en = "Seats", de = "Plätze" }
 summary = "How many seats are paid."
 questions = ["How many seats do we have?"]
 type = "count"
-unit = { en = "seats", de = "Plätze" }
+unit = { en = { one = "seat", other = "seats" }, de = { one = "Platz", other = "Plätze" } }
 query = "SELECT seats FROM customers WHERE id = :customer_id"
 
 [fields.balance]
 label = { en = "Open balance" }
 summary = "What is owed."
 type = "money"
-level = 2
+level = 3
 query = "SELECT balance AS amount, currency FROM customers WHERE id = :customer_id"
 
 [fields.since]
@@ -70,11 +70,12 @@ query = "SELECT storage FROM customers WHERE id = :customer_id"
 label = { en = "Plan" }
 summary = "Which plan."
 type = "text"
+values.Team = { de = "Teamtarif" }
 query = "SELECT plan FROM customers WHERE id = :customer_id"
 
 [series.payments]
 label = { en = "Payments", de = "Zahlungen" }
-row_label = { en = "invoices", de = "Rechnungen" }
+row_noun = { en = { one = "invoice", other = "invoices" }, de = { one = "Rechnung", other = "Rechnungen" } }
 summary = "What was paid."
 type = "money"
 query = """

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.accounts import Accounts, check_accounts
-from support_agent.company.periods import period_named
-from support_agent.company.values import Count, Customer, Day, Money, Quantity, Text
+from support_agent.company.periods import periods
+from support_agent.company.values import Count, Customer, Day, Money, Noun, Quantity, Text
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.findings import Severity
 
 TODAY = date(2025, 6, 1)
+PERIODS = {period.name: period for period in periods(TODAY)}
 
 
 def customer(accounts: Accounts, address: str) -> Customer:
@@ -71,30 +72,30 @@ def test_a_query_that_finds_another_address_is_an_error(shop: Path) -> None:
 
 
 def test_each_type_of_field_is_read(accounts: Accounts) -> None:
-    """Money is Decimal with its currency, counts carry their unit in the customer's language."""
+    """Money is Decimal with its currency; units and texts have the words of the answer's language."""
     anna = customer(accounts, "anna@example.net")
-    assert {name: accounts.field(name, anna) for name in accounts.fields} == {
-        "seats": Count(count=12, unit="Plätze"),
+    assert {name: accounts.field(name, anna, anna.locale) for name in accounts.fields} == {
+        "seats": Count(count=12, unit=Noun(one="Platz", other="Plätze")),
         "balance": Money(amount=Decimal("38.00"), currency="EUR"),
         "since": Day(day=date(2023, 1, 31)),
         "storage": Quantity(amount=Decimal("12.5"), unit="GB"),
-        "plan": Text(text="Team"),
+        "plan": Text(text="Teamtarif"),
     }
 
 
 def test_null_empty_text_and_no_row_are_none(accounts: Accounts) -> None:
     """ "No such value" is not zero."""
     tom = customer(accounts, "tom@example.com")
-    assert [accounts.field(name, tom) for name in accounts.fields] == [None] * 5
+    assert [accounts.field(name, tom, tom.locale) for name in accounts.fields] == [None] * 5
     gone = Customer(id="99", name="", address="gone@example.com", locale="en")
-    assert [accounts.field(name, gone) for name in accounts.fields] == [None] * 5
-    assert accounts.rows("payments", tom, period_named("all_time", TODAY)) == ()
+    assert [accounts.field(name, gone, gone.locale) for name in accounts.fields] == [None] * 5
+    assert accounts.rows("payments", tom, PERIODS["all_time"], "en") == ()
 
 
 def test_rows_are_those_of_the_customer_and_the_period_by_day(accounts: Accounts) -> None:
     """The first and the last day belong to the period; another customer's rows do not."""
     anna = customer(accounts, "anna@example.net")
-    rows = accounts.rows("payments", anna, period_named("this_year", TODAY))
+    rows = accounts.rows("payments", anna, PERIODS["this_year"], "en")
     assert [
         (row.day.isoformat(), str(row.value.amount), row.label)
         for row in rows
@@ -104,14 +105,14 @@ def test_rows_are_those_of_the_customer_and_the_period_by_day(accounts: Accounts
         ("2025-02-28", "19.50", ""),
         ("2025-03-31", "19.00", "Invoice 3"),
     ]
-    (row,) = accounts.rows("payments", anna, period_named("last_year", TODAY))
+    (row,) = accounts.rows("payments", anna, PERIODS["last_year"], "en")
     assert row.value == Money(amount=Decimal("5.00"), currency="EUR")
 
 
 def test_too_many_rows_are_an_error_never_a_shorter_table(accounts: Accounts) -> None:
     """A total over cut-off rows would be wrong and look right."""
     with pytest.raises(PermanentError, match="more than 3 rows") as error:
-        accounts.rows("payments", customer(accounts, "anna@example.net"), period_named("all_time", TODAY))
+        accounts.rows("payments", customer(accounts, "anna@example.net"), PERIODS["all_time"], "en")
     assert error.value.code == "too_many_rows"
 
 
@@ -120,21 +121,21 @@ def test_a_query_that_ignores_the_period_is_an_error(shop: Path) -> None:
     path = rewrite(shop, "day BETWEEN :first AND :last", "(:first <> '' OR :last <> '') LIMIT 2")
     accounts = Accounts.load(path)
     with pytest.raises(ConfigError, match="outside :first to :last"):
-        accounts.rows("payments", customer(accounts, "anna@example.net"), period_named("2023", TODAY))
+        accounts.rows("payments", customer(accounts, "anna@example.net"), PERIODS["2023"], "en")
 
 
 def test_labels_and_units_fall_back_to_english(accounts: Accounts) -> None:
     """The tag, then its language, then English."""
     spec = accounts.fields["seats"]
     assert [spec.label_for(locale) for locale in ("de-AT", "en-GB", "es-ES")] == ["Plätze", "Seats", "Seats"]
-    assert spec.unit_for("fr") == "seats"
+    assert spec.unit_for("fr") == Noun(one="seat", other="seats")
     assert accounts.fields["balance"].label_for("de-DE") == "Open balance"
-    assert accounts.series["payments"].row_label_for("de-DE") == "Rechnungen"
+    assert accounts.series["payments"].row_noun_for("de-DE") == Noun(one="Rechnung", other="Rechnungen")
 
 
 def test_levels_default_to_three(accounts: Accounts) -> None:
-    """A field is private unless someone says otherwise."""
-    assert (accounts.fields["seats"].level, accounts.fields["balance"].level) == (3, 2)
+    """A field that names no level is no less private."""
+    assert (accounts.fields["seats"].level, accounts.fields["balance"].level) == (3, 3)
     assert accounts.series["payments"].level == 3
 
 
@@ -156,7 +157,7 @@ def test_a_value_of_another_type_is_a_fault_of_the_data(shop: Path, statement: s
     change(shop, statement)
     anna = customer(accounts, "anna@example.net")
     with pytest.raises(PermanentError) as error:
-        [accounts.field(name, anna) for name in accounts.fields]
+        [accounts.field(name, anna, anna.locale) for name in accounts.fields]
     assert error.value.code == "account_value"
     (finding,) = accounts.check()
     table = finding.what.partition("]")[0] + "]"
@@ -203,8 +204,8 @@ def test_without_a_sample_customer_check_says_what_it_cannot_see(shop: Path) -> 
             "the word DELETE",
         ),
         ('type = "date"', 'type = "day"', 'type = "day"', "type cannot be used"),
-        ("level = 2", "level = 4", "level = 4", "level cannot be used"),
-        ("level = 2", "levl = 2", "levl", "unknown key levl: delete it, did you mean level?"),
+        ("level = 3", "level = 2", "level = 2", "level: a customer is known at level 3 alone: write level = 3"),
+        ("level = 3", "levl = 2", "levl", "unknown key levl: delete it, did you mean level?"),
         ('label = { en = "Plan" }', 'label = { de = "Tarif" }', "Tarif", "no English text"),
         ('label = { en = "Plan" }', 'label = { en = "Pl\\u202ean" }', "u202e", "U+202E"),
         ('summary = "Which plan."\n', "", "[fields.plan]", "summary is missing"),
@@ -242,7 +243,7 @@ def test_check_names_the_line_of_each_mistake(
 
 def test_loading_refuses_what_check_finds_without_running_a_query(shop: Path) -> None:
     """All declarations at once; the file's path and line stand in the message."""
-    rewrite(shop, "level = 2", "level = 4")
+    rewrite(shop, "level = 3", "level = 4")
     path = rewrite(shop, 'type = "date"', 'type = "day"')
     with pytest.raises(ConfigError) as error:
         Accounts.load(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import date
 from pathlib import Path
 
@@ -37,21 +38,30 @@ def settings(shop: Path) -> CompanySettings:
 
 
 def test_a_company_is_loaded_whole(settings: CompanySettings) -> None:
-    """Documents, questions and accounts at once; what is valid is asked by day."""
+    """Documents, questions and accounts at once."""
     company = Company.load(settings)
     assert [document.number for document in company.documents] == [1, 2]
-    assert [document.number for document in company.valid_documents(date(2025, 6, 1))] == [1]
     assert [question.number for question in company.questions] == [1]
     assert "payments" in company.accounts.series
 
 
-def test_the_version_changes_with_any_document(settings: CompanySettings) -> None:
-    """It is stored with each answer: the same version means the same words."""
+@pytest.mark.parametrize("name", ["policies/002-a.md", "policies/questions.toml", "accounts.toml"])
+def test_the_version_changes_with_any_of_the_files(settings: CompanySettings, name: str) -> None:
+    """It is stored with each plan: the same version means the same words, questions and queries."""
     before = Company.load(settings).version
     assert Company.load(settings).version == before
-    path = settings.policies / "002-a.md"
-    path.write_text(path.read_text("utf-8") + "\n", "utf-8")
+    path = settings.accounts.parent / name
+    text = path.read_text("utf-8")
+    path.write_text(text.replace("Which?", "Which one?") if name.endswith("questions.toml") else f"{text}\n", "utf-8")
     assert Company.load(settings).version != before
+
+
+def test_a_document_keeps_the_bytes_it_was_read_from(settings: CompanySettings) -> None:
+    """They are what is stored with the version: the file may be another one by then."""
+    document = Company.load(settings).documents[0]
+    (settings.policies / "001-a.md").write_text("x", "utf-8")
+    assert hashlib.sha256(document.raw).hexdigest() == document.version
+    assert b"Text 1." in document.raw
 
 
 def test_errors_of_all_files_are_told_at_once(settings: CompanySettings) -> None:

@@ -131,5 +131,5 @@ def test_usage_stays_within_the_plan(database: sqlite3.Connection) -> None:
 def test_payment_methods_are_masked(database: sqlite3.Connection) -> None:
     """No stored payment method has more than four digits in a row."""
     methods = [method for (method,) in database.execute("SELECT payment_method FROM subscriptions") if method]
-    assert "Visa ending 4242" in methods
+    assert "Visa **** 4242" in methods
     assert [m for m in methods if sum(c.isdigit() for c in m) > 4] == []

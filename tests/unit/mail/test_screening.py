@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.mail import keys
 from support_agent.mail.message import parse
-from support_agent.mail.outgoing import compose
+from support_agent.mail.outgoing import Head, compose
 from support_agent.mail.screening import RULES, VENDOR_MARKS, Screening, Verdict, screen
 from support_agent.settings import AgentSettings
 from tests.unit.mail.mails import AGENT, DESK, EMAILS, mail, raw_mail, with_header
@@ -134,16 +134,16 @@ def test_s9_a_forged_id_or_origin_header_is_none_of_ours() -> None:
 
 def test_s9_an_answer_of_ours_that_comes_back_is_dropped() -> None:
     parent = mail("plain_question")
-    answer = compose(
-        AGENT,
-        message_id=keys.message_id(AGENT.secret, "harborfile.example", "c", 1, "answer"),
+    own_id = keys.message_id(AGENT.secret, "harborfile.example", "c", 1, "answer")
+    head = Head(
+        message_id=own_id,
         sent_at=datetime(2026, 3, 10, tzinfo=UTC),
         to="anna.keller@example.net",
-        subject="Re: Refund",
-        text="text",
-        html="<p>text</p>",
-        parent=parent,
+        from_address=AGENT.address,
+        from_name=AGENT.name,
+        origin=keys.origin_header(AGENT.secret, own_id, 1),
     )
+    answer = compose(head, subject="Re: Refund", text="text", html="<p>text</p>", parent=parent)
     assert screen(parse(answer), AGENT, DESK).rule == "S9"
 
 

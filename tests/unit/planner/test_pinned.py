@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from support_agent.planner.downloads import HubFile, Wheels
-from support_agent.planner.pinned import LANGUAGE_MODEL, MODELS, Model, ModelFile
+from support_agent.planner.pinned import LANGUAGE_MODEL, MODELS, ModelFile, PinnedModel
 
 FILES = [pytest.param(model, file, id=file.name) for model in MODELS for file in model.files]
 
 
 @pytest.mark.parametrize(("model", "file"), FILES)
-def test_parts_add_up_to_their_file(model: Model, file: ModelFile) -> None:
+def test_parts_add_up_to_their_file(model: PinnedModel, file: ModelFile) -> None:
     """Rule: the parts of a package source are the whole file; one part alone has the file's checksum."""
     for source in file.sources:
         if isinstance(source, Wheels):
@@ -22,7 +22,7 @@ def test_parts_add_up_to_their_file(model: Model, file: ModelFile) -> None:
 
 
 @pytest.mark.parametrize(("model", "file"), FILES)
-def test_every_file_has_a_source_and_every_model_a_licence(model: Model, file: ModelFile) -> None:
+def test_every_file_has_a_source_and_every_model_a_licence(model: PinnedModel, file: ModelFile) -> None:
     """Rule: nothing is offered that cannot be had or may not be used."""
     assert file.sources
     assert model.licence == "Apache-2.0"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support_agent.planner.questions import OWN_TOPIC, OWN_TOPIC_OF_STATEMENT, folded, questions_of
+from support_agent.planner.questions import questions_of
 
 MOST = 5
 
@@ -260,43 +260,22 @@ def _bare(text: str) -> str:
     return "".join(text.split()).replace(".", "")
 
 
-# folding
+def test_each_item_of_a_numbered_list_is_a_question() -> None:
+    """Whoever numbers what they ask says how many questions there are, also where one is only a complaint."""
+    text = "Hey,\n\n1. How do I install the app?\n2. On my laptop some photos stay grey.\n\nNoah"
+    assert asked(text) == ("1. How do I install the app?", "2. On my laptop some photos stay grey.")
 
 
-class Topics:
-    """The nearest topic is the first word that a text holds, and how near it is was given."""
-
-    def __init__(self, near: dict[str, float]) -> None:
-        self.near = near
-
-    def __call__(self, text: str) -> tuple[str, float]:
-        """The topic and its score; far where the text holds none of the words."""
-        return next((found for found in self.near.items() if found[0] in text), ("far", 0.0))
-
-
-def test_a_question_about_nothing_of_its_own_is_joined_to_its_neighbour() -> None:
-    """ "Is that possible?" is a part of what was asked before it, or after it."""
-    topics = Topics({"seats": OWN_TOPIC + 0.1, "invoices": OWN_TOPIC + 0.1})
-    questions = ("How many seats do I have?", "Is that a lot?", "Where are my invoices?")
-    assert folded(questions, topics) == ("How many seats do I have? Is that a lot?", "Where are my invoices?")
-    assert folded(questions[1:], topics) == ("Is that a lot? Where are my invoices?",)
-    assert folded(("How many seats do I have?", "Where are my invoices?"), topics) == (
-        "How many seats do I have?",
-        "Where are my invoices?",
+def test_a_condition_is_part_of_the_question_after_it() -> None:
+    """A clause with "when" or "if" is no question of its own."""
+    sentence = "How much is outstanding? And when a payment fails like mine did, how long is it until you act?"
+    assert asked(sentence) == (
+        "How much is outstanding?",
+        "And when a payment fails like mine did how long is it until you act?",
     )
 
 
-def test_a_statement_needs_a_nearer_topic_than_a_question_to_stand_alone() -> None:
-    """A complaint beside a question is mostly its reason."""
-    between = Topics({"seats": 0.9, "upload": (OWN_TOPIC + OWN_TOPIC_OF_STATEMENT) / 2})
-    assert folded(("How many seats do I have?", "My upload fails."), between) == (
-        "How many seats do I have? My upload fails.",
-    )
-    assert len(folded(("How many seats do I have?", "Why does my upload fail?"), between)) == 2
-
-
-@settings(deadline=None)
-@given(questions=st.lists(st.text(min_size=1, max_size=20), min_size=1, max_size=6), near=st.floats(-1, 1))
-def test_folding_loses_no_word(questions: list[str], near: float) -> None:
-    """It only joins neighbours."""
-    assert " ".join(folded(questions, lambda text: ("document:1", near))) == " ".join(questions)
+def test_the_name_below_a_mail_is_no_part_of_the_question() -> None:
+    """A name would be looked for among the topics."""
+    assert asked("Where are my invoices?\n\nOlivia Brown\nBrown & Daughters Bakery") == ("Where are my invoices?",)
+    assert asked("Invoice Copy") == ("Invoice Copy",)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import JsonValue, ValidationError
 
-from support_agent.store.records import AnswerKind, MailId, Record, mail_id_of, outbox_id_of
-from tests.contract.store.examples import NOON, answer, call, case, cursor, plan
+from support_agent.store.records import LetterKind, MailId, Record, mail_id_of
+from tests.contract.store.examples import NOON, call, case, cursor, letter, outgoing, plan
 
 MAIL = MailId("ab" * 16)
 
@@ -18,14 +18,14 @@ def test_ids_follow_from_what_they_name() -> None:
     """Rule: nothing invents an id, so a step that runs again meets its own row."""
     assert mail_id_of(b"mail") == hashlib.sha256(b"mail").hexdigest()[:32]
     assert mail_id_of(b"mail") != mail_id_of(b"mail ")
-    assert outbox_id_of(MAIL, AnswerKind.PACKET) == f"{MAIL}-packet"
+    assert outgoing(MAIL, LetterKind.PACKET).id == f"{MAIL}-packet"
 
 
 @pytest.mark.parametrize(
     ("record", "change"),
     [
-        (cursor(1), {"uid": -1}),
-        (cursor(1), {"uid": 2**32}),
+        (cursor(1), {"last_uid": -1}),
+        (cursor(1), {"last_uid": 2**32}),
         (case(), {"id": ""}),
         (case(), {"id": "a b"}),
         (case(), {"opened_at": NOON.replace(tzinfo=None)}),
@@ -37,8 +37,8 @@ def test_ids_follow_from_what_they_name() -> None:
         (call(), {"votes": [float("inf")]}),
         (plan(MAIL), {"outcome": "maybe"}),
         (plan(MAIL), {"tokens": -1}),
-        (answer(MAIL), {"payload": "text"}),
-        (answer(MAIL), {"unknown": 1}),
+        (letter(MAIL), {"payload": "text"}),
+        (letter(MAIL), {"unknown": 1}),
     ],
     ids=lambda value: ",".join(value) if isinstance(value, dict) else type(value).__name__,
 )
@@ -60,4 +60,4 @@ def test_any_json_is_a_trace(value: JsonValue) -> None:
 def test_records_are_frozen() -> None:
     """Rule: a record is what was read, not a way to write."""
     with pytest.raises(ValidationError, match="frozen"):
-        cursor(1).uid = 2  # type: ignore[misc]
+        cursor(1).last_uid = 2  # type: ignore[misc]

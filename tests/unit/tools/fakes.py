@@ -91,7 +91,6 @@ class FakeAccounts:
         self,
         values: Mapping[str, Value | None] | None = None,
         rows: Mapping[str, tuple[Row, ...]] | None = None,
-        level: int = 3,
     ) -> None:
         query = "SELECT 1 WHERE :customer_id = 1"
         labels = {"seats_paid": "Plätze", "plan": "Tarif", "latest_invoice": "Letzte Rechnung"}
@@ -101,7 +100,6 @@ class FakeAccounts:
                     "label": {"en": name.replace("_", " ").capitalize(), "de": german},
                     "summary": "One value.",
                     "type": "text",
-                    "level": level,
                     "query": query,
                 }
             )
@@ -113,7 +111,6 @@ class FakeAccounts:
                     "label": {"en": name.capitalize()},
                     "summary": "Dated values.",
                     "type": "money",
-                    "level": level,
                     "query": f"{query} AND :first < :last",
                 }
             )
@@ -123,12 +120,12 @@ class FakeAccounts:
         self._rows = rows or {}
         self.reads: list[tuple[str, Customer, Period | None]] = []
 
-    def field(self, name: str, customer: Customer) -> Value | None:
+    def field(self, name: str, customer: Customer, locale: str) -> Value | None:
         """The value given for a field, or None."""
         self.reads.append((name, customer, None))
         return self._values.get(name)
 
-    def rows(self, series: str, customer: Customer, period: Period) -> tuple[Row, ...]:
+    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]:
         """The rows given for a series that lie in the period."""
         self.reads.append((series, customer, period))
         return tuple(r for r in self._rows.get(series, ()) if period.first <= r.day <= period.last)

@@ -43,10 +43,10 @@ from tests.unit.tools.fakes import (
 class UnreadableAccounts(FakeAccounts):
     """Accounts that fail the test when a value is read."""
 
-    def field(self, name: str, customer: Customer) -> NoReturn:
+    def field(self, name: str, customer: Customer, locale: str) -> NoReturn:
         raise AssertionError(f"the database was asked for {name}")
 
-    def rows(self, series: str, customer: Customer, period: Period) -> NoReturn:
+    def rows(self, series: str, customer: Customer, period: Period, locale: str) -> NoReturn:
         raise AssertionError(f"the database was asked for {series}")
 
 
@@ -155,24 +155,12 @@ def test_an_account_field_without_a_value_is_said_to_have_none() -> None:
 @pytest.mark.parametrize(
     "tool", [SendAccountField(field="plan"), FetchSeries(series="payments", period="2024")]
 )
-@pytest.mark.parametrize(
-    ("needed", "level", "customer"),
-    [(3, 2, ANNA), (3, 1, ANNA), (3, 0, None), (3, 3, None), (2, 1, ANNA), (1, 0, ANNA), (0, 0, None)],
-)
-def test_below_the_needed_level_the_database_is_never_asked(
-    tool: Tool, needed: int, level: int, customer: Customer | None
-) -> None:
+@pytest.mark.parametrize(("level", "customer"), [(2, ANNA), (1, ANNA), (0, None), (3, None)])
+def test_below_the_needed_level_the_database_is_never_asked(tool: Tool, level: int, customer: Customer | None) -> None:
     """S24: what is refused cannot depend on what the account holds; an unknown sender has no account."""
-    mail = context(accounts=UnreadableAccounts(level=needed), level=level, customer=customer)
+    mail = context(accounts=UnreadableAccounts(), level=level, customer=customer)
     assert refusal_of(tool, mail).code == "level"
     assert mail.data == {}
-
-
-@pytest.mark.parametrize("needed", [0, 1, 2, 3])
-def test_at_the_needed_level_a_known_customer_gets_the_value(needed: int) -> None:
-    """Each field names its own level, and the level itself is enough."""
-    mail = context(accounts=FakeAccounts(level=needed), level=needed)
-    assert SendAccountField(field="seats_paid").run(mail).item.kind == "account_field"
 
 
 def test_a_table_is_sent_as_it_stands_with_its_steps() -> None:

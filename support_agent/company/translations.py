@@ -1,0 +1,69 @@
+"""What a customer would read in English although there are templates for another language.
+
+Invariant: a finding here is a warning: the English text stands in, and every mail is still true. Checked by
+tests/unit/company/test_translations.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from support_agent.company.account_specs import line_of, read_specs, spec_finding
+from support_agent.company.questions import load_questions
+from support_agent.errors import ConfigError
+from support_agent.findings import Finding, Severity
+from support_agent.locales import FALLBACK_LOCALE, language_of, lookup
+from support_agent.toml_file import read_toml
+
+
+def untranslated(accounts: Path, questions: Path, languages: Collection[str]) -> Iterator[Finding]:
+    """The texts of accounts.toml and questions.toml that a language lacks.
+
+    Args:
+        languages: Those that have templates; English is never incomplete.
+    """
+    others = sorted(language for language in languages if language_of(language) != FALLBACK_LOCALE)
+    try:
+        yield from _of_accounts(accounts, others)
+        yield from _of_questions(questions, others)
+    except ConfigError:
+        return  # the file cannot be read, which `check_company` says
+
+
+def _of_accounts(path: Path, languages: Collection[str]) -> Iterator[Finding]:
+    file = read_toml(path)
+    specs, _ = read_specs(file)
+    if specs is None:
+        return
+    for group, entries in (("fields", specs.fields), ("series", specs.series)):
+        for name, spec in entries.items():
+            table = f"{group}.{name}"
+            for key, texts in spec.texts().items():
+                for language in _lacking(texts, languages):
+                    line = line_of(file, table, key)
+                    what = f"[{table}] {key} has no {language!r} words: English is sent"
+                    yield spec_finding(file, line, what, _todo(language), severity=Severity.WARNING)
+
+
+def _of_questions(path: Path, languages: Collection[str]) -> Iterator[Finding]:
+    questions = load_questions(path)
+    if not questions:
+        return
+    file = read_toml(path)
+    numbers = [table["number"] for table in file.data["question"]]
+    for question in questions:
+        line = file.line("question", "text", numbers.index(question.number))
+        for language in _lacking(question.text, languages):
+            what, todo = f"question {question.number} has no {language!r} text: English is sent", _todo(language)
+            yield spec_finding(file, line, what, todo, severity=Severity.WARNING)
+
+
+def _lacking(texts: Mapping[str, object], languages: Collection[str]) -> Iterator[str]:
+    """The languages that would get the English text."""
+    known = {key.lower() for key in texts} - {FALLBACK_LOCALE}
+    return (language for language in languages if not known & set(lookup(language)))
+
+
+def _todo(language: str) -> str:
+    return f'add {language} = "..." beside the English'

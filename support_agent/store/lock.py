@@ -1,0 +1,83 @@
+"""One process at a time works on a store: the lock that says so.
+
+Invariant: the operating system (SQLite) or the database's server (PostgreSQL) holds the lock, so it ends with its
+process, however that dies. Checked by tests/integration/store/test_lock.py, with processes that are killed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from sqlalchemy import URL, NullPool, create_engine, text
+
+from support_agent.errors import ConfigError
+from support_agent.store.database import mapped_errors, normalise_url
+
+RUN_LOCK = 1_903_462_912
+"""Key of the PostgreSQL advisory lock; below 2**32, so that `pg_locks` shows it whole as `objid`."""
+HOLDER = text(
+    "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' AND granted"
+    " AND objid = :key AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+
+
+@contextmanager
+def only_process(url: str, holder: str, *, timeout_s: float = 30.0) -> Iterator[None]:
+    """Keep every other process off a store until the block ends. A process that only reads needs no lock.
+
+    Args:
+        url: As for `Store.open`.
+        holder: What others are told about this process: its pid and host.
+        timeout_s: Longest wait for a connection; nobody waits for the lock itself.
+    Raises:
+        ConfigError: another process has the store, or the lock's file cannot be written.
+        TransientError: the database did not answer.
+    """
+    parsed = normalise_url(url)
+    is_file = parsed.drivername == "sqlite"
+    with _file_lock(parsed, holder) if is_file else _server_lock(parsed, holder, timeout_s):
+        yield
+
+
+@contextmanager
+def _file_lock(url: URL, holder: str) -> Iterator[None]:
+    """A lock file beside the database. It stays where it is: one that is removed could be locked twice."""
+    database = Path(url.database or "").resolve()  # one file under two names is one store
+    path = database.with_name(f"{database.name}.lock")
+    if not path.parent.is_dir():  # the library would make it
+        raise ConfigError(f"the folder {path.parent} of store.url does not exist: create it")
+    try:
+        lock = FileLock(path).acquire(timeout=0)
+    except Timeout:
+        raise _taken(path.read_text("utf-8")) from None
+    except OSError as error:
+        why = f"{path} cannot be locked ({error.strerror})"
+        raise ConfigError(f"{why}: check the folder and its permissions") from error
+    with lock:
+        path.write_text(holder, "utf-8")
+        yield
+
+
+@contextmanager
+def _server_lock(url: URL, holder: str, timeout_s: float) -> Iterator[None]:
+    """An advisory lock of a connection that does nothing else."""
+    options = {"connect_timeout": math.ceil(timeout_s), "application_name": holder}
+    engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=options)
+    with mapped_errors():
+        connection = engine.connect()
+    try:
+        with mapped_errors():
+            if not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": RUN_LOCK}):
+                raise _taken(connection.scalar(HOLDER, {"key": RUN_LOCK}) or "")
+        yield
+    finally:
+        connection.close()
+
+
+def _taken(holder: str) -> ConfigError:
+    who = f" ({holder})" if holder else ""
+    return ConfigError(f"another support-agent runs on this store{who}: stop it first", code="store_taken")

@@ -1,0 +1,97 @@
+"""One process works on a store: a second one is told who has it, and a dead one has it no more."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from support_agent.errors import ConfigError
+from support_agent.store.lock import only_process
+from tests.acceptance.program import run, workspace_in
+
+HOLD = """
+import os, sys
+from support_agent.store.lock import only_process
+with only_process(sys.argv[1], f"pid {os.getpid()} on here"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+WAIT_S = 30.0
+
+
+@contextmanager
+def another_process(url: str) -> Iterator[subprocess.Popen[str]]:
+    """A real process that has the store until its stdin is closed or it is killed."""
+    command = [sys.executable, "-c", HOLD, url]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+            process.wait(WAIT_S)
+
+
+def is_free(url: str) -> bool:
+    try:
+        with only_process(url, "pid 1 on here"):
+            return True
+    except ConfigError:
+        return False
+
+
+def test_second_process_is_refused_and_told_who_has_the_store(database_url: str) -> None:
+    with another_process(database_url) as process:
+        who = rf"another support-agent runs on this store \(pid {process.pid} on here\): stop it first"
+        for _ in range(2):  # a look does not take away what the next one is told
+            with pytest.raises(ConfigError, match=who) as refused, only_process(database_url, "pid 1 on here"):
+                pass
+            assert refused.value.code == "store_taken"
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(WAIT_S) == 0
+        assert is_free(database_url)
+
+
+def test_killed_process_has_the_store_no_more(database_url: str) -> None:
+    """`kill -9` leaves the file behind, or a connection that the server closes, and no lock."""
+    with another_process(database_url) as process:
+        assert not is_free(database_url)
+        process.kill()
+        process.wait(WAIT_S)
+        assert any(is_free(database_url) for _ in range(200))
+
+
+def test_one_file_under_two_names_is_one_store(tmp_path: Path) -> None:
+    (tmp_path / "other").symlink_to(tmp_path)
+    with another_process(f"sqlite:///{tmp_path}/store.sqlite3"):
+        assert not is_free(f"sqlite:///{tmp_path}/other/store.sqlite3")
+
+
+def test_two_stores_are_two(tmp_path: Path) -> None:
+    with another_process(f"sqlite:///{tmp_path}/one.sqlite3"):
+        assert is_free(f"sqlite:///{tmp_path}/two.sqlite3")
+
+
+def test_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/no/store.sqlite3"
+    with pytest.raises(ConfigError, match="does not exist: create it"), only_process(url, "pid 1 on here"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_program_does_not_run_beside_another(tmp_path: Path) -> None:
+    """Exit code 2 and one line, before a model is fetched or the mailbox is looked at."""
+    workspace = workspace_in(tmp_path)
+    servers = {"IMAP__HOST": "127.0.0.1", "SMTP__HOST": "127.0.0.1"}
+    with another_process(f"sqlite:///{workspace}/support-agent.sqlite3") as process:
+        done = run("run", "--once", folder=workspace, settings=servers)
+    assert (done.code, done.out) == (2, "")
+    assert f"another support-agent runs on this store (pid {process.pid} on here): stop it first" in done.err
+    assert len(done.err.splitlines()) == 1

@@ -1,0 +1,177 @@
+"""A case packed for a person: why it stopped, in code and words, and what was seen and considered."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from support_agent.answer.templates import Templates
+from support_agent.decide import Decision, HandOver
+from support_agent.desk.packet import FoundDocument, Packet
+from support_agent.desk.packing import RUNNERS_UP, call_text, packet_of
+from support_agent.errors import (
+    ConfigError,
+    GateRefused,
+    PermanentError,
+    SupportAgentError,
+    ToolCallRejected,
+    TransientError,
+)
+from support_agent.letters import packet_letter
+from support_agent.mail.identity import Sender
+from support_agent.mail.message import parse
+from support_agent.place import Place, PlacedMail
+from support_agent.planner.choice import Vote
+from support_agent.planner.plan import Call, Plan
+from support_agent.planner.port import Usage
+from support_agent.resources import packaged
+from support_agent.settings import AgentSettings, CompanySettings, DeskSettings, Settings
+from support_agent.store.records import CaseId, MailId
+from support_agent.tools.ending import Reason
+
+RAW = b"From: anna.keller@example.net\r\nSubject: Re: Refund\r\n\r\nHow much?\r\n\r\n> we wrote\r\n"
+MAIL = PlacedMail(
+    MailId("ab" * 16),
+    parse(RAW),
+    Sender(address="anna.keller@example.net", level=3, why="dmarc=pass of mx.harborfile.example"),
+    Place(case_id=CaseId("case-17"), number=1, may_answer=True, may_acknowledge=True),
+)
+SETTINGS = Settings(
+    company=CompanySettings(name="Harborfile", locale="de"),
+    agent=AgentSettings(address="support@harborfile.example"),
+    desk=DeskSettings(address="desk@harborfile.example"),
+)
+FOUND = (FoundDocument(number=1, title="Refund policy", score=0.7),)
+
+
+def vote(key: str, probability: float) -> Vote:
+    return Vote(key=key, similarity=0.5, mentioned=0.0, picked=None, judged=None, probability=probability)
+
+
+def call(tool: str = "send_document", **changes: object) -> Call:
+    values: dict[str, object] = {
+        "question": 0,
+        "tool": tool,
+        "args": {"number": 1},
+        "confidence": 0.4,
+        "threshold": 0.5,
+        "considered": (),
+        "status": "below_threshold",
+        "result": "",
+        "usage": Usage(),
+        "seconds": 0.1,
+    }
+    return Call.model_validate(values | changes)
+
+
+def decision(reason: str | None = "unsure", why: str = "", calls: tuple[Call, ...] = ()) -> Decision:
+    plan = Plan(
+        outcome="escalate",
+        reason=reason,
+        asked=1,
+        questions=("How much?",),
+        answers=(),
+        calls=calls,
+        usage=Usage(),
+        seconds=0.5,
+        model="m",
+        combiner="c",
+    )
+    return Decision(plan=plan, final=None, found=FOUND, decided_at=datetime(2026, 11, 20, tzinfo=UTC), why=why)
+
+
+def packed(made: Decision, answered: str | None = None) -> Packet:
+    return packet_of(MAIL, made, answered, SETTINGS)
+
+
+def english(packet: Packet) -> str:
+    templates = Templates.load(packaged("templates"))
+    return packet_letter(packet.model_copy(update={"locale": "en"}), templates).text
+
+
+def stopped_line(packet: Packet) -> str:
+    return next(line for line in english(packet).splitlines() if line.startswith("Why it stopped: "))
+
+
+@pytest.mark.parametrize("reason", [*Reason, *HandOver])
+def test_every_reason_is_told_by_its_code_in_words_and_with_what_more_is_known(reason: Reason | HandOver) -> None:
+    """A code alone tells a person nothing."""
+    packet = packed(decision(reason.value, "as the rule says"))
+    assert (packet.reason_code, packet.why) == (reason.value, "as the rule says")
+    words = stopped_line(packet).removeprefix("Why it stopped: ").removesuffix(f" [{reason.value}] as the rule says")
+    assert words.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "why"),
+    [
+        (GateRefused("a byte without a source"), "gate_refused", "a byte without a source"),
+        (GateRefused("it does not say", code="missing"), "gate_refused", "missing: it does not say"),
+        (PermanentError("the data is refused", code="database"), "database", "the data is refused"),
+        (TransientError("the database is away", code="database"), "database", "the database is away"),
+        (ConfigError("agent.secret is not set"), "config", "agent.secret is not set"),
+        (ToolCallRejected("no such call"), "tool_call_rejected", "no such call"),
+        (SupportAgentError("something else"), "error", "something else"),
+    ],
+)
+def test_answer_that_failed_is_told_by_its_own_error(error: SupportAgentError, code: str, why: str) -> None:
+    """Not every error is the gate's; what was considered and found before it stays to be read."""
+    packet = packed(decision(None, calls=(call(),)).stopped_by(error))
+    assert (packet.reason_code, packet.why) == (code, why)
+    assert stopped_line(packet).endswith(f"[{code}] {why}")
+    assert (len(packet.considered), packet.found) == (1, FOUND)
+
+
+def test_refused_answer_has_words_of_its_own() -> None:
+    """The commonest failure of an answer reads as a sentence."""
+    packet = packed(decision(None).stopped_by(GateRefused("the mail does not say")))
+    assert stopped_line(packet) == (
+        "Why it stopped: The answer was made, but a part of it has no source. [gate_refused] the mail does not say"
+    )
+
+
+def test_plan_without_a_reason_covers_nothing() -> None:
+    """A mail in which no question was found."""
+    assert packed(decision(None)).reason_code == "not_covered"
+
+
+def test_packet_holds_the_mail_its_sender_and_where_to_reply() -> None:
+    """The whole text, with the quotation: a person may need what the machine does not read."""
+    packet = packed(decision(), answered="Your plan: Team")
+    assert (packet.case_id, packet.locale) == ("case-17", "de")
+    assert (packet.customer_address, packet.level) == ("anna.keller@example.net", 3)
+    assert packet.level_why == MAIL.sender.why
+    assert packet.subject == "Re: Refund"
+    assert "How much?" in packet.mail_text
+    assert "> we wrote" in packet.mail_text
+    assert packet.answered_text == "Your plan: Team"
+    assert packet.reply_address == "support@harborfile.example"
+
+
+def test_sender_without_an_address_is_said() -> None:
+    """A From with two addresses, or none: an empty line would look like an error of the program."""
+    nobody = PlacedMail(MAIL.id, MAIL.message, Sender(address="", level=0, why="no From"), MAIL.place)
+    assert packet_of(nobody, decision(), None, SETTINGS).customer_address == "(no single sender)"
+
+
+def test_calls_are_told_with_their_outcome_and_the_likeliest_others() -> None:
+    """Searching and finishing tell a person nothing; a confidence is never over 1."""
+    votes = tuple(vote(f"document:{number}", number / 10) for number in range(6))
+    calls = (
+        call("find_documents"),
+        call(considered=votes),
+        call("fetch_series", status="done", result="@1: 12 rows", confidence=1.0000001),
+        call("finish"),
+    )
+    unsure, done = packed(decision(calls=calls)).considered
+    assert (unsure.call, unsure.confidence, unsure.outcome) == ("send_document(1)", 0.4, "below_threshold")
+    assert [other.call for other in unsure.runners_up] == ["document:4", "document:3", "document:2"][:RUNNERS_UP]
+    assert (done.call, done.confidence, done.outcome) == ("fetch_series(1)", 1.0, "@1: 12 rows")
+
+
+def test_call_is_written_with_its_arguments() -> None:
+    """As a person would write it."""
+    arguments = {"series": "payments", "period": "last_year"}
+    assert call_text("fetch_series", arguments) == "fetch_series(payments, last_year)"
+    assert call_text("finish", {}) == "finish()"

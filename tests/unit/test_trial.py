@@ -1,0 +1,132 @@
+"""The dry run: the same decision and the same words as the journey, as one JSON line a mail."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_agent.answer.sources import RenderedAnswer
+from support_agent.company.values import Customer
+from support_agent.decide import Decider, Decision
+from support_agent.errors import ConfigError, PermanentError
+from support_agent.mail.identity import Sender
+from support_agent.mail.message import Message
+from support_agent.store.records import LetterKind
+from support_agent.trial import Tried, read_mail, try_mail
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, write
+
+SEATS = "How many seats have we paid for?"
+KEYS = ["file", "outcome", "reason", "level", "calls", "answer", "seconds", "forward_passes"]
+
+
+def tried(
+    office: Office, raw: bytes, *, as_level: int | None = None, as_customer: str | None = None, model: bool = True
+) -> Tried:
+    def decider() -> Decider:
+        assert model, "the model was asked for"
+        return office.decider
+
+    accounts = office.decider.company.accounts
+    return try_mail("m.eml", raw, decider, accounts, office.settings, NOON, as_level=as_level, as_customer=as_customer)
+
+
+def line(done: Tried) -> dict[str, Any]:
+    """What a script reads."""
+    read = json.loads(done.trial.model_dump_json())
+    assert isinstance(read, dict)
+    return read
+
+
+def test_line_of_an_answered_mail_has_exactly_the_promised_keys(office: Office) -> None:
+    """Every key, in its order and with its type."""
+    read = line(tried(office, write(SEATS, sender=JAMES)))
+    assert list(read) == KEYS
+    assert (read["file"], read["outcome"], read["reason"], read["level"]) == ("m.eml", "answer", None, 3)
+    assert [(call["tool"], call["args"]) for call in read["calls"]] == [
+        ("find_documents", {"question": 1}),
+        ("send_account_field", {"field": "seats_paid"}),
+        ("finish", {}),
+    ]
+    assert all(list(call) == ["tool", "args", "confidence"] and 0.9 < call["confidence"] <= 1 for call in read["calls"])
+    assert list(read["answer"]) == ["subject", "text", "html"]
+    assert isinstance(read["seconds"], float)
+    assert read["forward_passes"] > 0
+
+
+def test_answer_is_what_the_journey_would_send(office: Office) -> None:
+    """The dry run would be worth nothing if it showed other words."""
+    raw = write(SEATS, sender=JAMES)
+    mail_id, _ = office.handle(raw)
+    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    assert record is not None
+    sent = RenderedAnswer.model_validate(record.rendered)
+    answer = line(tried(office, raw))["answer"]
+    assert answer == {"subject": sent.subject.text, "text": sent.text.text, "html": sent.html.text}
+
+
+@pytest.mark.parametrize(
+    ("head", "words", "outcome", "reason"),
+    [
+        (b"Precedence: bulk\r\n", SEATS, "filed", "S5"),
+        (b"", "Let me talk to a human.", "escalate", "person_asked_for"),
+    ],
+)
+def test_line_without_an_answer_has_the_same_keys_and_needs_no_model(
+    office: Office, head: bytes, words: str, outcome: str, reason: str
+) -> None:
+    """Filed and handed over by a rule: nulls, an empty list and zeros where an answer has values."""
+    read = line(tried(office, head + write(words, sender=JAMES), model=False))
+    assert list(read) == KEYS
+    assert (read["outcome"], read["reason"]) == (outcome, reason)
+    assert (read["calls"], read["answer"], read["forward_passes"]) == ([], None, 0)
+
+
+def test_answer_that_the_gate_refuses_escalates(office: Office) -> None:
+    """As in the journey; the reason names the gate, and the calls that were made are still shown."""
+    read = line(tried(office.with_templates(answer="Hello.\n"), write(SEATS, sender=JAMES)))
+    assert (read["outcome"], read["answer"]) == ("escalate", None)
+    assert read["reason"].startswith("gate_refused: ")
+    assert "send_account_field" in [call["tool"] for call in read["calls"]]
+
+
+@dataclass(frozen=True)
+class BrokenDecider(Decider):
+    """Cannot decide anything."""
+
+    def decide(self, message: Message, sender: Sender, customer: Customer | None, now: datetime) -> Decision:
+        raise PermanentError("the accounts cannot be read", code="accounts")
+
+
+def test_decision_that_fails_escalates_and_the_next_mail_is_still_tried(office: Office) -> None:
+    """As in the journey, where a person gets such a mail: no run of a hundred files ends at one of them."""
+    broken = BrokenDecider(**vars(office.decider))
+    read = line(tried(replace(office, decider=broken), write(SEATS, sender=JAMES)))
+    assert (read["outcome"], read["reason"]) == ("escalate", "accounts: the accounts cannot be read")
+    assert (read["calls"], read["answer"]) == ([], None)
+
+
+def test_level_and_customer_can_be_assumed(office: Office) -> None:
+    """What would be answered if the mail proved less, or came from somebody else."""
+    raw = write(SEATS, sender=JAMES)
+    assert line(tried(office, raw, as_level=0))["level"] == 0
+    assert line(tried(office, raw, as_level=2))["outcome"] == "escalate"
+    stranger = write(SEATS, sender=STRANGER, proof=None)
+    assert line(tried(office, stranger))["level"] == 0
+    as_anna = line(tried(office, stranger, as_customer=ANNA))
+    assert (as_anna["level"], as_anna["outcome"]) == (3, "answer")
+    assert "Anna Keller" in as_anna["answer"]["text"]
+    assert line(tried(office, stranger, as_customer=ANNA, as_level=1))["level"] == 1
+    with pytest.raises(ConfigError, match=f"--as-customer {DESK}"):
+        tried(office, stranger, as_customer=DESK)
+
+
+def test_file_that_cannot_be_read_is_named_with_its_reason(tmp_path: Path) -> None:
+    """Missing, or a folder."""
+    for path in (tmp_path / "missing.eml", tmp_path):
+        with pytest.raises(ConfigError, match=rf"{path}: .*: name a readable \.eml file"):
+            read_mail(path)
