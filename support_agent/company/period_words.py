@@ -59,7 +59,8 @@ RELATIVE = re.compile(
 """The group that matched is the period's name."""
 ALL_TIME = re.compile(
     r"\b(?:all[\s-]time|since\s+the\s+(?:very\s+)?(?:beginning|start)(?!\s+of)|since\s+joining"
-    r"|since\s+(?:i|we)\s+(?:have\s+)?(?:joined|signed\s+up)|ever\s+(?:paid|spent)|seit\s+vertragsbeginn"
+    r"|since\s+(?:i|we)\s+(?:have\s+)?(?:joined|signed\s+up)|ever\s+(?:paid|spent|used|made|had|sent)|seit\s+vertragsbeginn"
+    r"|(?:have|has|did)\s+(?:i|we)\s+ever|jemals|alguna\s+vez"
     rf"|seit\s+(?:beginn|anfang)(?!\s+(?:de[rs]?\b|diese|letzte|im\b|{YEAR}|{MONTH}))"
     r"|(?:gesamten?|ganzen?)\s+(?:zeitraum|laufzeit)|desde\s+(?:el\s+)?(?:principio|inicio|comienzo)(?!\s+de)"
     r"|desde\s+siempre|todo\s+el\s+historial)\b"

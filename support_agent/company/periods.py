@@ -70,15 +70,16 @@ def _months(name: str, year: int, month: int, count: int = 1) -> Period:
 
 def mentioned_periods(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[str, ...]:
     """Names of the periods that a text states in so many words (English, German, Spanish), in order, each
-    once.
+    once, by whatever name it has first: this year and its number are one period.
 
     "In March" is the most recent March that has begun; "in 2024" is the year. A period that the set has no
     member for, and a month that could be of two years, are left out and reported by
     `has_inexpressible_period`.
     """
     mentions, _ = _read(text, today)
-    known = {period.name for period in periods(today, years_back)}
-    return tuple(dict.fromkeys(name for name in mentions if name in known))
+    known = {period.name: (period.first, period.last) for period in periods(today, years_back)}
+    days = {known[name]: name for name in reversed(mentions) if name in known}
+    return tuple(dict.fromkeys(days[known[name]] for name in mentions if name in known))
 
 
 def has_inexpressible_period(text: str, today: date | None = None, years_back: int = YEARS_BACK) -> bool:

@@ -20,7 +20,7 @@ OWN_TOPIC_OF_STATEMENT = 0.6
 """The same for a wish or complaint beside a question. Both chosen on the tuning mails."""
 SURE_TOPIC = 0.6
 """Two questions whose nearest topic is the same are about one thing, if it is so near to both."""
-NAMED_VALUE = 0.66
+NAMED_VALUE = 0.75
 """What is so near to the name of an account value names it."""
 LIST_WORDS = 60
 """A longer question is a story, and no list of values."""
@@ -99,7 +99,8 @@ def folded(questions: Sequence[str], nearest: Nearest) -> tuple[str, ...]:
         before, after = nearest(kept[-1]), nearest(question)
         is_open = _is_known(kept[-1], before[1])
         is_alike = before[0] == after[0]
-        is_other = is_open and _is_known(question, after[1]) and not is_alike
+        says_nothing = bool(_asked_in(question)) and not _own_words(question)
+        is_other = is_open and _is_known(question, after[1]) and not is_alike and not says_nothing
         is_new = is_open and _stands_alone(question) and min(before[1], after[1]) < SURE_TOPIC
         if LIST_ITEM.match(question) or is_other or is_new:
             kept.append(question)

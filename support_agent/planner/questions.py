@@ -69,6 +69,7 @@ _JOINED = re.compile(
 )
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)]) )")
 _WITHOUT_CAPITAL = re.compile(r"(?<=\?) |(?<=[^\W\d_]{3}[.!]) ")
+_REPLY = re.compile(r"^((re|aw|fw|fwd|wg|rv)\s*:\s*)+", re.IGNORECASE)
 _POSTSCRIPT = re.compile(r"^p\.? ?s\b", re.IGNORECASE)
 _SUBORDINATE = re.compile(
     r"^(?:and |but |und |y )?(?:if|should|wenn|falls|sollte|si|cuando|"
@@ -92,7 +93,7 @@ def questions_of(subject: str, text: str, *, most: int) -> tuple[str, ...]:
 
     Args:
         subject: The mail's subject; it is the question where the text asks nothing, and context of a single
-            one.
+            one. That of a reply was written for another mail: beside a text that asks nothing it does not count.
         text: What the customer wrote now, without quotation and signature.
     """
     sentences = _sentences(text)
@@ -111,7 +112,8 @@ def questions_of(subject: str, text: str, *, most: int) -> tuple[str, ...]:
                 groups.append([*context, clause])
                 context = []
     if len(groups) <= 1:
-        whole = collapse(" ".join([_clean_subject(subject), *(sentences or [text])]))
+        is_inherited = not groups and sentences and _REPLY.match(subject.strip())
+        whole = collapse(" ".join(["" if is_inherited else _clean_subject(subject), *(sentences or [text])]))
         return (whole or collapse(subject),)
     joined = [collapse(" ".join(group)) for group in groups]
     if len(joined) > most:
@@ -165,8 +167,13 @@ def _blocks(text: str) -> list[list[str]]:
                 block.append(line)
         if block:
             blocks.append(block)
-    while len(blocks) > 1 and all(map(_is_name, blocks[-1])):
-        blocks.pop()
+    return _without_names(blocks)
+
+
+def _without_names(blocks: list[list[str]]) -> list[list[str]]:
+    """Without the lines at the end that are names; at least one line stays."""
+    while sum(map(len, blocks)) > 1 and (not blocks[-1] or _is_name(blocks[-1][-1])):
+        blocks = [*blocks[:-1], *([blocks[-1][:-1]] if blocks[-1][1:] else [])]
     return blocks
 
 
@@ -215,5 +222,5 @@ def is_question(clause: str) -> bool:
 
 
 def _clean_subject(subject: str) -> str:
-    cleaned = re.sub(r"^((re|aw|fw|fwd|wg|rv)\s*:\s*)+", "", subject.strip(), flags=re.IGNORECASE)
+    cleaned = _REPLY.sub("", subject.strip())
     return cleaned if not cleaned or cleaned[-1] in ".?!" else f"{cleaned}."

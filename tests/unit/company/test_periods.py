@@ -108,6 +108,8 @@ def test_a_period_outside_the_set_is_not_offered(name: str) -> None:
         ("all time", "all_time"),
         ("since I signed up", "all_time"),
         ("seit Beginn", "all_time"),
+        ("the most I have ever used in one month", "all_time"),
+        ("Have I ever paid twice?", "all_time"),
         ("year to date", "this_year"),
         # no period at all
         ("Thanks, April", ""),
@@ -189,3 +191,8 @@ def test_every_year_and_month_of_the_set_is_understood(today: date, data: st.Dat
     """What the set can express, a text can ask for by its name."""
     period = data.draw(st.sampled_from([p for p in periods(today) if p.name not in RELATIVE_NAMES]))
     assert mentioned_periods(f"What did I pay in {period.name}?", today) == (period.name,)
+
+
+def test_one_period_by_two_names_is_one() -> None:
+    """ "2026" in the subject and "this year" in the text are not two periods to compare."""
+    assert mentioned_periods("Costs 2026. What did we pay this year?", date(2026, 11, 21)) == ("2026",)

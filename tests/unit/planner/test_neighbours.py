@@ -118,3 +118,11 @@ def test_a_story_with_many_commas_is_not_searched_for_values() -> None:
 
     parted(("one, two, " * 100,), nearest, most=MOST)
     assert calls == []
+
+
+def test_a_question_without_words_of_its_own_belongs_to_the_one_before_it() -> None:
+    """ "How much was it?" is near to something only by chance."""
+    topics = Topics({"payment": 0.7, "How much": 0.5})
+    assert folded(("When was my last payment?", "How much was it?"), topics) == (
+        "When was my last payment? How much was it?",
+    )

@@ -279,3 +279,9 @@ def test_the_name_below_a_mail_is_no_part_of_the_question() -> None:
     """A name would be looked for among the topics."""
     assert asked("Where are my invoices?\n\nOlivia Brown\nBrown & Daughters Bakery") == ("Where are my invoices?",)
     assert asked("Invoice Copy") == ("Invoice Copy",)
+
+
+def test_the_subject_of_a_reply_asks_nothing_beside_a_text_that_asks_nothing() -> None:
+    """ "That did the trick" is no question about what the thread was about."""
+    assert asked("Perfect, that did the trick.", "Re: Sharing with outsiders") == ("Perfect, that did the trick.",)
+    assert asked("Please see below", "Sharing with outsiders")[0].startswith("Sharing with outsiders.")
