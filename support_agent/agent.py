@@ -28,6 +28,8 @@ from support_agent.store.store import Store
 log = structlog.get_logger(__name__)
 
 OUTBOX_BATCH = 50
+CLOCK_SLACK = timedelta(hours=1)
+"""How far the mail server's clock may be behind ours before a new mail looks old."""
 IDLE_SLICE_S = 5.0
 THREAD_DIGITS = 16
 
@@ -76,8 +78,12 @@ class Agent:
         self._restart_open_mails()
         with self.open_mailbox() as mailbox:
             cursor = self._cursor(mailbox)
+            began_at = self._began_at()
             is_told = False
             for fetched in mailbox.fetch_after(cursor):
+                if began_at is not None and fetched.arrived_at is not None and fetched.arrived_at < began_at:
+                    self.store.move_cursor(_stored(fetched.cursor))  # left alone at the first start
+                    continue
                 if fetched.is_rescan and not is_told:
                     is_told = True
                     log.critical("folder_numbered_anew", folder=fetched.cursor.folder)
@@ -98,22 +104,28 @@ class Agent:
         self._forget_old()
 
     def _cursor(self, mailbox: Mailbox) -> MailboxCursor | None:
-        stored = self.store.cursor(self.settings.imap.folder)
-        if stored is not None:
-            return MailboxCursor(folder=stored.folder, uid_validity=stored.uid_validity, last_uid=stored.last_uid)
-        if not self.settings.imap.skip_existing:
-            return None
+        """Where to go on; what a first start left alone stays so, also where the folder was numbered anew."""
+        row = self.store.cursor(self.settings.imap.folder)
+        stored = None
+        if row is not None:
+            stored = MailboxCursor(folder=row.folder, uid_validity=row.uid_validity, last_uid=row.last_uid)
+        if not self.settings.imap.skip_existing or self.store.first_received_at() is not None:
+            return stored
         end = mailbox.end()
-        self.store.move_cursor(Cursor(folder=end.folder, uid_validity=end.uid_validity, last_uid=end.last_uid))
+        if stored is not None and stored.uid_validity == end.uid_validity:
+            return stored
+        self.store.move_cursor(_stored(end))
         return end
+
+    def _began_at(self) -> datetime | None:
+        """Mails that arrived before are none of ours; None: all are, or none has come yet."""
+        first = self.store.first_received_at() if self.settings.imap.skip_existing else None
+        return None if first is None else first - CLOCK_SLACK
 
     def _record(self, fetched: Fetched) -> None:
         """The same bytes are the same mail, wherever they come from; `Stages.screen` knows other copies."""
         message = parse(fetched.raw, fetched.defects)
-        cursor = Cursor(
-            folder=fetched.cursor.folder, uid_validity=fetched.cursor.uid_validity, last_uid=fetched.cursor.last_uid
-        )
-        recorded = self.store.record_mail(fetched.raw, message.message_id, cursor, self.now())
+        recorded = self.store.record_mail(fetched.raw, message.message_id, _stored(fetched.cursor), self.now())
         log.info("mail_recorded", message_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new:
             self._start(recorded.id)
@@ -164,3 +176,7 @@ class Agent:
         deleted = self.store.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
         if deleted.mails:
             log.info("retention", mails=deleted.mails, cases=deleted.cases)
+
+
+def _stored(cursor: MailboxCursor) -> Cursor:
+    return Cursor(folder=cursor.folder, uid_validity=cursor.uid_validity, last_uid=cursor.last_uid)

@@ -12,6 +12,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from types import TracebackType
 from typing import Any
 
@@ -52,6 +53,7 @@ class Fetched(BaseModel):
 
     `is_rescan`: the folder's UIDVALIDITY is not the cursor's, so that everything is read again from the start
     and the caller must recognise what it has by sha256 and Message-ID (S31). `defects` go to `message.parse`.
+    `arrived_at` is when the server got the mail (INTERNALDATE), None where it does not say.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +62,7 @@ class Fetched(BaseModel):
     raw: bytes
     cursor: Cursor
     is_rescan: bool = False
+    arrived_at: datetime | None = None
     defects: tuple[str, ...] = ()
 
 
@@ -105,12 +108,14 @@ class Mailbox:
         uid_validity = self._uid_validity()
         is_rescan = cursor is not None and cursor.uid_validity != uid_validity
         last_uid = 0 if cursor is None or is_rescan else cursor.last_uid
-        for uid, size_bytes in self._new_mails(last_uid):
+        for uid, size_bytes, arrived_at in self._new_mails(last_uid):
             raw, defects = self._read(uid, size_bytes)
             if raw is None:  # gone since it was listed
                 continue
             here = Cursor(folder=self._settings.folder, uid_validity=uid_validity, last_uid=uid)
-            yield Fetched(uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, defects=defects)
+            yield Fetched(
+                uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, arrived_at=arrived_at, defects=defects
+            )
 
     def count_after(self, cursor: Cursor | None) -> int:
         """How many mails `fetch_after` would yield; none of them is read."""
@@ -155,6 +160,7 @@ class Mailbox:
             ssl_context=context,
             timeout=settings.timeout_s,
         )
+        client.normalise_times = False  # with the server's own zone
         try:
             if settings.security is Security.STARTTLS:
                 client.starttls(context)  # raises where the server does not offer it: never in the clear
@@ -185,14 +191,16 @@ class Mailbox:
                 if not self._client.folder_exists(folder):
                     self._client.create_folder(folder)
 
-    def _new_mails(self, last_uid: int) -> Iterator[tuple[int, int]]:
-        """UIDs after the last one with their sizes."""
+    def _new_mails(self, last_uid: int) -> Iterator[tuple[int, int, datetime | None]]:
+        """UIDs after the last one with their sizes and when they arrived."""
         uids = self._uids_after(last_uid)
         for start in range(0, len(uids), SIZE_BATCH):
             batch = uids[start : start + SIZE_BATCH]
             with self._mapped():
-                sizes = self._client.fetch(batch, ["RFC822.SIZE"])
-            yield from ((uid, int(sizes[uid][b"RFC822.SIZE"])) for uid in batch if uid in sizes)
+                told = self._client.fetch(batch, ["RFC822.SIZE", "INTERNALDATE"])
+            for uid in batch:
+                if uid in told:
+                    yield uid, int(told[uid][b"RFC822.SIZE"]), _aware(told[uid].get(b"INTERNALDATE"))
 
     def _uids_after(self, last_uid: int) -> list[int]:
         """In ascending order. "n:*" always names the newest mail, new or not (S30)."""
@@ -230,6 +238,10 @@ class Mailbox:
             raise
         except (IMAPClientError, OSError, ssl.SSLError) as error:
             raise _map_error(error, self._settings, folder) from error
+
+
+def _aware(arrived_at: object) -> datetime | None:
+    return arrived_at if isinstance(arrived_at, datetime) and arrived_at.tzinfo is not None else None
 
 
 class _Unreadable(TransientError):

@@ -68,6 +68,10 @@ def move_cursor(session: Session, cursor: Cursor) -> None:
     upsert(session, CursorRow(**cursor.model_dump()), key="folder", where=moves)
 
 
+def first_received_at(session: Session) -> datetime | None:
+    return session.exec(select(MailRow.received_at).order_by(col(MailRow.received_at)).limit(1)).first()
+
+
 def cursor(session: Session, folder: str) -> Cursor | None:
     row = session.exec(select(CursorRow).where(col(CursorRow.folder) == folder)).first()
     return None if row is None else Cursor.model_validate(row)

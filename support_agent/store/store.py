@@ -102,6 +102,11 @@ class Store:
         with self.database.read() as session:
             return mails.cursor(session, folder)
 
+    def first_received_at(self) -> datetime | None:
+        """When the oldest mail that is still here was recorded; None: there is none."""
+        with self.database.read() as session:
+            return mails.first_received_at(session)
+
     def mail(self, mail_id: MailId) -> MailRecord | None:
         """Return one mail."""
         with self.database.read() as session:

@@ -36,6 +36,8 @@ class FakeMailbox(Mailbox):
     on_open: Callable[[], None] = lambda: None
     after_mail: Callable[[], None] = lambda: None
     handled: list[int] = field(default_factory=list)
+    arrivals: dict[int, datetime] = field(default_factory=dict)
+    """When a mail arrived, by UID; unknown where it is not here."""
 
     def __enter__(self) -> FakeMailbox:
         self.on_open()
@@ -52,7 +54,9 @@ class FakeMailbox(Mailbox):
         for uid, raw in enumerate(self.mails, start=1):
             if uid > last:
                 here = Cursor(folder="INBOX", uid_validity=self.uid_validity, last_uid=uid)
-                yield Fetched(uid=uid, raw=raw, cursor=here, is_rescan=is_rescan)
+                yield Fetched(
+                    uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, arrived_at=self.arrivals.get(uid)
+                )
 
     def end(self) -> Cursor:
         return Cursor(folder="INBOX", uid_validity=self.uid_validity, last_uid=len(self.mails))
@@ -191,6 +195,29 @@ def test_first_start_may_leave_old_mail_alone(office: Office) -> None:
     shift.mailbox.mails.append(write(REFUND, sender=JAMES))
     shift.work()
     assert recipients(office) == [JAMES]
+
+
+def test_mail_left_alone_at_the_first_start_stays_so_when_the_folder_is_numbered_anew(office: Office) -> None:
+    """It was never recorded, so only its age tells; what arrived while nobody looked is answered."""
+    office = with_imap(office, skip_existing=True)
+    shift = Shift(office, FakeMailbox([write(REFUND)]))
+    shift.work()
+    shift.mailbox.mails.append(write(REFUND, sender=JAMES))
+    shift.work()
+    anew = shift.mailbox.numbered_anew()
+    anew.mails.append(write(CANCEL, sender=ANNA))
+    anew.arrivals = {1: office.clock() - timedelta(days=300), 2: office.clock(), 3: office.clock()}
+    Shift(office, anew).work()
+    assert recipients(office) == [JAMES, ANNA]
+
+
+def test_folder_numbered_anew_before_any_mail_came_is_left_alone_too(office: Office) -> None:
+    """Nothing of ours is in it."""
+    office = with_imap(office, skip_existing=True)
+    shift = Shift(office, FakeMailbox([write(REFUND)]))
+    shift.work()
+    Shift(office, shift.mailbox.numbered_anew()).work()
+    assert recipients(office) == []
 
 
 def test_stop_ends_after_the_mail_in_hand(office: Office) -> None:
