@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict
-
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
@@ -20,6 +18,7 @@ from support_agent.company.periods import periods
 from support_agent.company.values import Customer
 from support_agent.desk.packet import FoundDocument
 from support_agent.errors import GateRefused, SupportAgentError
+from support_agent.frozen import Frozen
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message
 from support_agent.mail.outgoing import reply_subject
@@ -37,14 +36,12 @@ LEVEL_FOR_SUBJECT = 2
 LEVEL_FOR_NAME = 3
 
 
-class Decision(BaseModel):
+class Decision(Frozen):
     """What was decided for a mail, and everything needed to write it down.
 
     `final` is there where the plan's outcome is `answer`; `found` are the documents the search came up with; `why` is
     what more is known of the reason than its code, one sentence, or "".
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     plan: Plan
     final: FinalAnswer | None

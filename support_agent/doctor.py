@@ -15,11 +15,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from support_agent.check import check_agent
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.findings import Severity
+from support_agent.frozen import Frozen
 from support_agent.mail.mailbox import Cursor
 from support_agent.planner.models import State, cache_dir, language_model, listing
 from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
@@ -48,10 +47,8 @@ class Health(StrEnum):
     ERROR = "error"
 
 
-class Diagnosis(BaseModel):
+class Diagnosis(Frozen):
     """How one part is, and what to do; `todo` is "" where there is nothing to do."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     subject: str
     severity: Health

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from support_agent.frozen import Frozen
 
 
 class Severity(StrEnum):
@@ -17,10 +17,8 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-class Finding(BaseModel):
+class Finding(Frozen):
     """One thing that is wrong: where (file and 1-based line, if there is one), what, and what to do."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     severity: Severity
     path: Path | None

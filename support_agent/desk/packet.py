@@ -9,15 +9,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from support_agent.frozen import Frozen
 
 Probability = Annotated[float, Field(ge=0, le=1)]
-
-
-class Frozen(BaseModel):
-    """A value of the desk."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class RunnerUp(Frozen):

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import idna
-from pydantic import BaseModel, ConfigDict
+
+from support_agent.frozen import Frozen
 
 MAX_LOCAL_CHARACTERS = 64
 MAX_DOMAIN_CHARACTERS = 253
@@ -21,10 +22,8 @@ LOCAL_PART = re.compile(r"[^\s<>()\[\]\\,;:@\"\x00-\x20\x7f-\x9f\u200b-\u200f\u2
 ASCII_DOMAIN = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
 
 
-class Address(BaseModel):
+class Address(Frozen):
     """One mailbox address; `addr` is lower-cased, its domain an A-label."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     addr: str

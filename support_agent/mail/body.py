@@ -12,8 +12,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
+from support_agent.frozen import Frozen
 from support_agent.mail.decoding import decode_bytes, decode_words, header_text
 from support_agent.mail.html_text import html_to_text
 
@@ -26,10 +25,8 @@ LIMIT = "limit: "
 Part = email.message.Message
 
 
-class Attachment(BaseModel):
+class Attachment(Frozen):
     """What was attached; the bytes stay in the raw mail."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     content_type: str

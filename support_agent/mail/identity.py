@@ -12,9 +12,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from support_agent.frozen import Frozen
 from support_agent.mail.addresses import normal_domain
 from support_agent.mail.authentication import Result, parse_authentication_results
-from support_agent.mail.message import Frozen, Message
+from support_agent.mail.message import Message
 from support_agent.settings import AgentSettings
 
 Level = Annotated[int, Field(ge=0, le=3)]

@@ -24,9 +24,9 @@ from imapclient.exceptions import (  # type: ignore[import-untyped]
     LoginError,
     ProtocolError,
 )
-from pydantic import BaseModel, ConfigDict
 
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
+from support_agent.frozen import Frozen
 from support_agent.mail.body import LIMIT
 from support_agent.mail.tls import client_context
 from support_agent.settings import ImapSettings, Security
@@ -38,25 +38,21 @@ TEMPORARY_LOGIN_CODES = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
 """Response codes of a refused login that pass by themselves (RFC 5530)."""
 
 
-class Cursor(BaseModel):
+class Cursor(Frozen):
     """How far a folder has been read; UIDs mean nothing under another `uid_validity`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     folder: str
     uid_validity: int
     last_uid: int
 
 
-class Fetched(BaseModel):
+class Fetched(Frozen):
     """One mail. `cursor` is what to store once the mail is stored.
 
     `is_rescan`: the folder's UIDVALIDITY is not the cursor's, so that everything is read again from the start
     and the caller must recognise what it has by sha256 and Message-ID (S31). `defects` go to `message.parse`.
     `arrived_at` is when the server got the mail (INTERNALDATE), None where it does not say.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     uid: int
     raw: bytes

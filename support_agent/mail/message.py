@@ -14,8 +14,7 @@ import hashlib
 import re
 from datetime import UTC, datetime
 
-from pydantic import BaseModel, ConfigDict
-
+from support_agent.frozen import Frozen
 from support_agent.mail.addresses import Address as Address
 from support_agent.mail.addresses import Addresses, parse_addresses
 from support_agent.mail.body import LIMIT, Body, read_body
@@ -41,12 +40,6 @@ DECODED_FIELDS = frozenset(
 )
 """Fields in which RFC 2047 words are decoded. Never in fields that machines believe: an encoded word inside
 Authentication-Results could smuggle in a result."""
-
-
-class Frozen(BaseModel):
-    """A value of the mail room."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Message(Frozen):

@@ -19,9 +19,9 @@ from enum import StrEnum
 from typing import Literal, NoReturn
 
 import aiosmtplib
-from pydantic import BaseModel, ConfigDict
 
 from support_agent.errors import ConfigError, TransientError
+from support_agent.frozen import Frozen
 from support_agent.mail.addresses import normal_address
 from support_agent.mail.tls import client_context
 from support_agent.settings import Security, SmtpSettings
@@ -36,10 +36,8 @@ LINE_END = re.compile(rb"\r\n|\r|\n")
 Status = Literal["sent", "retry", "failed", "uncertain"]
 
 
-class Delivery(BaseModel):
+class Delivery(Frozen):
     """What became of one try. `smtp_code` is the server's last reply, None where there was none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     status: Status
     detail: str

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
+from support_agent.frozen import Frozen
 from support_agent.mail.addresses import parse_addresses
 from support_agent.mail.body import LIMIT
 from support_agent.mail.decoding import decode_words
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, is_own_message_id, read_origin
-from support_agent.mail.message import Frozen, Message
+from support_agent.mail.message import Message
 from support_agent.mail.person_word import asks_for_person
 from support_agent.settings import AgentSettings, DeskSettings
 
