@@ -17,6 +17,7 @@ test: $(INSTALLED)
 	@sh deploy/install-servers.sh
 	@$(BIN)/support-agent model pull
 	$(BIN)/ruff check support_agent tests migrations
+	$(BIN)/ruff format --check -q support_agent tests migrations
 	$(BIN)/mypy
 	$(BIN)/pytest
 

@@ -8,6 +8,7 @@ tests/unit/test_agent.py, and with real processes by tests/integration/journey a
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,8 +30,10 @@ log = structlog.get_logger(__name__)
 
 OUTBOX_BATCH = 50
 CLOCK_SLACK = timedelta(hours=1)
-"""How far the mail server's clock may be behind ours before a new mail looks old."""
+"""How far the mail server's clock may be behind ours before a mail of after the first start looks older."""
 IDLE_SLICE_S = 5.0
+IDLE_MARGIN_S = 60.0
+"""How much longer than a plan may take the loop waits for the mails in hand before it polls again."""
 THREAD_DIGITS = 16
 
 
@@ -54,8 +57,9 @@ class Agent:
 
         A mailbox that cannot be reached keeps no mail from going out, and a mail that cannot go out none from coming.
         """
+        patience_s = self.settings.planner.max_s + IDLE_MARGIN_S
         while not stop.is_set():
-            for part in (self._fetch, self._finish):
+            for part in (self._fetch, lambda stop: self._finish(stop, patience_s)):
                 try:
                     part(stop)
                 except TransientError as error:
@@ -71,18 +75,19 @@ class Agent:
         try:
             self._fetch(stop)
         finally:
-            self._finish(stop)
+            self._finish(stop, math.inf)
 
     def _fetch(self, stop: Event) -> None:
         """Record what is new in the mailbox and let it be handled."""
         self._restart_open_mails()
         with self.open_mailbox() as mailbox:
             cursor = self._cursor(mailbox)
-            began_at = self._began_at()
+            row = self.store.cursor(self.settings.imap.folder)
+            left_before = row.left_before if row is not None else None
             is_told = False
             for fetched in mailbox.fetch_after(cursor):
-                if began_at is not None and fetched.arrived_at is not None and fetched.arrived_at < began_at:
-                    self.store.move_cursor(_stored(fetched.cursor))  # left alone at the first start
+                if left_before is not None and fetched.arrived_at is not None and fetched.arrived_at < left_before:
+                    self.store.move_cursor(_stored(fetched.cursor))
                     continue
                 if fetched.is_rescan and not is_told:
                     is_told = True
@@ -92,41 +97,43 @@ class Agent:
                 if stop.is_set():
                     break
 
-    def _finish(self, stop: Event) -> None:
-        """Wait until what is in hand is done, then do what is left over."""
-        while not self.engine.wait_until_idle(IDLE_SLICE_S):
+    def _finish(self, stop: Event, patience_s: float) -> None:
+        """Wait until what is in hand is done, then do what is left over.
+
+        Args:
+            patience_s: Longest wait: what is in hand still then, or stuck, keeps no mail from coming or going out.
+        """
+        waited_s = 0.0
+        while not (is_idle := self.engine.wait_until_idle(IDLE_SLICE_S)):
             if stop.is_set():
                 return
+            waited_s += IDLE_SLICE_S
+            if waited_s >= patience_s:
+                log.warning("mails_still_in_hand", waited_s=waited_s)
+                break
         self._set_aside()
-        self._give_up_sending()
+        if is_idle:
+            self._give_up_sending()
         self._send_due(stop)
         self.stages.tell_losses()
         self._forget_old()
 
     def _cursor(self, mailbox: Mailbox) -> MailboxCursor | None:
-        """Where to go on; what a first start left alone stays so, also where the folder was numbered anew."""
+        """Where to go on; None: at the start."""
         row = self.store.cursor(self.settings.imap.folder)
-        stored = None
         if row is not None:
-            stored = MailboxCursor(folder=row.folder, uid_validity=row.uid_validity, last_uid=row.last_uid)
-        if not self.settings.imap.skip_existing or self.store.first_received_at() is not None:
-            return stored
+            return MailboxCursor(folder=row.folder, uid_validity=row.uid_validity, last_uid=row.last_uid)
+        if not self.settings.imap.skip_existing:
+            return None
         end = mailbox.end()
-        if stored is not None and stored.uid_validity == end.uid_validity:
-            return stored
-        self.store.move_cursor(_stored(end))
+        self.store.move_cursor(_stored(end, left_before=self.now() - CLOCK_SLACK))
         return end
-
-    def _began_at(self) -> datetime | None:
-        """Mails that arrived before are none of ours; None: all are, or none has come yet."""
-        first = self.store.first_received_at() if self.settings.imap.skip_existing else None
-        return None if first is None else first - CLOCK_SLACK
 
     def _record(self, fetched: Fetched) -> None:
         """The same bytes are the same mail, wherever they come from; `Stages.screen` knows other copies."""
-        message = parse(fetched.raw, fetched.defects)
+        message = parse(fetched.raw)
         recorded = self.store.record_mail(fetched.raw, message.message_id, _stored(fetched.cursor), self.now())
-        log.info("mail_recorded", message_id=recorded.id, is_new=recorded.is_new)
+        log.info("mail_recorded", mail_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new:
             self._start(recorded.id)
 
@@ -148,7 +155,7 @@ class Agent:
         for failure in self.engine.failed():
             mail = self.store.mail(MailId(failure.mail_id))
             if mail is not None and mail.status is MailStatus.NEW:
-                log.error("mail_set_aside", message_id=failure.mail_id, code=failure.error.code)
+                log.error("mail_set_aside", mail_id=failure.mail_id, code=failure.error.code)
                 self.stages.set_aside(mail.id, failure.error)
 
     def _give_up_sending(self) -> None:
@@ -178,5 +185,7 @@ class Agent:
             log.info("retention", mails=deleted.mails, cases=deleted.cases)
 
 
-def _stored(cursor: MailboxCursor) -> Cursor:
-    return Cursor(folder=cursor.folder, uid_validity=cursor.uid_validity, last_uid=cursor.last_uid)
+def _stored(cursor: MailboxCursor, left_before: datetime | None = None) -> Cursor:
+    return Cursor(
+        folder=cursor.folder, uid_validity=cursor.uid_validity, last_uid=cursor.last_uid, left_before=left_before
+    )

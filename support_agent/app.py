@@ -144,8 +144,6 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
         decider = open_decider(settings, progress(), in_memory=False)
-        for document in decider.company.documents:
-            store.save_document(document.number, document.raw)
         stages = Stages(
             store=store,
             decider=decider,
@@ -167,6 +165,7 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
             open_mailbox=lambda: Mailbox(settings.imap),
             now=utc_now,
         )
+        stages.keep_company()
         agent.recover()
         engine.launch()
         try:

@@ -144,9 +144,7 @@ def _unreadable(path: Path, text: str) -> Finding:
     what = text.removeprefix(f"{path}: ")
     line = int(match.group(1)) if (match := _AT_LINE.search(what)) else None
     is_of_file = what != text
-    return Finding(
-        severity=Severity.ERROR, path=path if is_of_file else None, line=line, what=what, todo="correct it"
-    )
+    return Finding(severity=Severity.ERROR, path=path if is_of_file else None, line=line, what=what, todo="correct it")
 
 
 def _addresses(config: _Config, key: str, addresses: Iterable[str], meaning: str) -> Iterator[Finding]:

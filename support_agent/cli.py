@@ -141,9 +141,7 @@ def try_(
         decider = functools.cache(lambda: open_decider(settings, progress(), in_memory=True))
         accounts = Accounts.load(settings.company.accounts)
         for file, raw in raws:
-            tried = try_mail(
-                file, raw, decider, accounts, settings, _now(), as_level=as_level, as_customer=as_customer
-            )
+            tried = try_mail(file, raw, decider, accounts, settings, _now(), as_level=as_level, as_customer=as_customer)
             typer.echo(tried.trial.model_dump_json() if as_json else printing.trial(tried))
 
 
@@ -180,12 +178,10 @@ def why(
 ) -> None:
     """Each line of the sent text beside its source."""
     from support_agent.app import open_store
-    from support_agent.company.accounts import Accounts
     from support_agent.explain import why as explain_why
 
-    settings = _settings(config)
-    with open_store(settings) as store:
-        lines = explain_why(store, case, Accounts.load(settings.company.accounts))
+    with open_store(_settings(config)) as store:
+        lines = explain_why(store, case)
     _print(lines, as_json, printing.why(lines))
 
 

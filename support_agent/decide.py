@@ -19,9 +19,11 @@ from support_agent.company.values import Customer
 from support_agent.desk.packet import FoundDocument
 from support_agent.errors import GateRefused, SupportAgentError
 from support_agent.frozen import Frozen
+from support_agent.levels import CUSTOMER, PROVEN
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message
 from support_agent.mail.outgoing import reply_subject
+from support_agent.mail.screening import PERSON_RULE, Screening
 from support_agent.planner.loop import Planner
 from support_agent.planner.neighbours import folded, parted
 from support_agent.planner.plan import Call, Plan
@@ -31,9 +33,6 @@ from support_agent.settings import Settings
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.base import AccountData, Context, Search
 from support_agent.tools.ending import Reason
-
-LEVEL_FOR_SUBJECT = 2
-LEVEL_FOR_NAME = 3
 
 
 class Decision(Frozen):
@@ -68,7 +67,6 @@ class Decision(Frozen):
             calls=tuple(_call_record(seq, call) for seq, call in enumerate(plan.calls)),
         )
 
-
     def stopped_by(self, error: SupportAgentError) -> Decision:
         """The same, but its answer failed: a person must read the mail, and why."""
         reason, why = reason_of(error)
@@ -81,6 +79,13 @@ def reason_of(error: SupportAgentError) -> tuple[str, str]:
     if isinstance(error, GateRefused) and error.code != GateRefused.code:
         return GateRefused.code, f"{error.code}: {error}"
     return error.code, str(error)
+
+
+def screened_out(screening: Screening) -> tuple[str, str]:
+    """Code and sentence of a screening that sends a mail to the desk, as the reason why a person gets it."""
+    if screening.rule == PERSON_RULE:
+        return Reason.PERSON_ASKED_FOR, screening.why
+    return HandOver.SCREENING, f"{screening.rule}: {screening.why}"
 
 
 class HandOver(StrEnum):
@@ -115,7 +120,7 @@ class Decider:
         if reason is not None:
             return self.hand_over(reason, now)
         if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
-            sender, customer = sender.model_copy(update={"level": min(sender.level, LEVEL_FOR_SUBJECT)}), None
+            sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
         context = self._context(message, sender, customer, now)
         plan = self.planner.plan(context)
         final = self._final(message, sender, context, plan) if plan.outcome == "answer" else None
@@ -144,7 +149,7 @@ class Decider:
     def _refusal(self, message: Message, sender: Sender) -> Reason | None:
         if sender.level < self.settings.agent.answers_from_level:
             return Reason.LEVEL
-        if len(message.visible_text) > self.settings.planner.max_mail_characters:
+        if len(message.subject) + len(message.visible_text) > self.settings.planner.max_mail_characters:
             return Reason.LIMIT
         return None
 
@@ -166,22 +171,21 @@ class Decider:
 
     def _questions(self, message: Message) -> tuple[str, ...]:
         """The mail's questions, where neighbours about one topic are one."""
-        most = self.settings.planner.max_questions
 
         def nearest(text: str) -> tuple[str, float]:
             matches = self.search.nearest(text)
             return (matches[0].topic, matches[0].score) if matches else ("", 0.0)
 
-        questions = questions_of(message.subject, message.visible_text, most=most)
-        return parted(folded(questions, nearest), nearest, most=most)
+        questions = questions_of(message.subject, message.visible_text)
+        return parted(folded(questions, nearest), nearest)
 
     def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
-        is_known = sender.level >= LEVEL_FOR_NAME and context.customer is not None
+        is_known = sender.level >= CUSTOMER and context.customer is not None
         return FinalAnswer(
             company=self.settings.company.name,
             locale=self.locale_of(context.customer),
             greeting_name=context.customer.name if is_known and context.customer else None,
-            subject=thread_subject(message) if sender.level >= LEVEL_FOR_SUBJECT else None,
+            subject=thread_subject(message) if sender.level >= PROVEN else None,
             asked=plan.asked,
             answers=plan.answers,
             support_address=self.settings.agent.address,

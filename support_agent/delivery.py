@@ -62,7 +62,13 @@ class Courier:
             delivery = self.transport.deliver(record.raw, record.envelope_from, record.recipient)
         except SupportAgentError as error:  # raised before anything reached a server
             delivery = Delivery(status="retry", detail=f"{error.code}: {error}")
-        log.info("delivery", kind=record.kind.value, status=delivery.status, code=delivery.smtp_code)
+        log.info(
+            "delivery",
+            outbox_id=record.id,
+            kind=record.kind.value,
+            status=delivery.status,
+            code=delivery.smtp_code,
+        )
         status = self._note(record, delivery)
         if record.kind.is_for_desk and status in (DeliveryStatus.FAILED, DeliveryStatus.UNCERTAIN):
             # Nobody is left to tell by mail: `doctor` names it too.

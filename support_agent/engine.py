@@ -1,7 +1,7 @@
 """Run each mail's journey as recorded steps, so that a process which dies loses nothing.
 
 Invariant: a step whose result was recorded never runs again, a mail started twice runs once, and mails of one
-case run one after the other in the order of their start. A step runs *at least* once: one that was in flight
+thread run one after the other in the order of their start. A step runs *at least* once: one that was in flight
 when the process died runs again, which is why the outbox, not the engine, prevents a second mail. All that is
 recorded is JSON. Checked by tests/integration/engine: real processes, real `kill -9`, SQLite and PostgreSQL.
 
@@ -15,11 +15,9 @@ import logging
 import math
 import os
 import socket
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -28,9 +26,9 @@ import structlog
 from dbos import DBOS, DBOSClient, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 from pydantic import JsonValue
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import SQLAlchemyError
 
+from support_agent.engine_database import parsed_url, prepare, shown
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.settings import EngineSettings
 from support_agent.steps import ERROR_CLASSES, Steps, Work, first_line, known_error
@@ -46,9 +44,9 @@ ACTIVE = ["ENQUEUED", "PENDING"]
 FAILED = ["ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 FINISHED = ["SUCCESS", *FAILED]
 
-BUSY_TIMEOUT_S = 30.0
-"""How long a writer waits for SQLite's lock; DBOS sets the same on each of its own connections."""
 DELETE_BATCH = 500
+LOST_AFTER_S = 5.0
+"""A mail that the records have in hand here, and no thread has, is taken up again after so long."""
 
 Handle = Callable[[str, Steps], str]
 """The journey of one mail: its id and its steps in, the outcome out."""
@@ -80,6 +78,7 @@ class Engine:
         self._handle = handle
         self._workflow: Callable[[str, str], str] | None = None
         self._in_hand: set[str] = set()
+        self._lost_since: dict[str, float] = {}
         self._starting = threading.Lock()
         self._next_place = 1
         self._stopping = threading.Event()
@@ -95,12 +94,12 @@ class Engine:
             raise ConfigError("an engine is already running in this process: stop it first")
         if self._stopping.is_set():
             raise RuntimeError("a stopped engine does not start again: make one with a new executor id")
-        _prepare(self._url)
+        prepare(self._url)
         _route_library_log()
 
         @DBOS.workflow(name=WORKFLOW)
-        def handle_mail(mail_id: str, case_key: str) -> str:
-            return self._run(mail_id, case_key)
+        def handle_mail(mail_id: str, thread: str) -> str:
+            return self._run(mail_id, thread)
 
         self._workflow = handle_mail
         try:
@@ -110,37 +109,41 @@ class Engine:
         except Exception as error:
             DBOS.destroy(destroy_registry=True)
             raise ConfigError(
-                f"the engine's database {_shown(self._url)} cannot be used ({first_line(error)}): "
+                f"the engine's database {shown(self._url)} cannot be used ({first_line(error)}): "
                 "check that it is reachable and that this user may create tables in it",
                 code="engine_database",
             ) from error
         Engine._live = self
-        log.info("engine_launched", executor_id=self._executor_id, database=_shown(self._url))
+        log.info("engine_launched", executor_id=self._executor_id, database=shown(self._url))
 
-    def start(self, mail_id: str, case_key: str) -> None:
+    def start(self, mail_id: str, thread: str) -> None:
         """Queue a mail; one that was started before, finished or not, is left as it is.
 
         Args:
             mail_id: Not empty, unique among all mails.
-            case_key: Not empty; mails with the same key are handled one by one, in the order of their start.
+            thread: Its name, not empty; mails of one thread are handled one by one, in the order of their start.
         """
-        if not mail_id.strip() or not case_key.strip():
-            raise ValueError(f"a mail needs an id and a case, not {mail_id!r} and {case_key!r}")
+        if not mail_id.strip() or not thread.strip():
+            raise ValueError(f"a mail needs an id and a thread, not {mail_id!r} and {thread!r}")
         if self._workflow is None or Engine._live is not self:
             raise RuntimeError("the engine is not running: launch() comes first")
         with self._starting:
             # The priority keeps the order: by itself DBOS orders by the time, on SQLite in whole seconds.
-            place = SetEnqueueOptions(queue_partition_key=case_key, priority=self._next_place)
+            place = SetEnqueueOptions(queue_partition_key=thread, priority=self._next_place)
             self._next_place += 1
             with SetWorkflowID(mail_id), place:
-                DBOS.enqueue_workflow(QUEUE, self._workflow, mail_id, case_key)
+                DBOS.enqueue_workflow(QUEUE, self._workflow, mail_id, thread)
 
     def wait_until_idle(self, timeout_s: float) -> bool:
-        """Wait until no mail is queued or in hand; False if that took too long or the engine was stopped."""
+        """Wait until no mail is queued or in hand; False if that took too long or the engine was stopped.
+
+        Meanwhile a mail whose end could not be recorded, as the disk was full, is taken up again. One caller at a time.
+        """
         deadline = time.monotonic() + timeout_s
         while not self._stopping.is_set():
             if not DBOS.list_workflows(status=ACTIVE, limit=1, load_input=False, load_output=False):
                 return True
+            self._take_up_lost()
             if time.monotonic() >= deadline:
                 return False
             self._stopping.wait(self._settings.poll_interval_s)
@@ -190,10 +193,10 @@ class Engine:
         Engine._live = None
         log.info("engine_stopped", executor_id=self._executor_id)
 
-    def _run(self, mail_id: str, case_key: str) -> str:
+    def _run(self, mail_id: str, thread: str) -> str:
         """One mail, in a thread of the queue; the error it ends with is always one of errors.py."""
         self._in_hand.add(mail_id)
-        with structlog.contextvars.bound_contextvars(message_id=mail_id, case_id=case_key):
+        with structlog.contextvars.bound_contextvars(mail_id=mail_id, thread=thread):
             try:
                 return self._handle(mail_id, Steps(self._record, self._settings, self._pause))
             except Exception as error:
@@ -247,8 +250,26 @@ class Engine:
         finally:
             client.destroy()
 
-    def _take_over(self, client: DBOSClient, status: WorkflowStatus) -> None:
-        """Queue again what another process had in hand; what was only queued, any process takes.
+    def _take_up_lost(self) -> None:
+        """Queue again what no thread has in hand any more, though the records say that this process has."""
+        now = time.monotonic()
+        pending = DBOS.list_workflows(
+            status="PENDING", executor_id=self._executor_id, load_input=False, load_output=False
+        )
+        lost = {status.workflow_id: status for status in pending if status.workflow_id not in self._in_hand}
+        self._lost_since = {mail_id: self._lost_since.get(mail_id, now) for mail_id in lost}
+        for mail_id, status in lost.items():
+            if now - self._lost_since[mail_id] < LOST_AFTER_S:
+                continue
+            log.error("mail_lost_from_hand", mail_id=mail_id)
+            self._lost_since[mail_id] = now
+            try:
+                self._take_over(DBOS, status)
+            except SQLAlchemyError as error:  # the disk is still full: tried again
+                log.warning("mail_not_taken_up", mail_id=mail_id, error=type(error).__name__)
+
+    def _take_over(self, client: DBOSClient | type[DBOS], status: WorkflowStatus) -> None:
+        """Queue again what another process had in hand, or a thread that is gone; what is only queued, any takes.
 
         There is one process at a time, so every other is dead. With several, this is where the lease of
         `status.executor_id` is asked for; DBOS refuses the records of an executor that has lost its mail.
@@ -259,11 +280,11 @@ class Engine:
         client.update_workflow_attributes(mail_id, {"interruptions": count}, merge=True)
         if count > self._settings.max_interruptions:
             client.cancel_workflow(mail_id)
-            log.error("mail_given_up", message_id=mail_id, interruptions=count)
+            log.error("mail_given_up", mail_id=mail_id, interruptions=count)
         else:
-            # Without the name it would go to DBOS's internal queue and lose its turn within the case.
+            # Without the name it would go to DBOS's internal queue and lose its turn within the thread.
             client.resume_workflow(mail_id, queue_name=QUEUE)
-            log.info("mail_taken_over", message_id=mail_id, interruptions=count)
+            log.info("mail_taken_over", mail_id=mail_id, interruptions=count)
 
     def _configuration(self) -> DBOSConfig:
         return {
@@ -293,7 +314,7 @@ def engine_url(store_url: str) -> str:
     Raises:
         ConfigError: The URL is not that of a SQLite file or of PostgreSQL.
     """
-    url = _parsed(store_url)
+    url = parsed_url(store_url)
     if url.get_backend_name() != "sqlite":
         return store_url
     path = Path(cast(str, url.database))
@@ -359,41 +380,3 @@ def _failure(status: WorkflowStatus) -> SupportAgentError:
 
 def _interruptions(status: WorkflowStatus) -> int:
     return int((status.attributes or {}).get("interruptions", 0))
-
-
-def _parsed(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-    except ArgumentError as error:
-        raise ConfigError("store.url is no database URL: write sqlite:///file or postgresql://...") from error
-    backend = parsed.get_backend_name()
-    if backend not in ("sqlite", "postgresql"):
-        raise ConfigError(f"store.url names {backend!r}: write sqlite:///file or postgresql://...")
-    if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
-        raise ConfigError("store.url is a database in memory, which dies with the process: name a file")
-    return parsed
-
-
-def _prepare(url: str) -> None:
-    """Put a SQLite file into WAL mode, which it keeps: readers and the writer do not block each other."""
-    parsed = _parsed(url)
-    if parsed.get_backend_name() != "sqlite":
-        return
-    path = cast(str, parsed.database)
-    try:
-        with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT_S)) as connection:
-            (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
-    except sqlite3.Error as error:
-        raise ConfigError(
-            f"the engine's database {path} cannot be opened ({error}): check the folder and its permissions",
-            code="engine_database",
-        ) from error
-    if mode != "wal":
-        raise ConfigError(
-            f"the engine's database {path} cannot use write-ahead logging: put it on a local disk",
-            code="engine_database",
-        )
-
-
-def _shown(url: str) -> str:
-    return make_url(url).render_as_string(hide_password=True)

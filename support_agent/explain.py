@@ -1,7 +1,7 @@
 """Why a case went as it did: its story for `show`, and for `why` each line that was sent beside its sources.
 
-Invariant: everything here is read from the store, as it was when it happened; only the queries of account
-values are those of `accounts.toml` as it is now. Checked by tests/unit/test_explain.py.
+Invariant: everything here is read from the store, as it was when it happened, the queries of account values too.
+Checked by tests/unit/test_explain.py.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from support_agent.answer.final_answer import (
     TableItem,
 )
 from support_agent.answer.formatting import format_value
+from support_agent.company.accounts import Queries
 from support_agent.company.values import Period
 from support_agent.decide import Decision
 from support_agent.desk.packet import FoundDocument
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.frozen import Frozen
-from support_agent.lines import VERSION_CHARACTERS, Declared, WhyHeader, WhyLine, headers_of, lines_of, text_of
+from support_agent.lines import VERSION_CHARACTERS, WhyHeader, WhyLine, headers_of, lines_of, text_of
 from support_agent.mail.message import parse
 from support_agent.planner.plan import Call
 from support_agent.store.records import (
@@ -184,22 +185,29 @@ def timeline(store: Store, case_id: str) -> CaseStory:
     )
 
 
-def why(store: Store, case_id: str, declared: Declared) -> tuple[WhyMail, ...]:
+def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
     """Every mail that was sent in a case (or waits to be), each line beside its sources.
 
-    Args:
-        declared: The account fields and series of `accounts.toml`, for their queries.
     Raises:
         ConfigError, PermanentError: as `timeline`.
     """
     return tuple(
-        _why(row, record, declared) for entry in _timeline(store, case_id).mails for row, record in _composed(entry)
+        _why(row, record, queries)
+        for entry in _timeline(store, case_id).mails
+        for queries in [_queries(store, entry)]
+        for row, record in _composed(entry)
     )
 
 
-def _why(row: OutboxRecord, record: LetterRecord, declared: Declared) -> WhyMail:
+def _queries(store: Store, entry: MailTimeline) -> Queries | None:
+    """The account queries that the values of a mail's answer came from."""
+    stored = None if entry.plan is None else store.queries(entry.plan.company_version)
+    return None if stored is None else Queries.model_validate(stored)
+
+
+def _why(row: OutboxRecord, record: LetterRecord, queries: Queries | None) -> WhyMail:
     try:
-        subject, lines = lines_of(record, declared)
+        subject, lines = lines_of(record, queries)
     except ValidationError as error:
         raise _unreadable(f"what was sent for mail {row.mail_id}") from error
     return WhyMail(

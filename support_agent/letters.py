@@ -6,17 +6,21 @@ bytes again; every letter to a customer has passed the gate. Checked by tests/un
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from pydantic import JsonValue
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.formatting import clean_line
+from support_agent.answer.grounds import Grounds, unfounded
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_acknowledgement, render_answer, render_packet
-from support_agent.answer.sources import RenderedAnswer, RenderedPacket
+from support_agent.answer.sources import InboundSource, RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.desk.packet import Packet
+from support_agent.errors import GateRefused
 from support_agent.frozen import Frozen
 from support_agent.mail.keys import message_id, origin_header
 from support_agent.mail.message import Message
@@ -32,7 +36,13 @@ from support_agent.settings import AgentSettings
 from support_agent.store.records import LetterKind, LetterRecord
 
 TELLING_CHARACTERS = 12
-"""A line of a packet with at least so many characters is known again in a reply to it."""
+"""A line of a packet with at least so many characters that are no white space is known again in a reply to it."""
+CUSTOMERS_OWN = frozenset({"mail_line", "answered_line", "subject", "customer_address", "reply_address"})
+"""Parts of a packet that a reply to the customer may repeat."""
+QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
+"""What mail programs put before a quoted line: "> ", "| ", "HS> ", "* "."""
+SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
+"""Attachments that only prove who wrote the mail."""
 
 
 class Headers(Head):
@@ -55,19 +65,21 @@ class Letter(Frozen):
         self,
         agent: AgentSettings,
         case_id: str,
-        number: int,
+        mail_id: str,
         to: str,
         sent_at: datetime,
         parent: Message,
         parent_mail_id: str,
     ) -> Headers:
-        """The headers of the mail with that number in its case; the Message-ID is the same on every try.
+        """The headers; the Message-ID is the same on every try.
 
+        Args:
+            mail_id: The inbound mail that it goes out for: for a person's reply that reply, not the parent.
         Raises:
             ConfigError: `agent.secret` is missing.
         """
         domain = agent.address.rpartition("@")[2]
-        own_id = message_id(agent.secret, domain, case_id, number, self.kind.value)
+        own_id = message_id(agent.secret, domain, case_id, mail_id, self.kind.value)
         return Headers(
             message_id=own_id,
             sent_at=sent_at.replace(microsecond=0),
@@ -94,12 +106,15 @@ class Letter(Frozen):
                 return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent)
 
 
-def answer_letter(final: FinalAnswer, templates: Templates) -> Letter:
+def answer_letter(final: FinalAnswer, templates: Templates, grounds: Grounds) -> Letter:
     """An answer, through the gate.
 
     Raises:
-        GateRefused: a byte has no source, or a template cannot be used.
+        GateRefused: a byte has no source, a source is not in the company's files (code `unfounded`), or a template
+            cannot be used.
     """
+    if wrong := next(unfounded(final, grounds, templates.locale_for(final.locale)), None):
+        raise GateRefused(wrong, code="unfounded")
     return _gated(LetterKind.ANSWER, final, render_answer(final, templates), templates)
 
 
@@ -152,31 +167,64 @@ def reply_letter(parent_subject: str, words: str) -> Letter:
     )
 
 
-def own_words(text: str, packet_text: str) -> str:
+def own_words(text: str, packet: RenderedPacket) -> str:
     """A staff member's words, up to where a mail program copied our packet, which is for staff only.
 
     Args:
         text: The visible text of the reply; a quotation in a form that nobody knows stands in it.
-        packet_text: The packet that was answered.
+        packet: The packet that was answered.
     """
-    internal = {line.strip() for line in packet_text.splitlines() if len(line.strip()) >= TELLING_CHARACTERS}
+    telling = _telling(packet)
     kept: list[str] = []
     for line in text.splitlines():
-        if line.strip("> \t") in internal:
+        if _squeezed(QUOTATION_MARK.sub("", line)) in telling:
             break
         kept.append(line)
     return "\n".join(kept).strip()
 
 
+def unfit(words: str, reply: Message, packet: RenderedPacket) -> str:
+    """Why a staff member's own words are not passed on to the customer; empty where they are.
+
+    Whoever is in doubt whether the packet is still quoted keeps it: what it says is for staff only.
+    """
+    if not words:
+        return "your reply has no words of its own"
+    said = _squeezed("".join(QUOTATION_MARK.sub("", line) for line in words.splitlines()))
+    if any(piece in said for piece in _telling(packet)):
+        return "your reply still quotes the packet: answer above it or delete the quotation"
+    if any(not part.is_inline_image and part.content_type not in SIGNATURES for part in reply.attachments):
+        return "attachments are not passed on: write to the customer directly, or reply without them"
+    return ""
+
+
+def _telling(packet: RenderedPacket) -> frozenset[str]:
+    """What gives a packet away: its case id, and its long lines without what the customer may read."""
+    pieces, case_ids = [], set()
+    for span in packet.text.spans:
+        part = span.source.part if isinstance(span.source, InboundSource) else None
+        pieces.append("\n" if part in CUSTOMERS_OWN else span.text)
+        if part == "case_id":
+            case_ids.add(_squeezed(span.text))
+    lines = {_squeezed(QUOTATION_MARK.sub("", line)) for line in "".join(pieces).splitlines()}
+    return frozenset({line for line in lines if len(line) >= TELLING_CHARACTERS} | case_ids)
+
+
+def _squeezed(text: str) -> str:
+    """A text as it is compared: mail programs change white space, and leave out what is not seen."""
+    return "".join(clean_line(text).split())
+
+
 def again(record: LetterRecord, templates: Templates) -> Letter:
-    """A stored letter, made again from its payload with those templates.
+    """A stored letter, made again from its payload with those templates, true or not: `replay` says what is not.
 
     Raises:
         GateRefused: the templates cannot be used for it.
     """
     match record.kind:
         case LetterKind.ANSWER:
-            return answer_letter(FinalAnswer.model_validate(record.payload), templates)
+            final = FinalAnswer.model_validate(record.payload)
+            return _gated(record.kind, final, render_answer(final, templates), templates)
         case LetterKind.ACKNOWLEDGEMENT:
             return acknowledgement_letter(Acknowledgement.model_validate(record.payload), templates)
         case LetterKind.PACKET | LetterKind.FAILURE:

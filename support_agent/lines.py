@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal, Protocol, assert_never
+from typing import Literal, assert_never
 
 from support_agent.answer.sources import (
     AccountSource,
@@ -26,7 +26,7 @@ from support_agent.answer.sources import (
     TemplateSource,
     WordSource,
 )
-from support_agent.company.accounts import FieldSpec, SeriesSpec
+from support_agent.company.accounts import Queries
 from support_agent.frozen import Frozen
 from support_agent.letters import Headers
 from support_agent.mail.keys import ORIGIN_HEADER
@@ -37,7 +37,7 @@ from support_agent.store.records import LetterKind, LetterRecord, OutboxRecord
 VERSION_CHARACTERS = 12
 QUERY_PARTS = frozenset({"value", "day", "row_day", "row_label", "row_value"})
 """Parts of an account source that the query returned; the others are labels and periods."""
-NOT_DECLARED = "(not declared in accounts.toml any more)"
+NOT_STORED = "(not stored for the version of the company that decided this mail)"
 UNKNOWN_HEADER = "unknown"
 PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 
@@ -48,7 +48,7 @@ HEADER_SOURCES: Mapping[str, str] = {
     "date": "computed: when the mail was made",
     "from": _MAILBOX,
     "reply-to": _MAILBOX,
-    "message-id": "computed: keyed hash of the case, the mail's number in it and its kind",
+    "message-id": "computed: keyed hash of the case, the mail it goes out for and its kind",
     "in-reply-to": _PARENT,
     "references": _PARENT,
     "auto-submitted": f"{_FIXED} for this kind of mail (RFC 3834, section 5)",
@@ -58,16 +58,6 @@ HEADER_SOURCES: Mapping[str, str] = {
     "content-type": f"{_FIXED} for this kind of mail; the boundary is computed from the Message-ID",
     "content-transfer-encoding": _FIXED,
 }
-
-
-class Declared(Protocol):
-    """What `accounts.toml` declares."""
-
-    @property
-    def fields(self) -> Mapping[str, FieldSpec]: ...
-
-    @property
-    def series(self) -> Mapping[str, SeriesSpec]: ...
 
 
 SourceKind = Literal[
@@ -89,7 +79,7 @@ class WhySource(Frozen):
     """A part of a line and where it came from, in words (`what`) and as data, as far as it has that.
 
     `name` is a template's file or an account field or series, `line` the template's, `version` the first 12
-    hex digits of the document's, `query` the one that `accounts.toml` has now.
+    hex digits of the document's, `query` the one that returned the value.
     """
 
     kind: SourceKind
@@ -126,13 +116,17 @@ def text_of(record: LetterRecord) -> tuple[str, str]:
     return subject.text, text.text
 
 
-def lines_of(record: LetterRecord, declared: Declared) -> tuple[WhyLine, tuple[WhyLine, ...]]:
-    """The subject and the lines of the text of a composed mail."""
+def lines_of(record: LetterRecord, queries: Queries | None) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+    """The subject and the lines of the text of a composed mail.
+
+    Args:
+        queries: Those of the version of the company that decided the mail; None: that is not stored.
+    """
     if record.kind is LetterKind.PERSON_REPLY:
         return _person_lines(record)
     subject, text = _rendered(record)
-    first = next(_lines(subject, declared), WhyLine(text="", sources=()))
-    return first, tuple(_lines(text, declared))
+    first = next(_lines(subject, queries), WhyLine(text="", sources=()))
+    return first, tuple(_lines(text, queries))
 
 
 def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
@@ -167,11 +161,11 @@ def _person_lines(record: LetterRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
     return WhyLine(text=subject, sources=(asked,)), lines
 
 
-def _lines(rendered: Rendered, declared: Declared) -> Iterator[WhyLine]:
+def _lines(rendered: Rendered, queries: Queries | None) -> Iterator[WhyLine]:
     """The spans cut at line ends; neighbours from one source are one part."""
     parts: list[WhySource] = []
     for span in rendered.spans:
-        described = _described(span.source, declared)
+        described = _described(span.source, queries)
         for piece in PIECE.findall(span.text):
             text = piece.removesuffix("\n")
             if text or not parts:
@@ -194,7 +188,7 @@ def _line(parts: list[WhySource]) -> WhyLine:
     return WhyLine(text="".join(part.text for part in parts), sources=tuple(parts))
 
 
-def _described(source: Source, declared: Declared) -> WhySource:
+def _described(source: Source, queries: Queries | None) -> WhySource:
     """A source in words; its `text` is filled in by the caller."""
     match source:
         case TemplateSource():
@@ -206,7 +200,7 @@ def _described(source: Source, declared: Declared) -> WhySource:
         case DocumentSource():
             return _document(source)
         case AccountSource():
-            return _account(source, declared)
+            return _account(source, queries)
         case ClarificationSource():
             what = f"canned question {source.number}"
             return WhySource(kind="clarification", text="", what=what, number=source.number)
@@ -239,14 +233,12 @@ def _document(source: DocumentSource) -> WhySource:
     )
 
 
-def _account(source: AccountSource, declared: Declared) -> WhySource:
+def _account(source: AccountSource, queries: Queries | None) -> WhySource:
     """A value names its query; labels and periods are no values."""
-    spec = declared.fields.get(source.name) or declared.series.get(source.name)
-    is_series = source.name in declared.series or source.part not in ("label", "value")
-    name = f"{'series' if is_series else 'account field'} {source.name}"
+    series = {} if queries is None else queries.series
+    known = series if queries is None else {**queries.fields, **series}
+    kind = "series" if source.name in series or source.part not in ("label", "value") else "account field"
     row = "" if source.row is None else f" {source.row}"
-    query = None
-    if source.part in QUERY_PARTS:
-        query = NOT_DECLARED if spec is None else " ".join(spec.query.split())
-    what = f"{name}, {source.part.replace('_', ' ')}{row}"
+    query = " ".join(known.get(source.name, NOT_STORED).split()) if source.part in QUERY_PARTS else None
+    what = f"{kind} {source.name}, {source.part.replace('_', ' ')}{row}"
     return WhySource(kind="account", text="", what=what, name=source.name, query=query)

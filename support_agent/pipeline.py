@@ -34,7 +34,7 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
     is_for_desk = screening.verdict is Verdict.DESK or not place.may_answer
     try:
         if is_for_desk:
-            decision = steps.step("hand_over", lambda: stages.hand_over(screening), Decision)
+            decision = steps.step("hand_over", lambda: stages.hand_over(screening, place), Decision)
         else:
             decision = steps.step("plan", lambda: stages.plan(mail), Decision)
     except SupportAgentError as error:

@@ -17,11 +17,13 @@ import structlog
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
-from support_agent.decide import LEVEL_FOR_NAME, LEVEL_FOR_SUBJECT, Decider, Decision, thread_subject
+from support_agent.decide import Decider, Decision, thread_subject
 from support_agent.desk.packing import packet_of
 from support_agent.errors import GateRefused
 from support_agent.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
+from support_agent.levels import CUSTOMER, PROVEN
 from support_agent.mail.message import parse
 from support_agent.place import PlacedMail
 from support_agent.resources import packaged
@@ -56,7 +58,7 @@ class Post:
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        letter = answer_letter(final, self.decider.templates)
+        letter = answer_letter(final, self.decider.templates, Grounds.of(self.decider.company))
         rest = (self._packet(mail, decision, answered=letter.text),) if decision.plan.is_partial else ()
         self._queue(mail, *rest, self._to_sender(mail, letter))
 
@@ -83,7 +85,7 @@ class Post:
         try:
             letter = packet_letter(packet, templates, kind)
         except GateRefused as refused:
-            log.error("packet_refused", case_id=mail.place.case_id, message_id=mail.id, code=refused.code)
+            log.error("packet_refused", case_id=mail.place.case_id, mail_id=mail.id, code=refused.code)
             templates = Templates.load(packaged("templates"))
             letter = packet_letter(packet, templates, kind)
         return Addressed(letter, self.settings.desk.address, templates, mail.id)
@@ -91,17 +93,17 @@ class Post:
     def _acknowledgement(self, mail: PlacedMail) -> Addressed | None:
         """The fixed mail in the customer's language; none where the gate refuses it: a person has the case."""
         accounts, level = self.decider.company.accounts, mail.sender.level
-        customer = accounts.customer(mail.sender.address) if level >= LEVEL_FOR_NAME else None
+        customer = accounts.customer(mail.sender.address) if level >= CUSTOMER else None
         acknowledgement = Acknowledgement(
             company=self.settings.company.name,
             locale=self.decider.locale_of(customer),
-            subject=thread_subject(mail.message) if level >= LEVEL_FOR_SUBJECT else None,
+            subject=thread_subject(mail.message) if level >= PROVEN else None,
             support_address=self.settings.agent.address,
         )
         try:
             letter = acknowledgement_letter(acknowledgement, self.decider.templates)
         except GateRefused as refused:
-            log.error("acknowledgement_refused", case_id=mail.place.case_id, message_id=mail.id, code=refused.code)
+            log.error("acknowledgement_refused", case_id=mail.place.case_id, mail_id=mail.id, code=refused.code)
             return None
         return self._to_sender(mail, letter)
 
@@ -120,7 +122,7 @@ class Post:
         original = self.store.raw_mail(addressed.parent_id)
         parent = parse(original)
         headers = letter.headers(
-            agent, mail.place.case_id, mail.place.number, addressed.to, self.now(), parent, addressed.parent_id
+            agent, mail.place.case_id, mail.id, addressed.to, self.now(), parent, addressed.parent_id
         )
         record = LetterRecord(
             mail_id=mail.id,

@@ -146,11 +146,12 @@ def trial(tried: Tried) -> str:
     """One dry run: who, the calls, the answer or why there is none, and the time."""
     result, sender = tried.trial, tried.sender
     cost = f"{result.seconds:.2f} s, {_counted(result.forward_passes, 'forward pass', 'forward passes')}"
-    reason = "" if result.reason is None else f": {clean_line(result.reason)}"
+    why = "" if tried.decision is None else tried.decision.why
+    outcome = ": ".join(part for part in (result.outcome, result.reason, why) if part)
     rows = [
         ("from", f"{sender.address or NOTHING}, level {sender.level} ({sender.why})"),
-        ("screening", f"{tried.screening.verdict.value}: {tried.screening.why}"),
-        ("outcome", f"{result.outcome}{reason}"),
+        ("screening", f"{tried.screening.verdict.value}{_by_rule(tried.screening.rule)}: {tried.screening.why}"),
+        ("outcome", outcome),
         ("took", cost),
     ]
     lines = [clean_line(result.file), *_indented(_table(rows), 2)]
@@ -172,7 +173,6 @@ def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
 
 def _mail(mail: MailStory) -> Iterator[str]:
     level = NOTHING if mail.level is None else f"{mail.level} ({mail.level_why})"
-    rule = "" if mail.screening_rule is None else f" by rule {mail.screening_rule}"
     reason = ": ".join(part for part in (mail.reason_code, mail.why) if part)
     yield ""
     yield f"{_instant(mail.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
@@ -181,7 +181,7 @@ def _mail(mail: MailStory) -> Iterator[str]:
             [
                 ("subject", mail.subject),
                 ("level", level),
-                ("screening", f"{mail.screening_verdict or NOTHING}{rule}"),
+                ("screening", f"{mail.screening_verdict or NOTHING}{_by_rule(mail.screening_rule)}"),
                 ("outcome", mail.status.value + (f" ({reason})" if reason else "")),
             ]
         ),
@@ -192,6 +192,10 @@ def _mail(mail: MailStory) -> Iterator[str]:
         yield from _plan(mail.plan)
     for sent in mail.sent:
         yield from _sent(sent)
+
+
+def _by_rule(rule: str | None) -> str:
+    return "" if rule is None else f" by rule {rule}"
 
 
 def _plan(plan: PlanStory) -> Iterator[str]:
@@ -247,7 +251,7 @@ def _why_mail(mail: WhyMail) -> Iterator[str]:
     queries = {part.name: part.query for line in mail.lines for part in line.sources if part.query is not None}
     if queries:
         yield ""
-        yield "queries, as accounts.toml declares them now"
+        yield "queries, as accounts.toml declared them then"
         yield from _indented(_table([(name or NOTHING, query) for name, query in queries.items()]), 2)
 
 

@@ -15,16 +15,18 @@ from typing import Literal, get_args
 
 from pydantic import ValidationError, computed_field
 
-from support_agent.answer.final_answer import DocumentItem, Excerpt, FinalAnswer
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.grounds import Grounds, unfounded
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
-from support_agent.company.documents import Sentence, parse_document
+from support_agent.company.documents import Document, parse_document
 from support_agent.company.values import Customer
-from support_agent.decide import LEVEL_FOR_NAME, Decider
+from support_agent.decide import Decider
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.frozen import Frozen
 from support_agent.letters import Headers, Letter, again
+from support_agent.levels import CUSTOMER
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import parse
 from support_agent.store.records import (
@@ -161,7 +163,7 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
         else:
             diff = _byte_diff(row.raw, raw)
             problems += _disagreements(row, record, letter)
-        problems += _missing_documents(store, record)
+        problems += _unfounded(store, record)
     return Replayed(
         case_id=row.case_id,
         mail_id=row.mail_id,
@@ -188,44 +190,22 @@ def _disagreements(row: OutboxRecord, record: LetterRecord, letter: Letter) -> I
         yield f"it went to {row.recipient}, but was made for {headers.to}"
 
 
-def _missing_documents(store: Store, record: LetterRecord) -> Iterator[str]:
+def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
     """What an answer says of documents and the stored versions of them do not say."""
     if record.kind is not LetterKind.ANSWER:
-        return
+        return ()
+
+    def stored_document(version: str) -> Document | None:
+        stored = store.document(version)
+        return None if stored is None else parse_document(Path(f"{stored.number:03d}-stored.md"), stored.raw)
+
     try:
         final = FinalAnswer.model_validate(record.payload)
+        return tuple(unfounded(final, Grounds(stored_document), final.locale))
     except ValidationError:
-        return  # said already: it cannot be made again
-    items = [item for answer in final.answers for item in answer.items if isinstance(item, DocumentItem)]
-    for item in items:
-        name = f"document {item.number}, version {item.version[:12]}"
-        stored = store.document(item.version)
-        if stored is None:
-            yield f"{name} is not stored"
-            continue
-        try:
-            document = parse_document(Path(f"{stored.number:03d}-stored.md"), stored.raw)
-        except ConfigError as error:
-            yield f"{name} cannot be read: {_first_line(error)}"
-            continue
-        head = document.head
-        if (head.number, head.title, head.url, head.valid_from, document.version) != (
-            item.number,
-            item.title,
-            item.url,
-            item.valid_from,
-            item.version,
-        ):
-            yield f"{name} has another number, title, address or date than the answer says"
-        for excerpt in item.excerpts:
-            if not _stands_in(excerpt, document.sentences):
-                yield f"{name}: sentence {excerpt.index} is not what the answer says"
-
-
-def _stands_in(excerpt: Excerpt, sentences: Sequence[Sentence]) -> bool:
-    return excerpt.index < len(sentences) and all(
-        getattr(sentences[excerpt.index], name) == value for name, value in excerpt
-    )
+        return ()  # said already: it cannot be made again
+    except ConfigError as error:
+        return (f"a document cannot be read: {_first_line(error)}",)
 
 
 def plan_again(
@@ -254,7 +234,7 @@ def _replanned(
     message = parse(store.raw_mail(mail.id))
     address = message.from_.addr if message.from_ is not None else ""
     sender = Sender(address=address, level=mail.level or 0, why=mail.sender_why or "")
-    customer = customer_of(address) if sender.level >= LEVEL_FOR_NAME else None
+    customer = customer_of(address) if sender.level >= CUSTOMER else None
     before = _said_before(store, mail, plan)
     after = _said_now(rehearse(decider, message, sender, customer, plan.planned_at))
     status = _status(before, after)
@@ -290,7 +270,7 @@ def _said_now(rehearsal: Rehearsal) -> Said:
     letter, calls = rehearsal.letter, rehearsal.decision.plan.calls
     return Said(
         outcome="escalate" if letter is None else "answer",
-        reason=rehearsal.reason,
+        reason=rehearsal.decision.plan.reason,
         calls=tuple(call_text(call.tool, call.args) for call in calls if call.status == "done"),
         text="" if letter is None else _whole_text(letter.subject, letter.text),
         html="" if letter is None else letter.html,

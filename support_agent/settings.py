@@ -29,6 +29,7 @@ from pydantic_settings import (
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from support_agent.levels import AUTHENTICATED, CUSTOMER
 from support_agent.locales import FALLBACK_LOCALE, LocaleTag
 from support_agent.settings_sources import (
     ENV_PREFIX,
@@ -91,7 +92,7 @@ class ImapSettings(Server):
     handled_folder: str = ""
     """Handled mail is moved here; empty: it stays where it is, flagged only with a keyword."""
     skip_existing: bool = False
-    """At the first start leave alone what is in the folder already."""
+    """At the first start leave alone what is in the folder already, and from then on whatever arrived before."""
     poll_interval_s: Annotated[float, Field(ge=0.1, le=3600)] = 30.0
     max_message_bytes: Annotated[int, Field(ge=10_000, le=200_000_000)] = 25_000_000
 
@@ -119,13 +120,19 @@ class AgentSettings(Section):
     secret: SecretStr = SecretStr("")
     """Key of the Message-ID and origin headers; 32 characters or more; `init` writes `secret.key`."""
     secret_file: OptionalPath = None
-    answers_from_level: Annotated[int, Field(ge=1, le=3)] = 1
+    answers_from_level: Annotated[int, Field(ge=AUTHENTICATED, le=CUSTOMER)] = AUTHENTICATED
     """Lowest sender level that gets answers; below: a person. 1 answers senders whose domain has no DMARC, and with
     them some forged ones: what such a stranger gets holds public documents and nothing of the mail."""
-    acknowledges_from_level: Annotated[int, Field(ge=1, le=3)] = 1
+    acknowledges_from_level: Annotated[int, Field(ge=AUTHENTICATED, le=CUSTOMER)] = AUTHENTICATED
     """Lowest sender level that is told that a person has the case; below: nothing is sent but the desk's packet."""
     max_received: Annotated[int, Field(ge=5, le=200)] = 50
     max_hops: Annotated[int, Field(ge=1, le=20)] = 3
+    max_letters_per_case: Annotated[int, Field(ge=1, le=1000)] = 5
+    """Automatic letters (answers and acknowledgements) in one case; a mail above goes to the desk, and nothing is
+    sent to its customer: a machine without marks may be writing (RFC 3834, section 2)."""
+    max_letters_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
+    """The same for all cases of a sender within 24 hours, and the most packets about them; a mail above both is filed.
+    """
 
 
 class DeskSettings(Section):
@@ -147,7 +154,7 @@ class DeskSettings(Section):
         "un agente",
     )
     staff: tuple[str, ...] = ()
-    """Addresses whose replies to a packet are passed on to the customer; empty: the desk address alone."""
+    """Addresses whose replies to a packet are passed on to the customer, besides the desk address itself."""
 
 
 class CompanySettings(Section):
@@ -246,9 +253,7 @@ class LogSettings(Section):
 class Settings(BaseSettings):
     """The whole tree; `load` is the way to get one, and the only place where the environment is read."""
 
-    model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter="__"
-    )
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter="__")
 
     imap: ImapSettings = ImapSettings()
     smtp: SmtpSettings = SmtpSettings()

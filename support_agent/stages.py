@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 import structlog
 
 from support_agent.answer.sources import RenderedPacket
-from support_agent.decide import LEVEL_FOR_NAME, Decider, Decision, HandOver
+from support_agent.decide import Decider, Decision, HandOver, screened_out
 from support_agent.delivery import Courier, DeliveryStatus
 from support_agent.errors import SupportAgentError, TransientError
-from support_agent.letters import own_words
+from support_agent.letters import own_words, unfit
+from support_agent.levels import CUSTOMER, PROVEN, lower_address
 from support_agent.mail.identity import Sender, identify
 from support_agent.mail.message import Message, parse
 from support_agent.mail.outbox import Transport
-from support_agent.mail.screening import Screening, Verdict, screen
-from support_agent.place import Place, PlacedMail, case_id_of, number_of
+from support_agent.mail.screening import PERSON_RULE, Screening, Verdict, screen
+from support_agent.place import Place, PlacedMail, case_id_of
 from support_agent.post import Post
 from support_agent.settings import Settings
 from support_agent.store.records import (
+    CaseId,
     CaseRecord,
     CaseState,
     LetterKind,
@@ -35,15 +37,15 @@ from support_agent.store.records import (
     OutboxRecord,
 )
 from support_agent.store.store import Store
-from support_agent.tools.ending import Reason
 
 log = structlog.get_logger(__name__)
 
 TAKEN_UP = (Verdict.ANSWER, Verdict.DESK)
-LEVEL_FOR_STAFF = 2
-LEVEL_FOR_THREAD = 2
-ACKNOWLEDGED_RULES = frozenset({None, "person", "S15"})
+ACKNOWLEDGED_RULES = frozenset({None, PERSON_RULE, "S15"})
 """Screening rules after which a customer is still told that a person has the case."""
+AUTOMATIC = (LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT)
+RATE_RULE = "S12"
+DAY = timedelta(days=1)
 
 
 class Outcome(StrEnum):
@@ -75,6 +77,13 @@ class Stages:
         """What takes them out."""
         return Courier(self.store, self.transport, self.settings.smtp, self.now)
 
+    def keep_company(self) -> None:
+        """Store what answers are made from, by version, for `replay` and `why`; call it before any mail is handled."""
+        company = self.decider.company
+        for document in company.documents:
+            self.store.save_document(document.number, document.raw)
+        self.store.save_queries(company.version, company.accounts.queries.model_dump())
+
     def parse(self, mail_id: MailId) -> Message:
         """The mail as recorded; the same every time, so it is not a recorded step."""
         return parse(self.store.raw_mail(mail_id))
@@ -88,7 +97,7 @@ class Stages:
 
         screening = screen(message, self.settings.agent, self.settings.desk, self._is_customer, is_staff_reply)
         if screening.verdict in TAKEN_UP and self._is_copy(mail_id, message):
-            why = "a copy of a mail that was taken up before: the same Message-ID, sender and date"
+            why = "a copy of a mail that was taken up before: the same Message-ID, sender, date and text"
             screening = Screening(verdict=Verdict.FILE, rule="copy", why=why)
         self.store.save_screening(mail_id, screening.verdict.value, screening.rule)
         return screening
@@ -106,12 +115,16 @@ class Stages:
 
     def place(self, mail_id: MailId, message: Message, sender: Sender) -> Place:
         """The case the mail belongs to: the thread's, for one of its participants; else a new one."""
+        place = self._place(mail_id, message, sender)
+        log.info("mail_placed", mail_id=mail_id, case_id=place.case_id)
+        return place
+
+    def _place(self, mail_id: MailId, message: Message, sender: Sender) -> Place:
         packet = self._packet_named_by(message) if self._is_staff(sender) else None
         if packet is not None and packet.case_id is not None:
             self.store.join_case(mail_id, packet.case_id)
             return Place(
                 case_id=packet.case_id,
-                number=number_of(mail_id),
                 may_answer=False,
                 may_acknowledge=False,
                 is_staff_reply=True,
@@ -131,28 +144,30 @@ class Stages:
             )
         else:
             case = self.store.join_case(mail_id, case.id)
-        is_open = case.state is CaseState.OPEN
+        limit = self._limit_reached(mail_id, case.id, sender)
+        may_write = case.state is CaseState.OPEN and not limit
         return Place(
             case_id=case.id,
-            number=number_of(mail_id),
-            may_answer=is_open,
-            may_acknowledge=is_open and sender.level >= self.settings.agent.acknowledges_from_level,
+            may_answer=may_write,
+            may_acknowledge=may_write and sender.level >= self.settings.agent.acknowledges_from_level,
+            limit=limit,
         )
 
     def plan(self, mail: PlacedMail) -> Decision:
         """What the answer is; the model is asked here and nowhere else."""
         sender = mail.sender
-        customer = self.decider.company.accounts.customer(sender.address) if sender.level >= LEVEL_FOR_NAME else None
+        customer = self.decider.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
         decision = self.decider.decide(mail.message, sender, customer, self.now())
         self.store.save_plan(decision.record(mail.id, self.decider.company.version, self.index_version))
         return decision
 
-    def hand_over(self, screening: Screening) -> Decision:
+    def hand_over(self, screening: Screening, place: Place) -> Decision:
         """No plan: a rule or the state of the case says that a person must read this."""
-        if screening.rule == "person":
-            return self.decider.hand_over(Reason.PERSON_ASKED_FOR, self.now(), screening.why)
+        if screening.verdict is not Verdict.DESK and place.limit:
+            screening = Screening(verdict=Verdict.DESK, rule=RATE_RULE, why=place.limit)
         if screening.verdict is Verdict.DESK:
-            return self.decider.hand_over(HandOver.SCREENING, self.now(), f"{screening.rule}: {screening.why}")
+            reason, why = screened_out(screening)
+            return self.decider.hand_over(reason, self.now(), why)
         return self.decider.hand_over(HandOver.WITH_PERSON, self.now(), "a person has the case already")
 
     def failed(self, error: SupportAgentError) -> Decision:
@@ -176,7 +191,12 @@ class Stages:
         return Outcome.ANSWERED
 
     def escalate(self, mail: PlacedMail, decision: Decision) -> Outcome:
-        """A packet to the desk, a fixed acknowledgement to the customer where that is safe; the case is a person's."""
+        """A packet to the desk, a fixed acknowledgement to the customer where that is safe; the case is a person's.
+
+        A sender of whom the desk has had its many packets today is a machine, and the mail is only filed.
+        """
+        if self._is_flood(mail):
+            return self._file_flood(mail)
         recorded = self.store.mail(mail.id)
         rule = recorded.screening_rule if recorded is not None else None
         self.store.give_to_person(mail.place.case_id)
@@ -187,10 +207,12 @@ class Stages:
     def pass_on(self, mail: PlacedMail) -> None:
         """A staff member's words go to the customer of the case, in the customer's thread."""
         case, parent_id = self.store.case(mail.place.case_id), mail.place.customer_mail_id
-        words = own_words(mail.message.visible_text, self._packet_text(mail.message))
-        if case is None or parent_id is None or not case.customer_address or not words:
-            log.error("reply_not_passed_on", case_id=mail.place.case_id, message_id=mail.id, has_words=bool(words))
-            why = "the reply has no words of its own, or the case no customer's address"
+        packet = self._packet_answered(mail.message)
+        words = own_words(mail.message.visible_text, packet) if packet is not None else ""
+        why = unfit(words, mail.message, packet) if packet is not None else "the packet that it answers is gone"
+        if why or case is None or parent_id is None or not case.customer_address:
+            why = why or "the case has no address of a customer"
+            log.error("reply_not_passed_on", case_id=mail.place.case_id, mail_id=mail.id, why=why)
             self._tell_desk(mail.id, self.decider.hand_over(HandOver.NOT_PASSED_ON, self.now(), why))
             return
         self.post.reply(mail, words, case.customer_address, parent_id)
@@ -231,7 +253,7 @@ class Stages:
         except TransientError:
             raise  # not set aside yet, so it is told later
         except SupportAgentError as second:
-            log.critical("mail_set_aside", message_id=mail_id, code=error.code, second_code=second.code)
+            log.critical("mail_set_aside", mail_id=mail_id, code=error.code, second_code=second.code)
         self.store.settle_mail(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
 
     def settle(self, mail_id: MailId, outcome: Outcome) -> str:
@@ -259,20 +281,53 @@ class Stages:
 
         Without a border server of our own to believe, nobody is proven and no reply is passed on.
         """
-        staff = {address.lower() for address in (*self.settings.desk.staff, self.settings.desk.address)}
-        return sender.address in staff and sender.level >= LEVEL_FOR_STAFF
+        staff = {lower_address(address) for address in (*self.settings.desk.staff, self.settings.desk.address)}
+        return sender.address in staff and sender.level >= PROVEN
 
     def _is_copy(self, mail_id: MailId, message: Message) -> bool:
         """Whether it was taken up under other bytes: by another way, or from a folder that was numbered anew (S31).
 
-        A Message-ID alone proves nothing, as senders make it. Mails of one thread come here one after the other.
+        A Message-ID alone proves nothing, as senders make it, nor does what a less proven sender wrote: whoever forges
+        a mail before its owner's comes must not silence that. Mails of one thread come here one after the other.
         """
+        level = identify(message, self.settings.agent, self._is_customer).level
         for earlier in self.store.mails_with_message_id(message.message_id):
             if earlier.id != mail_id and earlier.screening_verdict in TAKEN_UP:
                 other = self.parse(earlier.id)
-                if other.from_ == message.from_ and other.sent_at == message.sent_at:
+                is_same = _told_apart_by(other) == _told_apart_by(message)
+                if is_same and identify(other, self.settings.agent, self._is_customer).level >= level:
                     return True
         return False
+
+    def _limit_reached(self, mail_id: MailId, case_id: CaseId, sender: Sender) -> str:
+        """Which limit of automatic letters the case or the sender has reached (S12; RFC 3834, section 2), or ""."""
+        in_case, a_day = self.settings.agent.max_letters_per_case, self.settings.agent.max_letters_per_sender_a_day
+        if self.store.count_for_case(AUTOMATIC, case_id, but_for=mail_id) >= in_case:
+            return f"{in_case} automatic letters went out in this case, the most that may"
+        if self._sent_today(AUTOMATIC, mail_id, sender) >= a_day:
+            return f"{a_day} automatic letters went to this sender within a day, the most that may"
+        return ""
+
+    def _sent_today(self, kinds: tuple[LetterKind, ...], mail_id: MailId, sender: Sender) -> int:
+        """What went out for a sender's other mails within a day; senders without an address are not one sender."""
+        if not sender.address:
+            return 0
+        since = self.now() - DAY
+        return self.store.count_for_sender(kinds, sender.address, sender.level, since, but_for=mail_id)
+
+    def _is_flood(self, mail: PlacedMail) -> bool:
+        if self.store.outgoing(mail_id=mail.id, kind=LetterKind.PACKET):  # before the process died
+            return False
+        packets = self._sent_today((LetterKind.PACKET,), mail.id, mail.sender)
+        return packets >= self.settings.agent.max_letters_per_sender_a_day
+
+    def _file_flood(self, mail: PlacedMail) -> Outcome:
+        why = f"the desk has had {self.settings.agent.max_letters_per_sender_a_day} packets of this sender today"
+        log.critical("sender_over_limit", case_id=mail.place.case_id, mail_id=mail.id, why=why)
+        screening = Screening(verdict=Verdict.FILE, rule=RATE_RULE, why=why)
+        self.store.save_screening(mail.id, screening.verdict.value, screening.rule)
+        self.file(mail.id, screening)
+        return Outcome.FILED
 
     def _tell_desk(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
         """A failure in a mail that is over for the machine; told once, whatever else went out for the mail."""
@@ -297,16 +352,21 @@ class Stages:
         earlier = self._packet_named_by(message) if is_staff else None
         return packet.mail_id if earlier is None else self._customer_mail_of(earlier)
 
-    def _packet_text(self, message: Message) -> str:
-        """The text of the packet that a mail replies to."""
+    def _packet_answered(self, message: Message) -> RenderedPacket | None:
+        """The packet that a mail replies to, as it was rendered."""
         packet = self._packet_named_by(message)
         letter = self.store.letter_for(packet.mail_id, packet.kind) if packet is not None else None
-        return RenderedPacket.model_validate(letter.rendered).text.text if letter is not None else ""
+        return RenderedPacket.model_validate(letter.rendered) if letter is not None else None
 
     def _thread(self, message: Message, sender: Sender) -> CaseRecord | None:
         """The case of the thread, for a proven participant only: a header alone is no proof."""
         references = [id_ for id_ in (message.in_reply_to, *reversed(message.references)) if id_]
         case = self.store.case_for_thread(references) if references else None
-        if case is None or sender.level < LEVEL_FOR_THREAD or sender.address not in case.participants:
+        if case is None or sender.level < PROVEN or sender.address not in case.participants:
             return None
         return case
+
+
+def _told_apart_by(message: Message) -> tuple[object, ...]:
+    """What two mails of one Message-ID are compared by, besides their level."""
+    return message.from_, message.sent_at, message.visible_text

@@ -111,9 +111,7 @@ def known_error(error: Exception, where: str) -> SupportAgentError:
         if type(error) is nearest:
             return error
         return nearest(str(error), code=error.code)
-    return PermanentError(
-        f"unexpected {type(error).__name__} in {where}: {first_line(error)}", code="unexpected"
-    )
+    return PermanentError(f"unexpected {type(error).__name__} in {where}: {first_line(error)}", code="unexpected")
 
 
 def first_line(text: object) -> str:

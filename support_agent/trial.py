@@ -14,17 +14,18 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
+from support_agent.answer.grounds import Grounds
 from support_agent.company.accounts import Accounts
 from support_agent.company.values import Customer
-from support_agent.decide import LEVEL_FOR_NAME, Decider, Decision
+from support_agent.decide import Decider, Decision, screened_out
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.frozen import Frozen
 from support_agent.letters import Letter, answer_letter
+from support_agent.levels import CUSTOMER, Level
 from support_agent.mail.identity import Sender, identify
 from support_agent.mail.message import Message, parse
 from support_agent.mail.screening import Screening, Verdict, screen
 from support_agent.settings import Settings
-from support_agent.tools.ending import Reason
 
 
 class TriedCall(Frozen):
@@ -40,12 +41,12 @@ class TriedAnswer(Frozen):
 
 
 class Trial(Frozen):
-    """One line of `try --json`."""
+    """One line of `try --json`; `reason` is the code that the store would have, or the rule that filed the mail."""
 
     file: str
     outcome: Literal["answer", "escalate", "filed"]
     reason: str | None
-    level: Annotated[int, Field(ge=0, le=3)]
+    level: Level
     calls: tuple[TriedCall, ...]
     answer: TriedAnswer | None
     seconds: float
@@ -62,11 +63,10 @@ class Tried(Frozen):
 
 
 class Rehearsal(NamedTuple):
-    """A mail's decision, and its answer as it would go out; without one, `reason` says why a person gets the mail."""
+    """A mail's decision, and its answer as it would go out; without one, the plan says why a person gets the mail."""
 
     decision: Decision
     letter: Letter | None
-    reason: str | None
 
 
 def read_mail(path: Path) -> bytes:
@@ -108,14 +108,15 @@ def try_mail(
     sender, customer = _sender(message, accounts, settings, as_level, as_customer)
     rehearsal: Rehearsal | None = None
     outcome: Literal["answer", "escalate", "filed"] = "escalate"
-    reason: str | None = screening.rule
+    reason = screening.rule
     if screening.verdict in (Verdict.FILE, Verdict.DROP):
         outcome = "filed"
     elif screening.verdict is Verdict.DESK:
-        reason = Reason.PERSON_ASKED_FOR if screening.rule == "person" else screening.rule
+        reason, _ = screened_out(screening)
     else:
         rehearsal = rehearse(decider(), message, sender, customer, now)
-        outcome, reason = "escalate" if rehearsal.letter is None else "answer", rehearsal.reason
+        outcome = "escalate" if rehearsal.letter is None else "answer"
+        reason = rehearsal.decision.plan.reason
     plan = None if rehearsal is None else rehearsal.decision.plan
     trial = Trial(
         file=file,
@@ -135,23 +136,18 @@ def try_mail(
     return Tried(trial=trial, sender=sender, screening=screening, decision=decision)
 
 
-def rehearse(
-    decider: Decider, message: Message, sender: Sender, customer: Customer | None, now: datetime
-) -> Rehearsal:
+def rehearse(decider: Decider, message: Message, sender: Sender, customer: Customer | None, now: datetime) -> Rehearsal:
     """Decide a mail and write its answer as the journey does: what fails, or what the gate refuses, escalates."""
     try:
         decision = decider.decide(message, sender, customer, now)
     except SupportAgentError as error:
-        return _stopped(decider.failed(error, now))
+        return Rehearsal(decider.failed(error, now), None)
     try:
-        letter = None if decision.final is None else answer_letter(decision.final, decider.templates)
+        grounds = Grounds.of(decider.company)
+        letter = None if decision.final is None else answer_letter(decision.final, decider.templates, grounds)
     except SupportAgentError as error:
-        return _stopped(decision.stopped_by(error))
-    return Rehearsal(decision, letter, decision.plan.reason)
-
-
-def _stopped(decision: Decision) -> Rehearsal:
-    return Rehearsal(decision, None, f"{decision.plan.reason}: {decision.why}")
+        return Rehearsal(decision.stopped_by(error), None)
+    return Rehearsal(decision, letter)
 
 
 def _answer(letter: Letter | None) -> TriedAnswer | None:
@@ -170,8 +166,8 @@ def _sender(
         customer = accounts.customer(as_customer)
         if customer is None:
             raise ConfigError(f"--as-customer {as_customer}: no customer has that address")
-        level = 3 if as_level is None else as_level
+        level = CUSTOMER if as_level is None else as_level
         sender = Sender(address=customer.address, level=level, why="assumed for this trial")
     elif as_level is not None:
         sender = Sender(address=sender.address, level=as_level, why="assumed for this trial")
-    return sender, accounts.customer(sender.address) if sender.level >= LEVEL_FOR_NAME and sender.address else None
+    return sender, accounts.customer(sender.address) if sender.level >= CUSTOMER and sender.address else None

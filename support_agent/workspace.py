@@ -41,11 +41,13 @@ name = "Harborfile Support"
 authserv_ids = ["mx.harborfile.example"]
 # answers_from_level = 1       # lowest sender level that gets answers: 2 is DMARC pass; 3 known customers only
 # acknowledges_from_level = 1  # lowest sender level that is told that a person has the case
+# max_letters_per_case = 5     # automatic letters in one case; above, its mail goes to the desk without a word
+# max_letters_per_sender_a_day = 10  # the same for one sender; after as many packets too, the mail is only filed
 secret_file = "secret.key"     # key of our Message-IDs; keep it, and keep it secret
 
 [desk]
 address = "desk@harborfile.example"      # people: what cannot be answered goes here, by mail
-# staff = ["ada@harborfile.example"]     # whose replies to a packet are passed on; default: the desk address alone
+# staff = ["ada@harborfile.example"]     # whose replies to a packet are passed on, besides the desk address
 
 [imap]
 host = ""                      # for example "imap.example.com"

@@ -240,9 +240,9 @@ def open_office(company: CompanySettings, store: Store) -> Office:
         templates=Templates.load(company.templates),
         settings=settings,
     )
-    for document in decider.company.documents:
-        store.save_document(document.number, document.raw)
-    return Office(settings=settings, store=store, decider=decider)
+    office = Office(settings=settings, store=store, decider=decider)
+    office.stages.keep_company()
+    return office
 
 
 def write(

@@ -22,6 +22,7 @@ def downgrade() -> None:
     for table in (
         "outbox",
         "letters",
+        "query_sets",
         "template_sets",
         "document_versions",
         "tool_calls",
@@ -82,6 +83,7 @@ def _create_mails_and_cases() -> None:
         sa.Column("folder", sa.Text, nullable=False),
         sa.Column("uid_validity", sa.BigInteger, nullable=False),
         sa.Column("last_uid", sa.BigInteger, nullable=False),
+        sa.Column("left_before", INSTANT),
         sa.PrimaryKeyConstraint("folder", name="pk_cursors"),
     )
 
@@ -146,6 +148,12 @@ def _create_letters() -> None:
         sa.Column("version", sa.Text, nullable=False),
         sa.Column("files", sa.JSON, nullable=False),
         sa.PrimaryKeyConstraint("version", name="pk_template_sets"),
+    )
+    op.create_table(
+        "query_sets",
+        sa.Column("version", sa.Text, nullable=False),
+        sa.Column("queries", sa.JSON, nullable=False),
+        sa.PrimaryKeyConstraint("version", name="pk_query_sets"),
     )
 
 

@@ -68,10 +68,7 @@ class TemplateCase(Frozen):
 
     @model_validator(mode="after")
     def _one_input(self) -> TemplateCase:
-        if (
-            sum(given is not None for given in (self.item, self.answer, self.acknowledgement, self.packet))
-            != 1
-        ):
+        if sum(given is not None for given in (self.item, self.answer, self.acknowledgement, self.packet)) != 1:
             raise ValueError("a case has exactly one of item, answer, acknowledgement, packet")
         return self
 
@@ -178,7 +175,5 @@ def _shown(lines: Iterator[str]) -> Iterator[str]:
     return (f"    {line}" for line in lines)
 
 
-def _finding(
-    path: Path, line: int | None, what: str, todo: str = "correct the test or the template"
-) -> Finding:
+def _finding(path: Path, line: int | None, what: str, todo: str = "correct the test or the template") -> Finding:
     return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=todo)

@@ -172,9 +172,7 @@ def _samples(directory: Path, templates: Templates, language: str) -> Iterator[F
         try:
             attempt()
         except GateRefused as error:
-            yield _refused(
-                error, directory, place(name, "html" if str(error).startswith("html:") else "text")
-            )
+            yield _refused(error, directory, place(name, "html" if str(error).startswith("html:") else "text"))
 
 
 def _item_findings(

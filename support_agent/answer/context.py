@@ -197,9 +197,7 @@ class Maker:
         for excerpt in item.excerpts:
             if last is None or excerpt.heading != last.heading:
                 heading = (
-                    self._of_document(item, "heading", excerpt.heading, excerpt.index)
-                    if excerpt.heading
-                    else None
+                    self._of_document(item, "heading", excerpt.heading, excerpt.index) if excerpt.heading else None
                 )
                 grouped.append((heading, []))
             blocks = grouped[-1][1]
@@ -248,9 +246,7 @@ class Maker:
         text: str,
         row: int | None = None,
     ) -> Sourced:
-        source = AccountSource(
-            answer=self.answer, item=self.item, name=name, part=part, row=row, side=self.side
-        )
+        source = AccountSource(answer=self.answer, item=self.item, name=name, part=part, row=row, side=self.side)
         return self.ledger.put(text, source)
 
     def _table(self, item: TableItem) -> TableView:
@@ -259,9 +255,7 @@ class Maker:
             return RowView(
                 day=self._of_account(item.series, "row_day", format_day(row.day, self.locale), position),
                 label=self._of_account(item.series, "row_label", row.label, position) if row.label else None,
-                value=self._of_account(
-                    item.series, "row_value", format_value(row.value, self.locale), position
-                ),
+                value=self._of_account(item.series, "row_value", format_value(row.value, self.locale), position),
             )
 
         return TableView(
@@ -296,9 +290,7 @@ class Maker:
             row_count=self._row_count(operand.row_count),
             row_noun=self._row_noun(series, operand.row_noun, operand.row_count),
             is_one_row=operand.row_count == 1,
-            value=None
-            if value is None
-            else self._of_account(series, "value", format_value(value, self.locale)),
+            value=None if value is None else self._of_account(series, "value", format_value(value, self.locale)),
             day=None if day is None else self._of_account(series, "day", format_day(day, self.locale)),
         )
 

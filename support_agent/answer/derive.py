@@ -7,6 +7,7 @@ Checked by tests/unit/answer/test_provenance.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar, assert_never
 
 from support_agent.answer.acknowledgement import Acknowledgement
@@ -244,9 +245,11 @@ def _of_packet(source: Source, packet: Packet, templates: Templates) -> str:
         raise _nothing(source)
     match source.part:
         case "mail_line":
-            return _at(clean_lines(packet.mail_text), source.index, source)
+            return _at(_lines_of(packet.mail_text), source.index, source)
         case "answered_line":
-            return _at(clean_lines(_present(packet.answered_text, source)), source.index, source)
+            return _at(_lines_of(_present(packet.answered_text, source)), source.index, source)
+        case "left_out":
+            return format_count(_present(packet.left_out, source), templates.locale_for(packet.locale))
         case "subject":
             return bare_subject(packet.subject)
         case "level":
@@ -267,6 +270,12 @@ def _of_packet(source: Source, packet: Packet, templates: Templates) -> str:
             return clean_line(shown[source.part])
         case _ as never:
             assert_never(never)
+
+
+@lru_cache(maxsize=2)
+def _lines_of(text: str) -> tuple[str, ...]:
+    """The lines of a text, made once and not again for each of them."""
+    return clean_lines(text)
 
 
 def _of_considered(source: InboundSource, packet: Packet) -> str:

@@ -135,9 +135,7 @@ def _condition(node: nodes.Node, names: frozenset[str]) -> Iterator[Problem]:
         case nodes.Test(name="none", args=[], kwargs=[]):
             yield from _chain(node.node, names, "")
         case _:
-            yield from _chain(
-                node, names, "use values, not, and, or, ==, `| length` and `is none` in conditions"
-            )
+            yield from _chain(node, names, "use values, not, and, or, ==, `| length` and `is none` in conditions")
 
 
 def _chain(node: nodes.Node, names: frozenset[str], todo: str) -> Iterator[Problem]:

@@ -99,9 +99,7 @@ def _owed_by_document(item: DocumentItem, answer: int, position: int) -> Iterato
     yield from (cite("sentence", excerpt.index) for excerpt in item.excerpts)
 
 
-def _owed_by_data(
-    data: TableItem | Operand, answer: int, position: int, side: Side | None
-) -> Iterator[Source]:
+def _owed_by_data(data: TableItem | Operand, answer: int, position: int, side: Side | None) -> Iterator[Source]:
     """The parameters that rows and aggregates share, then what an aggregate adds."""
     code = period_code(data.period.name)
     yield _account(data.series, "label", answer, position, side)
@@ -127,6 +125,8 @@ def _owed_by_data(
 def _owed_by_packet(packet: Packet) -> Iterator[Source]:
     for part in ("case_id", "customer_address", "level", "reason_code", "reply_address"):
         yield InboundSource.model_validate({"part": part})
+    if packet.left_out is not None:
+        yield InboundSource(part="left_out")
     for place in range(len(packet.considered)):
         for part in ("call", "confidence", "outcome"):
             yield InboundSource.model_validate({"part": part, "index": place})
@@ -142,9 +142,7 @@ def _account(
     )
 
 
-def _word(
-    section: str, code: str, answer: int, position: int, side: Side | None, step: int | None = None
-) -> Source:
+def _word(section: str, code: str, answer: int, position: int, side: Side | None, step: int | None = None) -> Source:
     return WordSource.model_validate(
         {"name": "words", "line": 1, "section": section, "code": code, "answer": answer, "item": position}
         | {"side": side, "step": step}

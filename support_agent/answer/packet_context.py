@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support_agent.answer.context import Maker, Section
-from support_agent.answer.formatting import bare_subject, clean_lines, format_confidence
+from support_agent.answer.formatting import bare_subject, clean_lines, format_confidence, format_count
 from support_agent.answer.sources import InboundSource
 from support_agent.answer.views import (
     ConsideredView,
@@ -35,12 +35,11 @@ def packet_view(packet: Packet, maker: Maker) -> PacketView:
         level_why=put("level_why", packet.level_why),
         subject=put("subject", bare_subject(packet.subject)) if bare_subject(packet.subject) else None,
         mail_lines=_lines(ledger, "mail_line", packet.mail_text),
+        left_out=put("left_out", format_count(packet.left_out, maker.locale)) if packet.left_out is not None else None,
         reason_code=put("reason_code", packet.reason_code),
         reason_words=word("reason", packet.reason_code),
         why=put("why", packet.why) if packet.why else None,
-        considered=tuple(
-            _considered(ledger, place, considered) for place, considered in enumerate(packet.considered)
-        ),
+        considered=tuple(_considered(ledger, place, considered) for place, considered in enumerate(packet.considered)),
         found=tuple(_found(ledger, place, document) for place, document in enumerate(packet.found)),
         answered_lines=_lines(ledger, "answered_line", packet.answered_text or ""),
         reply_address=put("reply_address", packet.reply_address),
@@ -68,9 +67,7 @@ def _considered(ledger: Ledger, place: int, considered: Considered) -> Considere
     )
     return ConsideredView(
         call=ledger.put(considered.call, InboundSource(part="call", index=place)),
-        confidence=ledger.put(
-            format_confidence(considered.confidence), InboundSource(part="confidence", index=place)
-        ),
+        confidence=ledger.put(format_confidence(considered.confidence), InboundSource(part="confidence", index=place)),
         outcome=ledger.put(considered.outcome, InboundSource(part="outcome", index=place)),
         runners_up=runners_up,
     )
@@ -80,7 +77,5 @@ def _found(ledger: Ledger, place: int, document: FoundDocument) -> FoundView:
     return FoundView(
         number=ledger.put(str(document.number), InboundSource(part="document_number", index=place)),
         title=ledger.put(document.title, InboundSource(part="document_title", index=place)),
-        score=ledger.put(
-            format_confidence(document.score), InboundSource(part="document_score", index=place)
-        ),
+        score=ledger.put(format_confidence(document.score), InboundSource(part="document_score", index=place)),
     )

@@ -28,9 +28,7 @@ ATTRIBUTES = frozenset(
         "lang", "name", "role", "rowspan", "style", "title", "valign", "width",
     }
 )  # fmt: skip
-_TAG = re.compile(
-    r"""<!doctype html>|</?[a-zA-Z][a-zA-Z0-9]*(?:\s+[a-zA-Z-]+(?:="[^"]*")?)*\s*/?>""", re.IGNORECASE
-)
+_TAG = re.compile(r"""<!doctype html>|</?[a-zA-Z][a-zA-Z0-9]*(?:\s+[a-zA-Z-]+(?:="[^"]*")?)*\s*/?>""", re.IGNORECASE)
 _PLACEHOLDER = "\ue000"
 """Stands for a value while the markup is read; no template or value can hold it."""
 _REMOTE_STYLE = re.compile(r"url\s*\(|@import|expression\s*\(|\\", re.IGNORECASE)
@@ -43,16 +41,13 @@ def check_places(spans: tuple[Span, ...]) -> None:
         TemplateRefused: says which markup, in which line of which template, and why.
     """
     markup = "".join(
-        span.text if isinstance(span.source, TemplateSource) else _PLACEHOLDER * len(span.text)
-        for span in spans
+        span.text if isinstance(span.source, TemplateSource) else _PLACEHOLDER * len(span.text) for span in spans
     )
     tags = list(_TAG.finditer(markup))
     outside = _TAG.sub(lambda tag: " " * len(tag.group()), markup)
     if stray := re.search("[<>]", outside):
         near = outside[stray.start() : stray.start() + 60]
-        raise _refused(
-            spans, stray.start(), near, "the markup is not plain tags with double-quoted attributes"
-        )
+        raise _refused(spans, stray.start(), near, "the markup is not plain tags with double-quoted attributes")
     starts = list(accumulate((len(span.text) for span in spans), initial=0))
     for tag in tags:
         inside = [

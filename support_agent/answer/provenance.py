@@ -1,5 +1,7 @@
 """The gate: no mail leaves unless each of its characters has a source that is checked again here.
 
+Whether the items that are cited are the company's own words is looked up by `grounds`.
+
 Invariant: the gate believes neither the renderer nor the templates. Literal spans must be whole pieces of the
 cited template line; every other span must equal what `derive` makes of the item it cites; nothing that the
 answer owes its reader (its parameters, the notice) may be missing. Checked by
@@ -44,18 +46,14 @@ def check(rendered: RenderedAnswer | RenderedPacket, made_from: MadeFrom, templa
         GateRefused: which part, which text, and why.
     """
     if isinstance(rendered, RenderedPacket) != isinstance(made_from, Packet):
-        raise GateRefused(
-            "a desk packet goes to staff and nothing else does: the mail was made from something else"
-        )
+        raise GateRefused("a desk packet goes to staff and nothing else does: the mail was made from something else")
     if not rendered.subject.text.strip() or "\n" in rendered.subject.text:
         raise GateRefused(f"subject: {rendered.subject.text[:80]!r} is not one line of text")
     check_surface("subject", rendered.subject, made_from, templates)
     check_surface("text", rendered.text, made_from, templates)
     if isinstance(rendered, RenderedAnswer):
         check_surface("html", rendered.html, made_from, templates)
-        text, markup = (
-            {key_of(span.source) for span in _values(body)} for body in (rendered.text, rendered.html)
-        )
+        text, markup = ({key_of(span.source) for span in _values(body)} for body in (rendered.text, rendered.html))
         if difference := text ^ markup:
             where = "html" if difference & text else "text"
             raise GateRefused(f"{where}: it does not say {sorted(difference)[0]}, which the other part says")
@@ -71,9 +69,7 @@ def check_surface(surface: Surface, rendered: Rendered, made_from: MadeFrom, tem
         try:
             _check_span(surface, span, made_from, templates)
         except GateRefused as error:
-            raise GateRefused(
-                f"{surface}: {span.text[:80]!r} is refused: {error}", code=error.code
-            ) from error
+            raise GateRefused(f"{surface}: {span.text[:80]!r} is refused: {error}", code=error.code) from error
     if surface == "html":
         check_places(rendered.spans)
     if surface == "subject":
@@ -91,9 +87,7 @@ def _values(rendered: Rendered) -> Iterator[Span]:
 
 
 def _check_span(surface: Surface, span: Span, made_from: MadeFrom, templates: Templates) -> None:
-    if bad := next(
-        (character for character in span.text if is_unsafe(character) and character not in "\n\t"), None
-    ):
+    if bad := next((character for character in span.text if is_unsafe(character) and character not in "\n\t"), None):
         raise GateRefused(f"it holds the character U+{ord(bad):04X}", code="character")
     source = span.source
     if isinstance(source, TemplateSource):
@@ -129,13 +123,10 @@ def _check_notice(surface: Surface, rendered: Rendered) -> None:
     words = "".join(
         span.text
         for span in rendered.spans
-        if isinstance(span.source, TemplateSource)
-        and span.source.name.partition("/")[2].startswith(f"{NOTICE}.")
+        if isinstance(span.source, TemplateSource) and span.source.name.partition("/")[2].startswith(f"{NOTICE}.")
     )
     if not words.strip():
-        raise GateRefused(
-            f"{surface}: the automation notice is missing: include the notice partial", code="notice"
-        )
+        raise GateRefused(f"{surface}: the automation notice is missing: include the notice partial", code="notice")
 
 
 def _check_order(surface: Surface, rendered: Rendered, final: FinalAnswer) -> None:
@@ -153,6 +144,4 @@ def _check_order(surface: Surface, rendered: Rendered, final: FinalAnswer) -> No
                 and (span.source.answer, span.source.item, span.source.part) == (answer, position, "sentence")
             ]
             if said != [excerpt.index for excerpt in item.excerpts]:
-                raise GateRefused(
-                    f"{surface}: the sentences of document {item.number} are not in their order"
-                )
+                raise GateRefused(f"{surface}: the sentences of document {item.number} are not in their order")

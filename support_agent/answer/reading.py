@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-_BLOCKS = frozenset(
-    {"div", "h1", "h2", "h3", "h4", "li", "ol", "p", "table", "tr", "ul", "hr", "br", "blockquote"}
-)
+_BLOCKS = frozenset({"div", "h1", "h2", "h3", "h4", "li", "ol", "p", "table", "tr", "ul", "hr", "br", "blockquote"})
 _CELLS = frozenset({"td", "th"})
 
 

@@ -110,9 +110,7 @@ def sample_answers(locale: str) -> Iterator[FinalAnswer]:
 
 def sample_acknowledgements(locale: str) -> Iterator[Acknowledgement]:
     for subject in ("An invoice", None):
-        yield Acknowledgement(
-            company="Example & Co.", locale=locale, subject=subject, support_address=_ADDRESS
-        )
+        yield Acknowledgement(company="Example & Co.", locale=locale, subject=subject, support_address=_ADDRESS)
 
 
 def sample_packets(locale: str) -> Iterator[Packet]:
@@ -125,6 +123,7 @@ def sample_packets(locale: str) -> Iterator[Packet]:
         level_why="DMARC passed for example.com",
         subject="Re: An invoice",
         mail_text="Hello,\n\n  please send it.\n-- \nAna",
+        left_out=1_200,
         reason_code="unsure",
         why="0.41 is below 0.50",
         considered=(

@@ -133,6 +133,7 @@ class InboundSource(Frozen):
         "level_why",
         "subject",
         "mail_line",
+        "left_out",
         "reason_code",
         "why",
         "call",

@@ -64,9 +64,7 @@ class Templates(Frozen):
             TemplatesUnusable: there is no such directory or no template in it, or a file is not UTF-8 text.
         """
         if not directory.is_dir():
-            raise TemplatesUnusable(
-                f"no templates directory at {directory}", "set company.templates or run `init`"
-            )
+            raise TemplatesUnusable(f"no templates directory at {directory}", "set company.templates or run `init`")
         found: dict[str, str] = {}
         for path in sorted([*directory.glob("*/*.j2"), *directory.glob(f"*/{WORDS}")]):
             try:
@@ -93,9 +91,7 @@ class Templates(Frozen):
             for line, content in enumerate(text.split("\n"), start=1):
                 for character in content:
                     if is_unsafe(character) and character != "\t":
-                        raise TemplatesUnusable(
-                            f"U+{ord(character):04X} cannot be seen", "remove it", name, line
-                        )
+                        raise TemplatesUnusable(f"U+{ord(character):04X} cannot be seen", "remove it", name, line)
         return cls(files=tuple(TemplateFile(name=name, text=text) for name, text in normal.items()))
 
     def as_files(self) -> dict[str, str]:

@@ -22,9 +22,7 @@ class Sourced:
     ref: int
 
     def __str__(self) -> NoReturn:
-        raise TypeError(
-            "a value lost its source here: print it bare, as {{ value }}, without filter or operator"
-        )
+        raise TypeError("a value lost its source here: print it bare, as {{ value }}, without filter or operator")
 
     def __format__(self, spec: str) -> NoReturn:
         str(self)
@@ -204,6 +202,7 @@ class PacketView:
     level_why: Sourced
     subject: Sourced | None
     mail_lines: tuple[Sourced, ...]
+    left_out: Sourced | None
     reason_code: Sourced
     reason_words: Sourced | None
     why: Sourced | None

@@ -17,12 +17,11 @@ from support_agent.company.database import bind_names, statement_defect
 from support_agent.company.values import Counted, Noun, Phrase, ValueType
 from support_agent.findings import Finding, Severity, nearest
 from support_agent.frozen import Frozen
+from support_agent.levels import CUSTOMER
 from support_agent.locales import FALLBACK_LOCALE, LocaleTag, localised, plural_forms
 from support_agent.toml_file import TomlFile
 
-CUSTOMER_LEVEL = 3
-"""The sender level at which a customer is known, and the level of everything that is the customer's."""
-_LEVEL_TODO = f"write level = {CUSTOMER_LEVEL}, or leave it out"
+_LEVEL_TODO = f"write level = {CUSTOMER}, or leave it out"
 _NOUN_TODO = 'write { en = { one = "seat", other = "seats" } }, or { en = "GB" } where the word never changes'
 _TODO = {
     "label": 'write one text for each locale: label = { en = "Seats", de = "Plätze" }',
@@ -49,14 +48,10 @@ class _Table(Frozen):
             raise ValueError(f"query: {defect}: write one SELECT")
         names = bind_names(self.query)
         if missing := self.parameters - names:
-            raise ValueError(
-                f"query: :{', :'.join(sorted(missing))} is not used: without it rows of others come back"
-            )
+            raise ValueError(f"query: :{', :'.join(sorted(missing))} is not used: without it rows of others come back")
         if unknown := names - self.parameters:
             known = ", :".join(sorted(self.parameters))
-            raise ValueError(
-                f"query: unknown parameter :{', :'.join(sorted(unknown))}: there is only :{known}"
-            )
+            raise ValueError(f"query: unknown parameter :{', :'.join(sorted(unknown))}: there is only :{known}")
         return self
 
 
@@ -97,12 +92,12 @@ class _Described(_Table):
     summary: Annotated[str, Field(min_length=1, max_length=500)]
     questions: tuple[str, ...] = ()
     unit: Phrase | Nouns = ""
-    level: int = CUSTOMER_LEVEL
+    level: int = CUSTOMER
 
     @model_validator(mode="after")
     def _level_has_effect(self) -> _Described:
-        if self.level != CUSTOMER_LEVEL:
-            raise ValueError(f"level: a customer is known at level {CUSTOMER_LEVEL} alone: {_LEVEL_TODO}")
+        if self.level != CUSTOMER:
+            raise ValueError(f"level: a customer is known at level {CUSTOMER} alone: {_LEVEL_TODO}")
         return self
 
     @model_validator(mode="after")

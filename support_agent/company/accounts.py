@@ -39,11 +39,13 @@ from support_agent.company.values import (
 )
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.findings import Finding, Severity
+from support_agent.frozen import Frozen
+from support_agent.levels import lower_address
 from support_agent.locales import FALLBACK_LOCALE, TAG
 from support_agent.settings import sqlite_url_in
 from support_agent.toml_file import TomlFile, read_toml
 
-__all__ = ["Accounts", "FieldSpec", "SeriesSpec", "check_accounts"]
+__all__ = ["Accounts", "FieldSpec", "Queries", "SeriesSpec", "check_accounts"]
 
 CUSTOMER_COLUMNS = frozenset({"id", "name", "address", "locale"})
 _TODO = ": correct the query"
@@ -53,6 +55,13 @@ _NOBODY = Customer(id="", name="", address="", locale="")
 _EVERY_DAY = Period(name="all_time", first=date(1970, 1, 1), last=date(9999, 12, 31))
 
 
+class Queries(Frozen):
+    """The queries of the declared fields and series, by name: not the whole file, which may hold a password."""
+
+    fields: dict[str, str]
+    series: dict[str, str]
+
+
 class Accounts:
     """The company's accounts, as `accounts.toml` declares them; one object serves all threads."""
 
@@ -60,6 +69,14 @@ class Accounts:
         self._file, self._specs, self._database = file, specs, database
         self.fields: Mapping[str, FieldSpec] = MappingProxyType(specs.fields)
         self.series: Mapping[str, SeriesSpec] = MappingProxyType(specs.series)
+
+    @property
+    def queries(self) -> Queries:
+        """What is kept by version, to say later where a value came from."""
+        return Queries(
+            fields={name: spec.query for name, spec in self.fields.items()},
+            series={name: spec.query for name, spec in self.series.items()},
+        )
 
     @property
     def version(self) -> str:
@@ -83,14 +100,14 @@ class Accounts:
         return cls(file, specs, _open(file, specs, environ))
 
     def customer(self, address: str) -> Customer | None:
-        """The known customer of an address (compared in lower case), or None.
+        """The known customer of an address (compared by `lower_address`), or None.
 
         Raises:
             ConfigError: the query returns more than one row, or a row of another address.
             PermanentError: a cell cannot be used.
             TransientError: the database cannot be read now.
         """
-        wanted = address.strip().lower()
+        wanted = lower_address(address.strip())
         result = self._select(self._specs.customer.query, {"address": wanted}, "customer")
         if missing := CUSTOMER_COLUMNS - set(result.columns):
             raise self._wrong("customer", f"the query does not return {', '.join(sorted(missing))}")
@@ -99,7 +116,7 @@ class Accounts:
         if len(result.rows) > 1:
             raise self._wrong("customer", "the query returns more than one customer for one address")
         row = dict(zip(result.columns, result.rows[0], strict=True))
-        found = self._read("customer", lambda: to_text(row["address"]).lower())
+        found = self._read("customer", lambda: lower_address(to_text(row["address"])))
         if found != wanted:
             raise self._wrong("customer", "the query returns a customer of another address")
         return Customer(

@@ -169,9 +169,7 @@ class _Report:
     path: Path
     findings: list[Finding]
 
-    def add(
-        self, line: int | None, what: str, todo: str = REMOVE, *, severity: Severity = Severity.ERROR
-    ) -> None:
+    def add(self, line: int | None, what: str, todo: str = REMOVE, *, severity: Severity = Severity.ERROR) -> None:
         self.findings.append(Finding(severity=severity, path=self.path, line=line, what=what, todo=todo))
 
 
@@ -241,9 +239,7 @@ def _body(report: _Report, body: str, first_line: int) -> tuple[Sentence, ...]:
         if refused := refused_character(unit.text + heading):
             report.add(line, f"forbidden character {refused[1]}, written as an entity")
         sentences.append(
-            Sentence(
-                index=index, text=unit.text, heading=heading, paragraph=paragraph, kind=unit.kind, line=line
-            )
+            Sentence(index=index, text=unit.text, heading=heading, paragraph=paragraph, kind=unit.kind, line=line)
         )
     return tuple(sentences)
 
@@ -298,9 +294,7 @@ def _check_head(report: _Report, lines: dict[str, int], head: FrontMatter) -> No
     match = FILE_NAME.match(report.path.name)
     if match is None or int(match.group(1)) != head.number:
         begin = f"{head.number:03d}-"
-        todo = (
-            f"rename it to {begin}NAME.md, NAME in small letters, digits and hyphens, or correct the number"
-        )
+        todo = f"rename it to {begin}NAME.md, NAME in small letters, digits and hyphens, or correct the number"
         report.add(lines.get("number"), f"the file's name does not begin with {begin}", todo)
 
 

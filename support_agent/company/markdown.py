@@ -87,9 +87,7 @@ def _units_of(node: SyntaxTreeNode) -> Iterator[tuple[Unit, ...]]:
         case "hr":
             return
         case other:
-            raise MarkdownRefused(
-                _line(node), f"unknown Markdown block {other!r}", "write a paragraph, list or table"
-            )
+            raise MarkdownRefused(_line(node), f"unknown Markdown block {other!r}", "write a paragraph, list or table")
 
 
 def _sentences(node: SyntaxTreeNode) -> Iterator[Unit]:
@@ -142,9 +140,7 @@ def _plain(inline: SyntaxTreeNode, line: int) -> str:
         if node.type in _BREAKS:
             parts.append("\n")
         elif node.type == "image":
-            raise MarkdownRefused(
-                line, "an image", "a text mail cannot show it: describe it in words or link to it"
-            )
+            raise MarkdownRefused(line, "an image", "a text mail cannot show it: describe it in words or link to it")
         elif node.type == "html_inline":
             _refuse_html(node.content, line)
         elif node.children:
@@ -158,9 +154,7 @@ def _refuse_html(content: str, line: int) -> None:
     """Comments are the author's notes and are left out; any other HTML is refused."""
     html = content.strip()
     if not (html.startswith("<!--") and html.endswith("-->") and html.count("<!--") == 1):
-        raise MarkdownRefused(
-            line, f"HTML ({html[:30]!r})", "write Markdown, or put literal text between back quotes"
-        )
+        raise MarkdownRefused(line, f"HTML ({html[:30]!r})", "write Markdown, or put literal text between back quotes")
 
 
 def _line(node: SyntaxTreeNode) -> int:

@@ -63,9 +63,7 @@ def _months(name: str, year: int, month: int, count: int = 1) -> Period:
     first = date(year + (month - 1) // 12, (month - 1) % 12 + 1, 1)
     last_month = month + count - 1
     last_year, last_month = year + (last_month - 1) // 12, (last_month - 1) % 12 + 1
-    return Period(
-        name=name, first=first, last=date(last_year, last_month, monthrange(last_year, last_month)[1])
-    )
+    return Period(name=name, first=first, last=date(last_year, last_month, monthrange(last_year, last_month)[1]))
 
 
 def mentioned_periods(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[str, ...]:
@@ -101,9 +99,7 @@ def _read(text: str, today: date) -> tuple[list[str], bool]:
     A name may be outside the closed set ("2009", "2025-q1"). What has been read is blanked out, ranges before
     all else, so that the May in "since May" is not read as a month nor the 2024 in "March 2024" as a year.
     """
-    text = " ".join(words.MAY_THE_VERB.sub(" ", text).lower().split())
-    while (expanded := words.MONTHS_AND_YEAR.sub(r"\g<first> \g<year>\g<and>\g<second>", text)) != text:
-        text = expanded
+    text = _spelt_out(" ".join(words.MAY_THE_VERB.sub(" ", text).lower().split()))
     found, text = _take(text, words.ALL_TIME, lambda match: "all_time")
     has_range = False
     for pattern in words.RANGES:
@@ -124,9 +120,33 @@ def _read(text: str, today: date) -> tuple[list[str], bool]:
         has_range = True  # "In 2023, what did I pay in March?": which March would be a guess
     else:
         found += months
-    if not found and words.WEAK_DAYS.search(text):
+    if words.REMAINS.search(text) or (not found and words.WEAK_DAYS.search(text)):
         has_range = True
     return [name for _, name in sorted(found)], has_range
+
+
+def _spelt_out(text: str) -> str:
+    """The text with what two periods share said of each: "this and last year", "March and April 2024"."""
+    text = words.SHARED_UNIT.sub(
+        lambda match: f"{match['first']} {match['unit'] or match['spanish']}{match['and']}{match['second']}", text
+    )
+    text = words.SHARED_UNIT_BEFORE.sub(_with_unit, text)
+    text = words.MONTHS_AND_YEAR.sub(
+        lambda match: " and ".join(f"{month} {match['year']}" for month in _listed(match)), text
+    )
+    return words.MONTHS_AND_PREPOSITION.sub(
+        lambda match: " and ".join(f"{match['before']} {month}" for month in _listed(match)), text
+    )
+
+
+def _with_unit(match: re.Match[str]) -> str:
+    unit, second = match["unit"], match["second"]
+    spanish = second in {"pasado", "anterior"}
+    return f"{match['first']}{match['and']}" + (f"{unit} {second}" if spanish else f"{second} {unit}")
+
+
+def _listed(match: re.Match[str]) -> list[str]:
+    return [*re.split(words.MONTH_JOINT, match["first"]), match["last"]]
 
 
 def _take(
@@ -142,7 +162,7 @@ def _bare_months(text: str, today: date) -> list[tuple[int, str]]:
     matches = list(words.BARE_MONTH.finditer(text))
     if all(match["comma"] for match in matches):
         return []
-    months = ((match, words.MONTH_NUMBERS[match["month"] or match["named"]]) for match in matches)
+    months = ((match, _month_number(match["month"] or match["named"] or match["short"])) for match in matches)
     return [
         (match.start(), f"{today.year if month <= today.month else today.year - 1}-{month:02d}")
         for match, month in months
@@ -157,9 +177,11 @@ def _year(word: str, today: date) -> int:
 
 
 def _month_name(word: str, year: int) -> str:
-    word = word.rstrip(".")
-    month = words.MONTH_NUMBERS.get(word) or words.SHORT_MONTH_NUMBERS[word]
-    return f"{year}-{month:02d}"
+    return f"{year}-{_month_number(word.rstrip('.')):02d}"
+
+
+def _month_number(word: str) -> int:
+    return words.MONTH_NUMBERS.get(word) or words.SHORT_MONTH_NUMBERS[word]
 
 
 def _numeric_month(match: re.Match[str]) -> str:

@@ -87,16 +87,12 @@ def _question(file: TomlFile, nth: int, table: Any) -> tuple[CannedQuestion | No
     try:
         question = CannedQuestion.model_validate(table)
     except ValidationError as error:
-        return None, [
-            _question_finding(file, nth, e["loc"], e["type"]) for e in error.errors(include_input=False)
-        ]
+        return None, [_question_finding(file, nth, e["loc"], e["type"]) for e in error.errors(include_input=False)]
     findings = []
     line = file.line("question", "text", nth) or file.line("question", "", nth)
     if FALLBACK_LOCALE not in question.text:
         what = f"question {question.number} has no English text"
-        findings.append(
-            _finding(file.path, line, what, 'add en = "..." to it: the other locales fall back to it')
-        )
+        findings.append(_finding(file.path, line, what, 'add en = "..." to it: the other locales fall back to it'))
     for text in (question.about, *question.text.values()):
         if refused := refused_character(text, is_one_line=True):
             what = f"forbidden character {refused[1]} in question {question.number}"
@@ -108,9 +104,7 @@ def _question_finding(file: TomlFile, nth: int, loc: tuple[int | str, ...], erro
     key = str(loc[0]) if loc else ""
     line = file.line("question", key, nth)
     if error_type == "missing":
-        return _finding(
-            file.path, line, f"{key} is missing", 'a question has number, about and text = { en = "..." }'
-        )
+        return _finding(file.path, line, f"{key} is missing", 'a question has number, about and text = { en = "..." }')
     if error_type == "extra_forbidden":
         todo = f"delete it{nearest(key, CannedQuestion.model_fields)}"
         return _finding(file.path, line, f"unknown key {key}", todo)

@@ -151,9 +151,7 @@ class DemoServers:
     def _smtp_session(self) -> SMTP:
         return _SmtpSession(self._connections, _Keep(self._received), self._signs_in)
 
-    def _signs_in(
-        self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: Any
-    ) -> AuthResult:
+    def _signs_in(self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: Any) -> AuthResult:
         """Whether a user may sign in to SMTP; who does not try may send all the same."""
         expected = LoginPassword(self.user.encode(), self.password.encode())
         return AuthResult(success=data == expected, handled=False)

@@ -7,11 +7,12 @@ tests/unit/answer/test_packet.py.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from support_agent.frozen import Frozen
+from support_agent.levels import Level
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 
@@ -41,19 +42,21 @@ class FoundDocument(Frozen):
 
 
 class Packet(Frozen):
-    """One case for a person. `mail_text` is the customer's mail; `answered_text` what was answered, if part
-    was.
+    """One case for a person. `mail_text` is the customer's mail, or its beginning; `answered_text` what was
+    answered, if part was.
     """
 
     locale: str = "en"
     """The locale of the staff."""
     case_id: str
     customer_address: str
-    level: Literal[0, 1, 2, 3]
+    level: Level
     level_why: str
     """Why the sender has that level, in one sentence."""
     subject: str
     mail_text: str
+    left_out: Annotated[int, Field(gt=0)] | None = None
+    """How many more characters the mail has than `mail_text`; the whole mail goes along as an attachment."""
     reason_code: str
     """Why the case stopped, as a code; its words come from `words.yaml` where it has some."""
     why: str = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, cast
 
 from support_agent.decide import Decision
 from support_agent.desk.packet import Considered, Packet, RunnerUp
@@ -13,6 +12,9 @@ from support_agent.settings import Settings
 from support_agent.tools.ending import Reason
 
 RUNNERS_UP = 3
+MAIL_LINES = 500
+MAIL_CHARACTERS = 20_000
+"""A packet shows so much of the mail, which is attached whole."""
 INTERNAL = frozenset({"find_documents", "finish"})
 """Calls that tell a person nothing."""
 
@@ -23,14 +25,16 @@ def packet_of(mail: PlacedMail, decision: Decision, answered: str | None, settin
     Args:
         answered: The text that goes to the customer, where part is answered.
     """
+    shown = "\n".join(mail.message.text[:MAIL_CHARACTERS].split("\n", MAIL_LINES)[:MAIL_LINES])
     return Packet(
         locale=settings.company.locale,
         case_id=mail.place.case_id,
         customer_address=mail.sender.address or "(no single sender)",
-        level=cast(Literal[0, 1, 2, 3], mail.sender.level),
+        level=mail.sender.level,
         level_why=mail.sender.why,
         subject=mail.message.subject,
-        mail_text=mail.message.text,
+        mail_text=shown,
+        left_out=len(mail.message.text) - len(shown) or None,
         reason_code=decision.plan.reason or Reason.NOT_COVERED,
         why=decision.why,
         considered=tuple(_considered(call) for call in decision.plan.calls if call.tool not in INTERNAL),

@@ -219,9 +219,7 @@ class Index:
         """The keys of the entries nearest to any of the vectors; `n_keys` of them, if there are so many."""
         look = max(FIRST_LOOK, n_keys * ENTRIES_PER_KEY)
         while True:
-            found = self._collection.query(
-                query_embeddings=vectors, n_results=look, include=["metadatas", "distances"]
-            )
+            found = self._collection.query(query_embeddings=vectors, n_results=look, include=["metadatas", "distances"])
             is_all = all(len(ids) < look for ids in found["ids"])
             rows = [_nearest_of_keys(*row) for row in zip(*_metadatas_and_distances(found), strict=True)]
             if is_all or all(len(row) >= n_keys for row in rows):
@@ -231,9 +229,7 @@ class Index:
 
     def _scored(self, vectors: Vectors, keys: list[str]) -> list[Match]:
         """Exact cosines of all texts of these keys."""
-        stored = self._collection.get(
-            where=cast(Any, {"key": {"$in": keys}}), include=["embeddings", "metadatas"]
-        )
+        stored = self._collection.get(where=cast(Any, {"key": {"$in": keys}}), include=["embeddings", "metadatas"])
         cosines = (np.asarray(stored["embeddings"], dtype=np.float32) @ vectors.T).max(axis=1)
         by_key: dict[str, list[tuple[float, str]]] = defaultdict(list)
         for metadata, cosine in zip(stored["metadatas"] or [], cosines, strict=True):

@@ -15,15 +15,18 @@ from typing import NamedTuple
 import idna
 
 from support_agent.frozen import Frozen
+from support_agent.levels import lower_address
 
 MAX_LOCAL_CHARACTERS = 64
 MAX_DOMAIN_CHARACTERS = 253
-LOCAL_PART = re.compile(r"[^\s<>()\[\]\\,;:@\"\x00-\x20\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069]+")
+LOCAL_PART = re.compile(
+    r"[^\s<>()\[\]\\,;:@\"\x00-\x20\x7f-\x9f\xad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+"
+)
 ASCII_DOMAIN = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
 
 
 class Address(Frozen):
-    """One mailbox address; `addr` is lower-cased, its domain an A-label."""
+    """One mailbox address; `addr` as `normal_address` leaves it."""
 
     name: str
     addr: str
@@ -41,12 +44,12 @@ class Addresses(NamedTuple):
 
 
 def normal_address(text: str) -> str | None:
-    """`local@domain` in lower case, the domain as A-labels (RFC 5890); None where it is no plain address."""
-    local, at, domain = text.strip().rpartition("@")
+    """`local@domain` as `lower_address` has it, the domain as A-labels (RFC 5890); None where it is no address."""
+    local, at, domain = text.strip(" \t").rpartition("@")
     if not at or len(local) > MAX_LOCAL_CHARACTERS or not LOCAL_PART.fullmatch(local):
         return None
     a_label = normal_domain(domain)
-    return f"{local.lower()}@{a_label}" if a_label else None
+    return f"{lower_address(local)}@{a_label}" if a_label else None
 
 
 def normal_domain(text: str) -> str | None:

@@ -32,6 +32,8 @@ class Attachment(Frozen):
     content_type: str
     size_bytes: int
     sha256: str
+    is_inline_image: bool = False
+    """A picture within the text, as in many signatures."""
 
 
 @dataclass
@@ -103,7 +105,13 @@ def _read_leaf(part: Part, content_type: str, body: Body) -> None:
         return
     body.attachments.append(
         Attachment(
-            name=name, content_type=content_type, size_bytes=len(raw), sha256=hashlib.sha256(raw).hexdigest()
+            name=name,
+            content_type=content_type,
+            size_bytes=len(raw),
+            sha256=hashlib.sha256(raw).hexdigest(),
+            is_inline_image=content_type.startswith("image/")
+            and part.get_content_disposition() == "inline"
+            and "Content-ID" in part,
         )
     )
 

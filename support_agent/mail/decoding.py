@@ -13,9 +13,7 @@ import quopri
 import re
 from typing import NamedTuple
 
-NOT_CHARSETS = frozenset(
-    {"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"}
-)
+NOT_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"})
 """Python codecs that are no character sets of mail; some are slow or raise warnings."""
 ASCII_KIN = frozenset({"ascii", "iso8859-1", "cp1252"})
 """Declared by programs that do not know: UTF-8 is tried first, then Windows-1252, a superset of Latin-1."""

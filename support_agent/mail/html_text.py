@@ -12,9 +12,7 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 
 SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "object", "svg", "math"})
-VOID = frozenset(
-    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
-)
+VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
 BLOCK = frozenset(
     {"address", "article", "aside", "blockquote", "center", "dd", "div", "dl", "dt", "fieldset", "figure"}
     | {
@@ -145,6 +143,5 @@ class _Reader(HTMLParser):
 
 def _is_hidden(attrs: list[tuple[str, str | None]]) -> bool:
     return any(
-        name == "hidden" or (name == "style" and HIDDEN_STYLE.search(value or "") is not None)
-        for name, value in attrs
+        name == "hidden" or (name == "style" and HIDDEN_STYLE.search(value or "") is not None) for name, value in attrs
     )

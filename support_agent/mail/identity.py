@@ -8,24 +8,17 @@ tests/unit/mail/test_identity.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
-
-from pydantic import Field
 
 from support_agent.frozen import Frozen
+from support_agent.levels import AUTHENTICATED, CUSTOMER, PROVEN, UNKNOWN, Level
 from support_agent.mail.addresses import normal_domain
 from support_agent.mail.authentication import Result, parse_authentication_results
 from support_agent.mail.message import Message
 from support_agent.settings import AgentSettings
 
-Level = Annotated[int, Field(ge=0, le=3)]
-
 
 class Sender(Frozen):
-    """0 unknown, 1 authenticated but not aligned, 2 DMARC pass, 3 level 2 and a known customer.
-
-    `address` is empty where the From field does not name exactly one.
-    """
+    """Who a mail is from, with the level and why; `address` is empty where the From field does not name exactly one."""
 
     address: str
     level: Level
@@ -41,20 +34,20 @@ def identify(message: Message, agent: AgentSettings, is_customer: Callable[[str]
         is_customer: Whether the company knows an address (lower-case, A-label domain); asked at level 2 only.
     """
     if message.from_ is None:
-        return Sender(address="", level=0, why="From does not name exactly one address")
+        return Sender(address="", level=UNKNOWN, why="From does not name exactly one address")
     address = message.from_.addr
     results, why = _believed_results(message, agent)
     if results is None:
-        return Sender(address=address, level=0, why=why)
+        return Sender(address=address, level=UNKNOWN, why=why)
     domain = message.from_.domain
     if _has_dmarc_pass(results, domain):
         if is_customer(address):
-            return Sender(address=address, level=3, why=f"dmarc=pass for {domain}, a known customer")
-        return Sender(address=address, level=2, why=f"dmarc=pass for {domain}, not a known customer")
+            return Sender(address=address, level=CUSTOMER, why=f"dmarc=pass for {domain}, a known customer")
+        return Sender(address=address, level=PROVEN, why=f"dmarc=pass for {domain}, not a known customer")
     passed = [item.method for item in results if item.method in {"spf", "dkim"} and item.result == "pass"]
     if passed:
-        return Sender(address=address, level=1, why=f"{passed[0]}=pass, but no dmarc=pass for {domain}")
-    return Sender(address=address, level=0, why=f"no pass of spf, dkim or dmarc for {domain}")
+        return Sender(address=address, level=AUTHENTICATED, why=f"{passed[0]}=pass, but no dmarc=pass for {domain}")
+    return Sender(address=address, level=UNKNOWN, why=f"no pass of spf, dkim or dmarc for {domain}")
 
 
 def _believed_results(message: Message, agent: AgentSettings) -> tuple[tuple[Result, ...] | None, str]:

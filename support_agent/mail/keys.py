@@ -32,19 +32,19 @@ class Origin(NamedTuple):
     is_ours: bool
 
 
-def message_id(secret: SecretStr, domain: str, case_id: str, number: int, kind: str) -> str:
+def message_id(secret: SecretStr, domain: str, case_id: str, mail_id: str, kind: str) -> str:
     """The Message-ID of one outgoing mail, in angle brackets; the same for all tries (S42).
 
     Args:
         secret: `agent.secret`, at least 32 characters.
         domain: Right side of the id, the domain of our address.
         case_id: The case the mail belongs to.
-        number: Counts the mails of this kind in the case.
-        kind: "answer", "acknowledgement", "packet", "reply", ...
+        mail_id: The inbound mail that it goes out for; for each there is one mail of a kind.
+        kind: "answer", "acknowledgement", "packet", "person_reply" or "failure".
     Raises:
         ConfigError: the secret is missing or too short.
     """
-    token = _hmac(secret, "token", case_id, str(number), kind)[: TOKEN_BITS // 4]
+    token = _hmac(secret, "token", case_id, mail_id, kind)[: TOKEN_BITS // 4]
     return f"<sa.{token}.{_tag(secret, 'message-id', token)}@{domain}>"
 
 
@@ -65,9 +65,7 @@ def read_origin(secret: SecretStr, value: str) -> Origin | None:
     match = ORIGIN.fullmatch(value.strip())
     if match is None:
         return None
-    return Origin(
-        hops=int(match[1]), is_ours=_verifies(secret, match[3], "origin", str(int(match[1])), match[2])
-    )
+    return Origin(hops=int(match[1]), is_ours=_verifies(secret, match[3], "origin", str(int(match[1])), match[2]))
 
 
 def boundary(own_id: str) -> str:
@@ -91,8 +89,7 @@ def _hmac(secret: SecretStr, *parts: str) -> str:
     """Hex digest over the parts, each with its length in front: no two lists of parts are the same bytes."""
     if not _is_usable(secret):
         raise ConfigError(
-            f"agent.secret has fewer than {MIN_SECRET_CHARACTERS} characters:"
-            " set agent.secret or agent.secret_file",
+            f"agent.secret has fewer than {MIN_SECRET_CHARACTERS} characters: set agent.secret or agent.secret_file",
             code="secret_too_short",
         )
     data = b"".join(len(part.encode()).to_bytes(4, "big") + part.encode() for part in parts)

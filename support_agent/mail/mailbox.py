@@ -27,7 +27,7 @@ from imapclient.exceptions import (  # type: ignore[import-untyped]
 
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.frozen import Frozen
-from support_agent.mail.body import LIMIT
+from support_agent.mail.message import not_read
 from support_agent.mail.tls import client_context
 from support_agent.settings import ImapSettings, Security
 
@@ -50,7 +50,7 @@ class Fetched(Frozen):
     """One mail. `cursor` is what to store once the mail is stored.
 
     `is_rescan`: the folder's UIDVALIDITY is not the cursor's, so that everything is read again from the start
-    and the caller must recognise what it has by sha256 and Message-ID (S31). `defects` go to `message.parse`.
+    and the caller must recognise what it has by sha256 and Message-ID (S31).
     `arrived_at` is when the server got the mail (INTERNALDATE), None where it does not say.
     """
 
@@ -59,7 +59,6 @@ class Fetched(Frozen):
     cursor: Cursor
     is_rescan: bool = False
     arrived_at: datetime | None = None
-    defects: tuple[str, ...] = ()
 
 
 class Mailbox:
@@ -105,13 +104,11 @@ class Mailbox:
         is_rescan = cursor is not None and cursor.uid_validity != uid_validity
         last_uid = 0 if cursor is None or is_rescan else cursor.last_uid
         for uid, size_bytes, arrived_at in self._new_mails(last_uid):
-            raw, defects = self._read(uid, size_bytes)
+            raw = self._read(uid, size_bytes)
             if raw is None:  # gone since it was listed
                 continue
             here = Cursor(folder=self._settings.folder, uid_validity=uid_validity, last_uid=uid)
-            yield Fetched(
-                uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, arrived_at=arrived_at, defects=defects
-            )
+            yield Fetched(uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, arrived_at=arrived_at)
 
     def count_after(self, cursor: Cursor | None) -> int:
         """How many mails `fetch_after` would yield; none of them is read."""
@@ -204,26 +201,25 @@ class Mailbox:
             found = self._client.search(["UID", f"{last_uid + 1}:*"])
         return sorted(uid for uid in found if uid > last_uid)
 
-    def _read(self, uid: int, size_bytes: int) -> tuple[bytes | None, tuple[str, ...]]:
-        """The mail; its header alone where it is over the limit; a note where the server cannot give it."""
+    def _read(self, uid: int, size_bytes: int) -> bytes | None:
+        """The mail; its header alone where it is over the limit, nothing of it where the server cannot give it.
+
+        What was not read stands in the bytes, as the topmost header field: they are all that is kept of a mail.
+        """
         limit = self._settings.max_message_bytes
         is_whole = size_bytes <= limit
-        defects = (
-            ()
-            if is_whole
-            else (f"{LIMIT}{size_bytes} bytes, only the header of a mail over {limit} is read",)
-        )
         item = "BODY[]" if is_whole else "BODY[HEADER]"
         try:
             with self._mapped():
                 answer = self._client.fetch([uid], [item.replace("BODY", "BODY.PEEK")])
-        except _Unreadable as error:
-            folder = self._settings.folder
-            note = f"UID {uid} of {folder}, UIDVALIDITY {self._uid_validity()}, {size_bytes} bytes"
-            raw = f"X-Support-Agent-Unreadable: {note}\r\n\r\n".encode("utf-8", "replace")
-            return raw, (f"{LIMIT}the server cannot give {note}: {error}",)
+        except _Unreadable:
+            where = f"UID {uid} of {self._settings.folder}, UIDVALIDITY {self._uid_validity()}"
+            return not_read(f"the server cannot give {where}, {size_bytes} bytes") + b"\r\n"
         raw = answer.get(uid, {}).get(item.encode())
-        return raw if isinstance(raw, bytes) else None, defects
+        if not isinstance(raw, bytes):
+            return None
+        cut = not_read(f"{size_bytes} bytes, only the header of a mail over {limit} is read")
+        return raw if is_whole else cut + raw
 
     @contextmanager
     def _mapped(self, folder: str | None = None) -> Iterator[None]:
@@ -267,9 +263,7 @@ def _map_error(error: Exception, settings: ImapSettings, folder: str | None) -> 
     if isinstance(error, IMAPClientAbortError | socket.gaierror | OSError):
         return TransientError(f"{where} cannot be used now: {text or type(error).__name__}")
     if folder is not None:
-        return ConfigError(
-            f"{where} cannot open the folder {folder!r} ({text}): check [imap]", code="imap_folder"
-        )
+        return ConfigError(f"{where} cannot open the folder {folder!r} ({text}): check [imap]", code="imap_folder")
     if isinstance(error, ProtocolError):
         return _Unreadable(f"{where} answered what is not IMAP: {text}")
     return _Unreadable(f"{where} refused a command: {text}")

@@ -12,6 +12,7 @@ import email.policy
 import email.utils
 import hashlib
 import re
+import unicodedata
 from datetime import UTC, datetime
 
 from support_agent.frozen import Frozen
@@ -28,10 +29,13 @@ MAX_CONTENT_TYPE_BYTES = 2_000
 MAX_PARSE_STEPS = 20_000_000
 """Containers times lines: the standard parser compares each line with the boundary of each open container."""
 MAX_REFERENCES = 500
+INVISIBLE = frozenset({"Cc", "Cf", "Co", "Zl", "Zp"})
+SEEN = frozenset("\t\r\n\u200c\u200d")
+"""Folds, and the joiners of Persian, Hindi and emoji in a display name; no address may hold one."""
+NOT_READ = "X-Support-Agent-Not-Read"
+"""Field that the mailbox puts before a mail that it could not read whole; a sender who writes it gets a person."""
 
-CONTENT_TYPE = re.compile(
-    rb"(?:\A|[\r\n])content-type:([^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*)", re.IGNORECASE
-)
+CONTENT_TYPE = re.compile(rb"(?:\A|[\r\n])content-type:([^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*)", re.IGNORECASE)
 HEAD_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 MESSAGE_ID = re.compile(r"<[^<>\s]{1,990}>")
 DECODED_FIELDS = frozenset(
@@ -46,7 +50,7 @@ class Message(Frozen):
     """One inbound mail.
 
     `message_id` carries its angle brackets and is synthetic (from the raw bytes) where the mail has none.
-    `from_` is None unless there is exactly one From field with exactly one address (S22).
+    `from_` is None unless there is exactly one From field with exactly one address and nothing hidden (S22).
     `text` is the whole plain text (made from HTML where there is no text part); `visible_text` is the part
     the sender wrote now, `quoted_text` what it replies to, `signature` the rest. `headers` keeps order and
     duplicates, names as written, values unfolded, and decoded in the fields that people read. `content_types`
@@ -83,17 +87,18 @@ class Message(Frozen):
         return tuple(value for key, value in self.headers if key.lower() == name.lower())
 
 
-def parse(raw: bytes, defects: tuple[str, ...] = ()) -> Message:
-    """Read one mail. Never raises; the same bytes give the same Message.
+def not_read(why: str) -> bytes:
+    """The line to put before what there is of a mail; `parse` makes a defect of it."""
+    return f"{NOT_READ}: {' '.join(why.split())}\r\n".encode()
 
-    Args:
-        raw: The mail as fetched, any bytes at all.
-        defects: What is known to be wrong with `raw` already (only the header was fetched).
-    """
-    found = list(defects)
+
+def parse(raw: bytes) -> Message:
+    """Read one mail, any bytes at all. Never raises; the same bytes give the same Message."""
+    found: list[str] = []
     head, body = _read(raw, found)
     fields = _fields(head, found)
-    sender = _sender(fields, found)
+    found += [f"{LIMIT}{why}" for why in _values(fields, NOT_READ.lower())]
+    sender = _sender(head, fields, found)
     ids = MESSAGE_ID.findall(" ".join(_values(fields, "message-id")))
     digest = hashlib.sha256(raw).hexdigest()
     split = split_quotation(body.text)
@@ -129,9 +134,7 @@ def _read(raw: bytes, defects: list[str]) -> tuple[email.message.Message, Body]:
             raise ValueError(reason)
         whole = email.parser.BytesParser(policy=policy).parsebytes(raw)
         return whole, read_body(whole)
-    except (
-        Exception
-    ) as error:  # any library error on hostile bytes, RecursionError included: the header is enough
+    except Exception as error:  # any library error on hostile bytes, RecursionError included: the header is enough
         defects.append(f"{LIMIT}{str(error)[:200] or type(error).__name__}")
     end = HEAD_END.search(raw)
     head = raw[: end.end()] if end else raw[:MAX_HEADER_CHARACTERS]
@@ -172,17 +175,29 @@ def _values(fields: list[tuple[str, str]], name: str) -> list[str]:
     return [value for key, value in fields if key.lower() == name]
 
 
-def _sender(fields: list[tuple[str, str]], defects: list[str]) -> Address | None:
-    """The one address of the one From field (RFC 5322, section 3.6: each is allowed once)."""
+def _sender(head: email.message.Message, fields: list[tuple[str, str]], defects: list[str]) -> Address | None:
+    """The one address of the one From field (RFC 5322, section 3.6: each is allowed once).
+
+    `fields` lack the characters that nobody sees, and without them it could be the address of somebody else.
+    """
     values = _values(fields, "from")
     if len(values) != 1:
         defects.append("no From field" if not values else "several From fields")
+        return None
+    if any(_is_veiled(str(value)) for name, value in head.raw_items() if name.lower() == "from"):
+        defects.append("From holds a control or invisible character")
         return None
     senders = parse_addresses(values[0], decode_words)
     if not senders.is_exact or len(senders.found) != 1:
         defects.append("From is not exactly one address")
         return None
     return senders.found[0]
+
+
+def _is_veiled(raw: str) -> bool:
+    """Whether a field as it came has a character that is not seen, besides white space and what joins letters."""
+    text = raw.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+    return any(unicodedata.category(char) in INVISIBLE and char not in SEEN for char in text)
 
 
 def _addresses(fields: list[tuple[str, str]], name: str) -> tuple[Address, ...]:

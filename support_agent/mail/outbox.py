@@ -199,9 +199,7 @@ def _judge(phase: _Phase, error: Exception) -> Delivery:
     """Map what went wrong and where to what the caller may do next."""
     code = _code(error)
     detail = _short(f"{phase}: {code or type(error).__name__} {error}")
-    if (
-        phase is _Phase.SESSION
-    ):  # about the server or our settings, not about this mail: the next try may pass
+    if phase is _Phase.SESSION:  # about the server or our settings, not about this mail: the next try may pass
         return Delivery(status="retry", detail=detail, smtp_code=code)
     if code is None:  # lost, timed out or unreadable
         return Delivery(status="uncertain" if phase is _Phase.FINAL_DOT else "retry", detail=detail)
@@ -209,9 +207,7 @@ def _judge(phase: _Phase, error: Exception) -> Delivery:
         return Delivery(status="failed", detail=detail, smtp_code=code)
     if 400 <= code <= 499:
         return Delivery(status="retry", detail=detail, smtp_code=code)
-    unclear: Status = (
-        "uncertain" if phase is _Phase.FINAL_DOT else "retry"
-    )  # a reply that no server should give
+    unclear: Status = "uncertain" if phase is _Phase.FINAL_DOT else "retry"  # a reply that no server should give
     return Delivery(status=unclear, detail=detail, smtp_code=code)
 
 
@@ -242,13 +238,10 @@ def _raise_mapped(error: Exception, settings: SmtpSettings) -> NoReturn:
         ) from error
     if isinstance(error, aiosmtplib.SMTPNotSupported) or "STARTTLS" in str(error):
         raise ConfigError(
-            f"{where} does not offer what is needed ({_short(str(error))}):"
-            " check smtp.security and smtp.port",
+            f"{where} does not offer what is needed ({_short(str(error))}): check smtp.security and smtp.port",
             code="smtp_security",
         ) from error
-    raise TransientError(
-        f"{where} cannot be used now: {_short(str(error)) or type(error).__name__}"
-    ) from error
+    raise TransientError(f"{where} cannot be used now: {_short(str(error)) or type(error).__name__}") from error
 
 
 def _short(text: str) -> str:

@@ -170,9 +170,7 @@ def _address(address: str, what: str) -> str:
     """One ASCII address, checked; other scripts before the @ would need SMTPUTF8, which few servers have."""
     plain = normal_address(address)
     if plain is None or not plain.isascii() or CONTROL.search(address):
-        raise PermanentError(
-            f"{what} is not an address that can be written to: {address!r}", code="address_refused"
-        )
+        raise PermanentError(f"{what} is not an address that can be written to: {address!r}", code="address_refused")
     return plain
 
 
@@ -198,8 +196,7 @@ def _encode(field: str, value: str) -> str:
     if value.isascii() and "=?" not in value and len(field) + 2 + len(value) <= FOLD_OCTETS:
         return value
     return "\r\n ".join(
-        f"=?utf-8?b?{base64.b64encode(chunk.encode()).decode()}?="
-        for chunk in _chunks(value, MAX_WORD_OCTETS)
+        f"=?utf-8?b?{base64.b64encode(chunk.encode()).decode()}?=" for chunk in _chunks(value, MAX_WORD_OCTETS)
     )
 
 
@@ -214,9 +211,7 @@ def _chunks(value: str, octets: int) -> list[str]:
 
 
 def _text_part(content_type: str, text: str) -> bytes:
-    head = (
-        f"Content-Type: {content_type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
-    )
+    head = f"Content-Type: {content_type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
     normal = text.replace("\r\n", "\n").replace("\r", "\n")
     return head.encode() + quopri.encodestring(normal.encode()).replace(b"\n", b"\r\n")
 
@@ -230,9 +225,7 @@ def _mail_part(original: bytes, own_boundary: str) -> bytes:
         and own_boundary.encode() not in original
     )
     if is_plain:
-        head = (
-            b"Content-Type: message/rfc822\r\nContent-Disposition: attachment; filename=original.eml\r\n\r\n"
-        )
+        head = b"Content-Type: message/rfc822\r\nContent-Disposition: attachment; filename=original.eml\r\n\r\n"
         return head + b"\r\n".join(lines)
     head = (
         b"Content-Type: application/octet-stream; name=original.eml\r\n"
@@ -250,9 +243,7 @@ def _assemble(fields: Fields, content_type: str, parts: list[bytes], message_id:
 
 def _serialise(fields: Fields, content: bytes) -> bytes:
     """The header and a content that begins with its own Content fields; the last look at every line."""
-    head = "".join(f"{name}: {value}\r\n" for name, value in [*fields, ("MIME-Version", "1.0")]).encode(
-        "ascii"
-    )
+    head = "".join(f"{name}: {value}\r\n" for name, value in [*fields, ("MIME-Version", "1.0")]).encode("ascii")
     raw = head + content if content.endswith(b"\r\n") else head + content + b"\r\n"
     if any(len(line) > MAX_LINE_OCTETS for line in raw.split(b"\r\n")):
         raise PermanentError(f"a line of more than {MAX_LINE_OCTETS} octets", code="header_refused")

@@ -27,13 +27,9 @@ SOMEONE = ("someone", "somebody", "jemandem", "alguien", "quelqu'un")
 """Enough after a verb of talking ("talk to someone"), and nowhere else."""
 FRENCH = ("humain", "personne", "conseiller", "conseillère")
 ARTICLES = frozenset({"a", "an", "the", "un", "una", "une", "ein", "eine", "el", "la"})
-NO_COMPOUND = (
-    r"(?![-\w])(?! (?:readable|error|resources|rights|log|logs|version|string|process|service|names?)\b)"
-)
+NO_COMPOUND = r"(?![-\w])(?! (?:readable|error|resources|rights|log|logs|version|string|process|service|names?)\b)"
 
-PHRASE_END = (
-    r"(?=[.,!?;:]|$| (?:to|who|that|for|from|please|on|now|right|immediately|asap|and|not|instead|about)\b)"
-)
+PHRASE_END = r"(?=[.,!?;:]|$| (?:to|who|that|for|from|please|on|now|right|immediately|asap|and|not|instead|about)\b)"
 HELPS = r"(?:look|call|answer|help|read|contact|reply|check|take|handle|get back|respond)"
 PLEASE = r"(?:please|bitte|por favor|s'il vous plaît)"
 ARTICLE = r"(?:a|an|the|your|some|one of your|any|another|un|una|une|el|la|alg[úu]n|alguna|votre)"
@@ -93,9 +89,7 @@ def _patterns(person_words: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 @lru_cache(maxsize=16)
 def _alone(person_words: tuple[str, ...]) -> re.Pattern[str]:
     """A whole line that is nothing but the word: "Human!"."""
-    return re.compile(
-        rf"(?:(?:a|an|un|una|ein|eine|einen) )?(?:{_words(person_words)})\s*[.!?]*", re.IGNORECASE
-    )
+    return re.compile(rf"(?:(?:a|an|un|una|ein|eine|einen) )?(?:{_words(person_words)})\s*[.!?]*", re.IGNORECASE)
 
 
 def _words(person_words: tuple[str, ...]) -> str:
@@ -109,8 +103,4 @@ def _without_article(words: list[str]) -> list[str]:
 
 
 def _enough_alone(person_words: tuple[str, ...]) -> list[str]:
-    return [
-        word
-        for word in person_words
-        if len(word.split()) > 1 and _without_article(word.split()) == word.split()
-    ]
+    return [word for word in person_words if len(word.split()) > 1 and _without_article(word.split()) == word.split()]

@@ -219,13 +219,9 @@ def _starts_signature(lines: list[str], at: int, end: int) -> bool:
     if LOOSE_DASHES.match(line):
         return end - at - 1 <= SIGNATURE_LINES
     if DEVICE.match(line):  # only as the last words: nothing but a few blank lines may follow
-        return all(
-            not rest.strip() or DEVICE.match(rest[:200]) for rest in lines[at + 1 : end][:SIGNATURE_LINES]
-        )
+        return all(not rest.strip() or DEVICE.match(rest[:200]) for rest in lines[at + 1 : end][:SIGNATURE_LINES])
     return False
 
 
 def _join(lines: list[str], kinds: list[_Kind], wanted: _Kind) -> str:
-    return "\n".join(line.rstrip() for line, kind in zip(lines, kinds, strict=True) if kind is wanted).strip(
-        "\n"
-    )
+    return "\n".join(line.rstrip() for line, kind in zip(lines, kinds, strict=True) if kind is wanted).strip("\n")

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from support_agent.frozen import Frozen
+from support_agent.levels import lower_address
 from support_agent.mail.addresses import parse_addresses
 from support_agent.mail.body import LIMIT
 from support_agent.mail.decoding import decode_words
@@ -91,6 +92,8 @@ def screen(
     return Screening(verdict=Verdict.ANSWER, rule=None, why="no rule forbids an automatic answer")
 
 
+PERSON_RULE = "person"
+"""The rule by which a mail that asks for a person goes to the desk."""
 VENDOR_MARKS = (
     "X-Autoreply",
     "X-Autorespond",
@@ -108,9 +111,7 @@ MACHINE_NAME = re.compile(
     r"|.+-bounces?|listserv|majordomo|(do[-_.]?)?(no|not)[-_.]?reply([-_.+].*)?|ne[-_.]pas[-_.]repondre"
     r"|no[-_.]?responder|nicht[-_.]antworten|daemon|nobody|auto[-_.]?(reply|responder|mailer)"
 )
-REPORT_PARTS = frozenset(
-    {"message/delivery-status", "message/disposition-notification", "message/feedback-report"}
-)
+REPORT_PARTS = frozenset({"message/delivery-status", "message/disposition-notification", "message/feedback-report"})
 BOUNCE_SUBJECT = re.compile(
     r"(^|\W)(undeliver(able|ed)|non[- ]?delivery|returned mail|failure notice|failed mail"
     r"|mail (system )?error|(mail|message) delivery (failed|failure|problem|warning|system)"
@@ -235,9 +236,17 @@ def _not_addressed(case: Case) -> str:
     return "" if is_addressed else "none of our addresses is among the recipients"
 
 
+def _cut(case: Case) -> str:
+    return next((defect for defect in case.message.defects if defect.startswith(LIMIT)), "")
+
+
+def _cut_before_its_sender(case: Case) -> str:
+    return _cut(case) if case.message.from_ is None else ""
+
+
 def _unreadable(case: Case) -> str:
     types = set(case.message.content_types)
-    if cut := next((defect for defect in case.message.defects if defect.startswith(LIMIT)), ""):
+    if cut := _cut(case):
         return cut
     if types & ENCRYPTED_TYPES or "-----BEGIN PGP MESSAGE-----" in case.message.text:
         return "the mail is encrypted"
@@ -259,7 +268,7 @@ def _origins(case: Case) -> list[Origin]:
 
 
 def _own_addresses(agent: AgentSettings) -> set[str]:
-    return {_plain(address.lower()) for address in (agent.address, *agent.aliases) if address}
+    return {_plain(lower_address(address)) for address in (agent.address, *agent.aliases) if address}
 
 
 def _plain(address: str) -> str:
@@ -278,11 +287,12 @@ RULES: tuple[Rule, ...] = (
     Rule("S5", "practice", Verdict.FILE, _precedence),
     Rule("S6", "MS-OXCMAIL, 2.2.3.2.14", Verdict.FILE, _suppressed),
     Rule("S7", "practice", Verdict.FILE, _vendor_mark),
+    Rule("S37", "practice: a sender that was not read is no missing sender", Verdict.DESK, _cut_before_its_sender),
     Rule("S8", "RFC 3834, 2", Verdict.DESK, _machine_name_of_customer),
     Rule("S8", "RFC 3834, 2", Verdict.FILE, _machine_name),
     Rule("S22", "RFC 5322, 3.6", Verdict.DESK, _unclear_sender),
     Rule("S1", "practice: bounces that hide their null sender", Verdict.DESK, _bounce_subject),
     Rule("S10", "RFC 3834, 2", Verdict.DESK, _not_addressed),
     Rule("S15", "practice", Verdict.DESK, _unreadable),
-    Rule("person", "the customer's own word", Verdict.DESK, _asks_for_person),
+    Rule(PERSON_RULE, "the customer's own word", Verdict.DESK, _asks_for_person),
 )

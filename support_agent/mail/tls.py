@@ -25,8 +25,7 @@ def client_context(server: Server, section: str) -> ssl.SSLContext:
             context.load_verify_locations(cafile=server.ca_file)
         except (OSError, ssl.SSLError) as error:
             raise ConfigError(
-                f"{section}.ca_file {server.ca_file} cannot be used ({error}):"
-                " give a file of PEM certificates",
+                f"{section}.ca_file {server.ca_file} cannot be used ({error}): give a file of PEM certificates",
                 code="ca_file",
             ) from error
     return context

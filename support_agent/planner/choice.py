@@ -23,6 +23,7 @@ NONE_TITLE = "None: a person must handle it"
 SYSTEM = "You sort the mail of a company's support desk. You read a customer's question and choose what answers it."
 FINALISTS = 4
 """The most similar options, which are asked about one by one."""
+TOPIC_ASK = "Which of these answers it?"
 
 
 class Option(Frozen):
@@ -96,9 +97,9 @@ WEIGHTS = Weights(
     none_bias=6.162,
     none_picked=-0.018,
 )
-"""Fitted on 201 questions: those of the tuning mails, and 86 more with a known topic that were written without sight of
-mails or model (conditional logit, ridge 0.02, a question without a topic counts 1.3 times; ten-fold: 82 of 100 right at
-the top, and of those above 0.6 95 of 100)."""
+"""Fitted on 213 questions: those of the tuning mails, and 86 more with a known topic that were written without sight of
+mails or model (conditional logit, ridge 0.02, a question without a topic counts 1.3 times; ten-fold: 83 of 100 right at
+the top, and of those above 0.6 95 of 100). `python -m tests.benchmarks.fit` fits them to the recorded votes."""
 QUICK_WEIGHTS = Weights(
     version="topic-quick-2",
     similarity=13.151,
@@ -117,9 +118,11 @@ LOG_SLACK = 1e-3
 """How far above 0 rounding may lift a log-probability."""
 BARE_PICK = 3.0
 """What a pick without a probability counts: log-odds of the picked option against each other one."""
+PRIORS = 1000
+"""Lists of options whose prior is kept."""
 CLOSE = 0.95
-"""Below this quick probability the finalists are asked about one by one. Three of ten questions are above it; in the
-ten-fold runs the choice was right for all of them."""
+"""Below this quick probability the finalists are asked about one by one. A quarter of the questions are above it; in
+the ten-fold runs the choice was right for all of them."""
 
 
 class _Picks(NamedTuple):
@@ -147,8 +150,7 @@ class Chooser:
             options: 1..n, the most similar first.
         """
         listed = [*options, Option(key=NONE_KEY, title=NONE_TITLE)]
-        ask = "Which of these answers it?"
-        picks, is_bare, usage = self._pick(question, ask, listed, QUICK_WEIGHTS)
+        picks, is_bare, usage = self._pick(question, TOPIC_ASK, listed, QUICK_WEIGHTS)
         judged: list[float | None] = [None] * len(listed)
         quick = _joined(listed, picks, judged, QUICK_WEIGHTS, usage)
         if is_bare and picks.index(max(picks)) != 0:
@@ -203,6 +205,8 @@ class Chooser:
         """What the model says to no mail at all; asked first, so that the mail's own prompts share their start."""
         if (ask, titles) in self._priors:
             return self._priors[ask, titles], Usage()
+        if len(self._priors) >= PRIORS:
+            self._priors.clear()
         scores = self._asked(_list_prompt("", ask, titles), titles)
         prior = scores.log_probabilities or (0.0,) * len(titles)
         self._priors[ask, titles] = prior

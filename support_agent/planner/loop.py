@@ -10,14 +10,18 @@ Checked by tests/unit/planner/test_loop.py, and with whims for choices by tests/
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+
+import structlog
 
 from support_agent.answer.final_answer import Answer, Item
 from support_agent.company.periods import has_inexpressible_period, mentioned_periods
 from support_agent.company.text import split_sentences
-from support_agent.errors import PermanentError, ToolCallRejected, TransientError
+from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 from support_agent.planner.choice import ARGUMENT_WEIGHTS, WEIGHTS, Choice, Chooser, Option, Vote
 from support_agent.planner.forms import Form, forms_for
+from support_agent.planner.neighbours import asked_in, is_known_language
 from support_agent.planner.plan import Call, Plan, Status
 from support_agent.planner.port import Model, Usage
 from support_agent.settings import PlannerSettings
@@ -38,6 +42,9 @@ PERIOD_WORDS = {
     "this_month": "this month",
     "last_month": "last month",
 }
+NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
+ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+log = structlog.get_logger(__name__)
 Arguments = Mapping[str, str | int | bool]
 
 
@@ -99,6 +106,8 @@ class _Work:
             self.context.question = number
             self.considered = ()
             try:
+                if number > self.limits.max_questions:
+                    raise _Stop(Reason.LIMIT)
                 item = self._answer()
             except _Stop as stop:
                 self._end("escalate", {"reason": stop.reason.value}, self.considered)
@@ -153,6 +162,7 @@ class _Work:
             case "document":
                 return self._send("send_document", {"number": int(name)}, choice.probability, choice.votes)
             case "field":
+                self._check_field_question()
                 return self._send("send_account_field", {"field": name}, choice.probability, choice.votes)
             case "series":
                 return self._series(name, choice)
@@ -162,13 +172,36 @@ class _Work:
                     return clarification
                 raise _Stop(Reason.NOT_COVERED)
 
+    def _check_field_question(self) -> None:
+        """A field has the value of now and of the sender: a question about another time goes to a person.
+
+        Times beside what is asked ("I decide before the end of the month") are not asked about.
+        """
+        whole, today = self.context.current_question, self.context.today
+        question = NOW.sub(" ", " ".join(asked_in(whole)) or whole)
+        is_past = any(self.context.periods[name].last < today for name in mentioned_periods(question, today))
+        if is_past or has_inexpressible_period(question, today):
+            raise _Stop(Reason.NOT_COVERED)
+        self._check_person()
+
+    def _check_person(self) -> None:
+        """Whose values they are is not for the mail to say."""
+        customer = self.context.customer
+        own = customer.address.lower() if customer else ""
+        if any(found.lower() != own for found in ADDRESS.findall(self.context.current_question)):
+            raise _Stop(Reason.NOT_COVERED)
+
     def _series(self, series: str, topic: Choice) -> Item:
-        """Fetch, shape and send rows of a series: the model chooses the period and the form."""
+        """Fetch, shape and send rows of a series: the model chooses the period and the form.
+
+        A period that is named in a language nobody here reads would look like none, so a person gets it.
+        """
         question = self.context.current_question
+        self._check_person()
         if has_inexpressible_period(question, self.context.today):
             raise _Stop(Reason.NOT_COVERED)
         named = mentioned_periods(question, self.context.today)
-        if len(named) > MOST_PERIODS:
+        if len(named) > MOST_PERIODS or not (named or is_known_language(question)):
             raise _Stop(Reason.NOT_COVERED)
         form_choice = self._guarded(lambda: self._form(question, len(named)))
         form = next(form for form in forms_for(question, len(named)) if form.key == form_choice.key)
@@ -249,7 +282,7 @@ class _Work:
         except ToolCallRejected as error:
             self._record(tool, arguments, sure, votes, "rejected", str(error))
             raise
-        except (TransientError, PermanentError) as error:
+        except SupportAgentError as error:
             self._record(tool, arguments, sure, votes, "failed", f"{error.code}: {error}")
             raise _Stop(Reason.TOOL_FAILED) from error
         self._record(tool, arguments, sure, votes, "done", _shown(result))
@@ -296,7 +329,8 @@ class _Work:
                 return choose()
             except ToolCallRejected:
                 continue
-            except (TransientError, PermanentError) as error:
+            except SupportAgentError as error:
+                log.error("model_failed", code=error.code, error=str(error))
                 raise _Stop(Reason.MODEL_FAILED, whole_mail=True) from error
         raise _Stop(Reason.MODEL_FAILED)
 

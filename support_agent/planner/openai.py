@@ -125,9 +125,7 @@ class OpenAIModel:
         ConfigError: no usable base_url, or no name.
     """
 
-    def __init__(
-        self, base_url: str, name: str, api_key: SecretStr, timeout_s: float, max_retries: int
-    ) -> None:
+    def __init__(self, base_url: str, name: str, api_key: SecretStr, timeout_s: float, max_retries: int) -> None:
         if not base_url.startswith(("http://", "https://")):
             raise ConfigError(f"model.base_url is {base_url!r}: write a URL such as http://localhost:8000/v1")
         if not name:

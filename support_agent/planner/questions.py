@@ -24,7 +24,7 @@ _GREETING = re.compile(
 )
 _GREETING_START = re.compile(
     r"^(hi|hello|hey|dear|good (?:morning|afternoon|evening|day)|hallo|guten (?:tag|morgen|abend)|hola)"
-    r"(?: (?:there|team|all|everyone|support|harborfile|zusammen|liebes team|equipo))*\s*[,!.:]\s*",
+    r"(?:(?: (?:there|team|all|everyone|support|zusammen|liebes team|equipo))*\s*[,!.:]|(?: \w+){1,3}\s*[,!:])\s*",
     re.IGNORECASE,
 )
 _SIGN_OFF = re.compile(
@@ -58,6 +58,19 @@ _WISHES = re.compile(
     r"quisiera|necesito|me gustaría|no puedo|no funciona)\b",
     re.IGNORECASE,
 )
+_ORDERS = re.compile(
+    r"\b(please|pls|bitte|por favor)\b|"
+    r"^(and |also,? |so |but |then,? )*(cancel|delete|remove|change|reduce|increase|add|refund|send|update|reset|"
+    r"upgrade|downgrade|close|stop|disable|enable|turn|switch|set|give|move|transfer|extend|pause|renew|invite|block|unlock|"
+    r"restore|help|do not|don['\u2019]t)\b",
+    re.IGNORECASE,
+)
+_FOOTER = re.compile(
+    r"\b(intended recipients?|confidential\w*|vertraulich\w*|confidencial\w*|before printing|unsubscribe|"
+    r"received this (e-?mail|message) in error|virus)\b",
+    re.IGNORECASE,
+)
+"""What firms write below every mail; it asks nobody."""
 _JOINED = re.compile(
     r"(?:,? (?:and|und|y|also|plus|as well as|but)(?: also| please)?|[,;]) "
     r"(?=(?:(?:after (?:that|which)|then|afterwards|if (?:not|so)|danach|dann|falls nicht|después|luego|si no),? )?"
@@ -88,8 +101,8 @@ MIN_WORDS = 3
 """Fewer words between question marks are an exclamation ("Right?"), not a question."""
 
 
-def questions_of(subject: str, text: str, *, most: int) -> tuple[str, ...]:
-    """The customer's questions in the order of the mail: one at least, `most` at the most, the rest joined.
+def questions_of(subject: str, text: str) -> tuple[str, ...]:
+    """The customer's questions in the order of the mail, one at least.
 
     Args:
         subject: The mail's subject; it is the question where the text asks nothing, and context of a single
@@ -115,14 +128,11 @@ def questions_of(subject: str, text: str, *, most: int) -> tuple[str, ...]:
         is_inherited = not groups and sentences and _REPLY.match(subject.strip())
         whole = collapse(" ".join(["" if is_inherited else _clean_subject(subject), *(sentences or [text])]))
         return (whole or collapse(subject),)
-    joined = [collapse(" ".join(group)) for group in groups]
-    if len(joined) > most:
-        joined[most - 1 :] = [collapse(" ".join(joined[most - 1 :]))]
-    return tuple(joined)
+    return tuple(collapse(" ".join(group)) for group in groups)
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences but greetings and sign-offs; below a sign-off a question or a postscript still counts."""
+    """The sentences but greetings and sign-offs; below a sign-off what asks, or a postscript, still counts."""
     kept: list[str] = []
     is_signed_off = False
     for block in _blocks(text):
@@ -132,7 +142,7 @@ def _sentences(text: str) -> list[str]:
         body = _GREETING_START.sub("", collapse(" ".join(block)))
         is_after_all = not is_signed_off or bool(_POSTSCRIPT.match(body))
         for sentence in _split(body):
-            if not _is_sign_off(sentence) and (is_after_all or _is_marked_question(sentence)):
+            if not _is_sign_off(sentence) and (is_after_all or _asks_below(sentence)):
                 kept.append(sentence)
     return kept
 
@@ -194,8 +204,13 @@ def _is_sign_off(text: str) -> bool:
     return bool(_SIGN_OFF.match(text)) and not _asks(text)
 
 
-def _is_marked_question(sentence: str) -> bool:
-    return sentence.endswith("?") and len(sentence.split()) >= MIN_WORDS
+def _asks_below(sentence: str) -> bool:
+    return _asks(sentence) and not _FOOTER.search(sentence)
+
+
+def is_order(clause: str) -> bool:
+    """Whether a clause tells us to do something."""
+    return bool(_ORDERS.search(clause)) and len(clause.split()) >= MIN_WORDS
 
 
 def clauses_of(sentence: str) -> list[str]:
@@ -213,7 +228,7 @@ def clauses_of(sentence: str) -> list[str]:
 
 
 def _asks(clause: str) -> bool:
-    return is_question(clause) or bool(_WISHES.search(clause))
+    return is_question(clause) or bool(_WISHES.search(clause)) or is_order(clause)
 
 
 def is_question(clause: str) -> bool:

@@ -35,9 +35,7 @@ class Token(Alternative):
     top_logprobs: tuple[Alternative, ...] | None = None
 
 
-def option_log_probabilities(
-    options: Sequence[str], picked: int, tokens: Sequence[Token]
-) -> tuple[float, ...] | None:
+def option_log_probabilities(options: Sequence[str], picked: int, tokens: Sequence[Token]) -> tuple[float, ...] | None:
     """Log-probabilities of the options from the tokens that spell the picked one; normalised over them.
 
     At each token where more than one option is still possible, the token that was written is weighed against
@@ -82,9 +80,7 @@ def _find(options: Sequence[str], picked: int, text: str) -> tuple[list[str], in
     return None
 
 
-def _elsewhere(
-    token: Token, before: str, spelled: str, possible: Mapping[int, str], picked: int
-) -> dict[int, float]:
+def _elsewhere(token: Token, before: str, spelled: str, possible: Mapping[int, str], picked: int) -> dict[int, float]:
     """How much of what could have stood in place of a token leads to which option.
 
     `before` is what the token holds in front of the option, `spelled` what earlier tokens hold of it.
@@ -96,9 +92,7 @@ def _elsewhere(
     for other, probability in reported.items():
         if other.startswith(before):
             reached = spelled + other.removeprefix(before)
-            leaves = [
-                i for i, name in possible.items() if name.startswith(reached) or reached.startswith(name)
-            ]
+            leaves = [i for i, name in possible.items() if name.startswith(reached) or reached.startswith(name)]
             for i in leaves:
                 weights[i] += probability / len(leaves)
     return weights

@@ -16,10 +16,10 @@ from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from support_agent.errors import PermanentError
+from support_agent.levels import Level
 from support_agent.store.records import (
     CaseId,
     Cursor,
-    Level,
     MailId,
     MailRecord,
     MailStatus,
@@ -39,9 +39,7 @@ MAY_BECOME: dict[MailStatus, tuple[MailStatus, ...]] = {
 """Which statuses a mail may come from, for each it may go to."""
 
 
-def record_mail(
-    session: Session, raw: bytes, message_id: str, cursor: Cursor, received_at: datetime
-) -> RecordedMail:
+def record_mail(session: Session, raw: bytes, message_id: str, cursor: Cursor, received_at: datetime) -> RecordedMail:
     """Store a mail if its bytes are new, and move the cursor past it."""
     move_cursor(session, cursor)
     mail_id = mail_id_of(raw)
@@ -60,16 +58,15 @@ def record_mail(
 
 
 def move_cursor(session: Session, cursor: Cursor) -> None:
-    """Move a folder's cursor forward, never back; a changed UIDVALIDITY starts again where `cursor` says."""
+    """Move a folder's cursor forward, never back; a changed UIDVALIDITY starts again where `cursor` says.
+
+    Where `cursor` has no `left_before` the stored one stays.
+    """
     moves = or_(
         col(CursorRow.uid_validity) != cursor.uid_validity,
         col(CursorRow.last_uid) < cursor.last_uid,
     )
     upsert(session, CursorRow(**cursor.model_dump()), key="folder", where=moves)
-
-
-def first_received_at(session: Session) -> datetime | None:
-    return session.exec(select(MailRow.received_at).order_by(col(MailRow.received_at)).limit(1)).first()
 
 
 def cursor(session: Session, folder: str) -> Cursor | None:
@@ -100,9 +97,7 @@ def raw_mail(session: Session, mail_id: MailId) -> bytes:
     return raw
 
 
-def mails(
-    session: Session, since: datetime | None = None, status: MailStatus | None = None
-) -> tuple[MailRecord, ...]:
+def mails(session: Session, since: datetime | None = None, status: MailStatus | None = None) -> tuple[MailRecord, ...]:
     query = without_raw()
     if since is not None:
         query = query.where(col(MailRow.received_at) >= since)

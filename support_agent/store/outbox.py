@@ -7,18 +7,27 @@ tests/contract/store/test_outbox.py and tests/integration/store/test_concurrency
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import update
+from sqlalchemy import func, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from support_agent.errors import PermanentError
+from support_agent.levels import Level
 from support_agent.store import mails
-from support_agent.store.records import LetterKind, LetterRecord, MailId, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import (
+    CaseId,
+    LetterKind,
+    LetterRecord,
+    MailId,
+    OutboxId,
+    OutboxRecord,
+    OutboxStatus,
+)
 from support_agent.store.rows import affected, insert_if_new
-from support_agent.store.tables import LetterRow, OutboxRow
+from support_agent.store.tables import CaseRow, LetterRow, MailRow, OutboxRow
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
 
@@ -78,6 +87,33 @@ def outgoing(
     if message_id is not None:
         query = query.where(col(OutboxRow.message_id) == message_id)
     return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
+
+
+def count_for_case(session: Session, kinds: Collection[LetterKind], case_id: CaseId, but_for: MailId) -> int:
+    """See `Store.count_for_case`."""
+    query = select(func.count(col(OutboxRow.id))).where(
+        col(OutboxRow.kind).in_(kinds), col(OutboxRow.case_id) == case_id, col(OutboxRow.mail_id) != but_for
+    )
+    return session.exec(query).one()
+
+
+def count_for_sender(
+    session: Session, kinds: Collection[LetterKind], address: str, level: Level, since: datetime, but_for: MailId
+) -> int:
+    """See `Store.count_for_sender`."""
+    query = (
+        select(func.count(col(OutboxRow.id)))
+        .join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
+        .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
+        .where(
+            col(OutboxRow.kind).in_(kinds),
+            col(OutboxRow.created_at) >= since,
+            col(OutboxRow.mail_id) != but_for,
+            col(CaseRow.customer_address) == address,
+            col(MailRow.level) >= level,
+        )
+    )
+    return session.exec(query).one()
 
 
 def untold_losses(session: Session, mail_id: MailId | None) -> tuple[OutboxRecord, ...]:

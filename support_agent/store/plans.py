@@ -1,4 +1,4 @@
-"""How a mail was decided, and the documents and templates its letters were made with: what replay and `why` read.
+"""How a mail was decided, and what its letters were made with: the versions that replay and `why` read.
 
 Invariant: the plan of a mail that has something in the outbox is never replaced, and a version stands for the same
 bytes for ever. Checked by tests/contract/store/test_plans.py.
@@ -14,9 +14,9 @@ from sqlmodel import Session, col, select
 
 from support_agent.errors import PermanentError
 from support_agent.store import mails
-from support_agent.store.records import MailId, PlanRecord, StoredDocument, ToolCallRecord
+from support_agent.store.records import JsonObject, MailId, PlanRecord, StoredDocument, ToolCallRecord
 from support_agent.store.rows import affected, insert_if_new
-from support_agent.store.tables import DocumentVersionRow, OutboxRow, PlanRow, TemplateSetRow, ToolCallRow
+from support_agent.store.tables import DocumentVersionRow, OutboxRow, PlanRow, QuerySetRow, TemplateSetRow, ToolCallRow
 
 
 def save_plan(session: Session, plan_: PlanRecord) -> None:
@@ -69,6 +69,15 @@ def save_templates(session: Session, version: str, files: Mapping[str, str]) -> 
 def templates(session: Session, version: str) -> dict[str, str] | None:
     row = session.get(TemplateSetRow, version)
     return None if row is None else dict(row.files)
+
+
+def save_queries(session: Session, version: str, queries: JsonObject) -> None:
+    insert_if_new(session, QuerySetRow(version=version, queries=dict(queries)))
+
+
+def queries(session: Session, version: str) -> JsonObject | None:
+    row = session.get(QuerySetRow, version)
+    return None if row is None else dict(row.queries)
 
 
 def _refuse_if_in_outbox(session: Session, mail_id: MailId) -> None:

@@ -14,6 +14,8 @@ from typing import Annotated, Literal, NewType
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
+from support_agent.levels import Level
+
 MailId = NewType("MailId", str)
 CaseId = NewType("CaseId", str)
 OutboxId = NewType("OutboxId", str)
@@ -34,7 +36,6 @@ JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_without_nan)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Level = Annotated[int, Field(ge=0, le=3)]
 
 
 class MailStatus(StrEnum):
@@ -96,11 +97,15 @@ class Record(BaseModel):
 
 
 class Cursor(Record):
-    """How far a folder has been read: everything up to and including `last_uid` is recorded (RFC 3501 2.3.1.1)."""
+    """How far a folder has been read: everything up to and including `last_uid` is recorded (RFC 3501 2.3.1.1).
+
+    `left_before`: mail that arrived before is left alone, also where the folder is numbered anew; None: none is.
+    """
 
     folder: str
     uid_validity: Annotated[int, Field(ge=0, lt=2**32)]
     last_uid: Annotated[int, Field(ge=0, lt=2**32)]
+    left_before: Instant | None = None
 
 
 class RecordedMail(Record):

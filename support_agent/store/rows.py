@@ -23,8 +23,8 @@ def insert_if_new(session: Session, row: Row) -> bool:
 
 
 def upsert(session: Session, row: Row, *, key: str, where: ColumnElement[bool]) -> None:
-    """Insert a row, or replace the one with the same `key` where the stored one meets `where`."""
-    values = {name: value for name, value in row.model_dump().items() if name != key}
+    """Insert a row, or replace what it says of the one with the same `key` where the stored one meets `where`."""
+    values = {name: value for name, value in row.model_dump(exclude_none=True).items() if name != key}
     statement = _insert(session, row)
     affected(session, statement.on_conflict_do_update(index_elements=[key], set_=values, where=where))
 

@@ -6,12 +6,13 @@ leaves the same rows and no error. Checked by tests/contract/store on SQLite and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from support_agent.levels import Level
 from support_agent.store import cases, mails, outbox, plans, retention
 from support_agent.store.database import Database, normalise_url
 from support_agent.store.records import (
@@ -21,9 +22,9 @@ from support_agent.store.records import (
     Counts,
     Cursor,
     Deleted,
+    JsonObject,
     LetterKind,
     LetterRecord,
-    Level,
     MailId,
     MailRecord,
     MailStatus,
@@ -101,11 +102,6 @@ class Store:
         """Return how far a folder has been read; None: it never was."""
         with self.database.read() as session:
             return mails.cursor(session, folder)
-
-    def first_received_at(self) -> datetime | None:
-        """When the oldest mail that is still here was recorded; None: there is none."""
-        with self.database.read() as session:
-            return mails.first_received_at(session)
 
     def mail(self, mail_id: MailId) -> MailRecord | None:
         """Return one mail."""
@@ -234,6 +230,16 @@ class Store:
         with self.database.read() as session:
             return plans.templates(session, version)
 
+    def save_queries(self, version: str, queries: JsonObject) -> None:
+        """Store the account queries of a version of the company, once."""
+        with self.database.write() as session:
+            plans.save_queries(session, version, queries)
+
+    def queries(self, version: str) -> JsonObject | None:
+        """Return the account queries of a version of the company, a plan's `company_version`; None: not stored."""
+        with self.database.read() as session:
+            return plans.queries(session, version)
+
     # The outbox
 
     def queue(self, *mails: tuple[LetterRecord, OutboxRecord]) -> tuple[OutboxRecord, ...]:
@@ -268,6 +274,24 @@ class Store:
         with self.database.read() as session:
             return outbox.outgoing(session, status, mail_id, kind, message_id)
 
+    def count_for_case(self, kinds: Collection[LetterKind], case_id: CaseId, but_for: MailId) -> int:
+        """Return how many mails of these kinds are in the outbox for a case, those for one of its mails left out."""
+        with self.database.read() as session:
+            return outbox.count_for_case(session, kinds, case_id, but_for)
+
+    def count_for_sender(
+        self, kinds: Collection[LetterKind], address: str, level: Level, since: datetime, but_for: MailId
+    ) -> int:
+        """Return how many mails of these kinds are in the outbox for the cases of a customer's address.
+
+        Args:
+            level: Only what mails of at least this level caused: who forges an address uses up nothing of its owner's.
+            since: Only what was put there at this instant or later.
+            but_for: What this mail caused is left out, so that a step that runs again counts the same.
+        """
+        with self.database.read() as session:
+            return outbox.count_for_sender(session, kinds, address, level, since, but_for)
+
     def untold_losses(self, mail_id: MailId | None = None) -> tuple[OutboxRecord, ...]:
         """Return the mails to customers that are `failed` or `uncertain` and of which the desk has no failure letter.
 
@@ -291,9 +315,7 @@ class Store:
     def mark_uncertain(self, outbox_id: OutboxId, detail: str) -> None:
         """The connection was lost after the final dot: never tried again by the machine."""
         with self.database.write() as session:
-            outbox.move(
-                session, outbox_id, (OutboxStatus.SENDING,), OutboxStatus.UNCERTAIN, last_detail=detail
-            )
+            outbox.move(session, outbox_id, (OutboxStatus.SENDING,), OutboxStatus.UNCERTAIN, last_detail=detail)
 
     def mark_failed(self, outbox_id: OutboxId, detail: str) -> None:
         """The server refused it for good; also for an `uncertain` row that is known not to have gone out."""

@@ -80,6 +80,7 @@ class CursorRow(Row, table=True):
     folder: str = Field(primary_key=True, sa_type=KeyText)
     uid_validity: int = Field(sa_type=BigInteger)
     last_uid: int = Field(sa_type=BigInteger)
+    left_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class ForgottenMailRow(Row, table=True):
@@ -157,6 +158,15 @@ class TemplateSetRow(Row, table=True):
 
     version: str = Field(primary_key=True, sa_type=StoredText)
     files: Any = Field(sa_type=JSON)
+
+
+class QuerySetRow(Row, table=True):
+    """The account queries of one version of the company, stored once: by field and by series."""
+
+    __tablename__ = "query_sets"
+
+    version: str = Field(primary_key=True, sa_type=StoredText)
+    queries: Any = Field(sa_type=JSON)
 
 
 class OutboxRow(Row, table=True):

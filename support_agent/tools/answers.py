@@ -17,6 +17,7 @@ from support_agent.answer.final_answer import (
 from support_agent.company.documents import Delivery, Document, Sentence
 from support_agent.company.values import Customer
 from support_agent.errors import ToolCallRejected
+from support_agent.levels import CUSTOMER
 from support_agent.tools.base import Added, Context, Kind, Tool
 from support_agent.tools.closed import (
     ClarificationNumber,
@@ -26,8 +27,6 @@ from support_agent.tools.closed import (
     TablePointer,
 )
 from support_agent.tools.excerpts import choose_sentences
-
-CUSTOMER_LEVEL = 3
 
 
 def require_level(context: Context, level: int, what: str) -> None:
@@ -66,7 +65,7 @@ class SendDocument(Tool):
         if not document.is_valid_on(context.today):
             raise ToolCallRejected(f"document {self.number} is not valid on {context.today}", code="not_valid")
         if head.audience == "customers":
-            require_customer(context, CUSTOMER_LEVEL, f"document {self.number}")
+            require_customer(context, CUSTOMER, f"document {self.number}")
         return Added(
             item=DocumentItem(
                 number=self.number,

@@ -18,18 +18,15 @@ from support_agent.tools.closed import NumberPointer, PeriodName, SeriesName, Ta
 
 Aggregation = Literal["total", "average", "highest", "lowest", "count", "latest"]
 Keep = Literal[
-    "highest_1",
     "highest_3",
     "highest_5",
-    "lowest_1",
     "lowest_3",
-    "latest_1",
     "latest_3",
     "latest_5",
     "above_average",
     "below_average",
-    "not_zero",
 ]
+Order = Literal["newest_first", "highest_first", "lowest_first"]
 Operation = Literal["add", "subtract", "ratio"]
 
 AVERAGE_PLACES = Decimal("0.01")
@@ -71,8 +68,7 @@ class Filter(Tool):
 
     def run(self, context: Context) -> Pointed:
         table = _table(context, self.pointer)
-        if self.keep != "not_zero":
-            _one_unit(table.rows)
+        _one_unit(table.rows)
         kept = table.model_copy(update={"rows": _kept(table.rows, self.keep), "steps": (*table.steps, self.keep)})
         return _pointed(context, kept, f"{self.pointer}, only {self.keep}, {len(kept.rows)} rows")
 
@@ -84,15 +80,15 @@ class Sort(Tool):
     kind: ClassVar[Kind] = Kind.DATA
 
     pointer: TablePointer
-    order: Literal["newest_first", "oldest_first", "highest_first", "lowest_first"]
+    order: Order
 
     def run(self, context: Context) -> Pointed:
         table = _table(context, self.pointer)
-        if self.order in ("highest_first", "lowest_first"):
+        if self.order == "newest_first":
+            rows = sorted(table.rows, key=lambda row: row.day, reverse=True)
+        else:
             _one_unit(table.rows)
             rows = sorted(table.rows, key=lambda row: amount_of(row.value), reverse=self.order == "highest_first")
-        else:
-            rows = sorted(table.rows, key=lambda row: row.day, reverse=self.order == "newest_first")
         ordered = table.model_copy(update={"rows": tuple(rows), "steps": (*table.steps, self.order)})
         return _pointed(context, ordered, f"{self.pointer}, {self.order}")
 
@@ -222,8 +218,6 @@ def _one_unit(rows: tuple[Row, ...]) -> None:
 def _kept(rows: tuple[Row, ...], keep: Keep) -> tuple[Row, ...]:
     if not rows:
         return ()
-    if keep == "not_zero":
-        return tuple(row for row in rows if amount_of(row.value) != 0)
     if keep in ("above_average", "below_average"):
         average = sum((amount_of(row.value) for row in rows), Decimal(0)) / len(rows)
         sign = 1 if keep == "above_average" else -1

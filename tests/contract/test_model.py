@@ -85,9 +85,7 @@ def seat(request: pytest.FixtureRequest) -> Iterator[Seat]:
     kind, _, less = request.param.partition(", ")
     if kind == "scripted":
         scripted = ScriptedModel([], tells_probabilities=not less)
-        yield Seat(
-            scripted, scripted.answers.append, lambda: scripted.answers.append(TransientError("no answer"))
-        )
+        yield Seat(scripted, scripted.answers.append, lambda: scripted.answers.append(TransientError("no answer")))
     elif kind == "openai":
         server: FakeOpenAI = request.getfixturevalue("fake_openai")
         model = OpenAIModel(server.base_url, "m", SecretStr("k"), timeout_s=20.0, max_retries=0)
@@ -144,9 +142,7 @@ def test_a_hostile_mail_gets_scores_like_any_other(seat: Seat) -> None:
     assert 0 <= likeliest(scores) < len(OPTIONS)
 
 
-@pytest.mark.parametrize(
-    "options", [(), ("one",), ("same", "other", "same"), tuple(f"option {i}" for i in range(61))]
-)
+@pytest.mark.parametrize("options", [(), ("one",), ("same", "other", "same"), tuple(f"option {i}" for i in range(61))])
 def test_what_is_no_choice_is_refused(seat: Seat, options: tuple[str, ...]) -> None:
     """A choice has 2 to 60 different options; anything else is refused before the model is asked."""
     with pytest.raises(PermanentError, match=r"2\.\.60 different options") as caught:

@@ -43,7 +43,7 @@ CALLS: Mapping[str, tuple[str | None, int, tuple[Tool, ...]]] = {
         (
             FetchSeries(series="payments", period="2025"),
             Filter(pointer="@1", keep="latest_3"),
-            Sort(pointer="@2", order="oldest_first"),
+            Sort(pointer="@2", order="lowest_first"),
             SendTable(pointer="@3"),
         ),
     ),

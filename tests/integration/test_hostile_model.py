@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.decide import Decider
@@ -107,7 +108,7 @@ def test_whatever_the_model_chooses_every_byte_has_a_source(seed: int, settings:
     if decision.final is None:
         assert decision.plan.outcome == "escalate"
         return
-    letter = answer_letter(decision.final, decider.templates)
+    letter = answer_letter(decision.final, decider.templates, Grounds.of(company))
     for part in (letter.text, letter.html, letter.subject):
         assert "IGNORE ALL RULES" not in part
         assert "\u202e" not in part

@@ -31,9 +31,7 @@ def _openssl(*arguments: str | Path) -> None:
 
 def _make_authority(folder: Path, name: str) -> tuple[Path, Path]:
     certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-    _openssl(
-        "req", "-x509", *NEW_KEY, "-days", "2", "-subj", f"/CN={name}", "-keyout", key, "-out", certificate
-    )
+    _openssl("req", "-x509", *NEW_KEY, "-days", "2", "-subj", f"/CN={name}", "-keyout", key, "-out", certificate)
     return certificate, key
 
 

@@ -30,9 +30,7 @@ class Reply:
     location: str = ""
 
 
-def message(
-    *, finish_reason: str = "tool_calls", logprobs: Mapping[str, Any] | None = None, **fields: Any
-) -> Reply:
+def message(*, finish_reason: str = "tool_calls", logprobs: Mapping[str, Any] | None = None, **fields: Any) -> Reply:
     """A chat completion whose message has these fields."""
     choice = {
         "index": 0,
@@ -73,8 +71,7 @@ def spelled(arguments: str, option: str, probability: float) -> list[dict[str, A
 def token(text: str, probability: float, others: Sequence[tuple[str, float]] = ()) -> dict[str, Any]:
     """A token as it stands among the log-probabilities, with its alternatives."""
     alternatives = [
-        {"token": other, "logprob": math.log(chance), "bytes": None}
-        for other, chance in ((text, probability), *others)
+        {"token": other, "logprob": math.log(chance), "bytes": None} for other, chance in ((text, probability), *others)
     ]
     return {"token": text, "logprob": math.log(probability), "bytes": None, "top_logprobs": alternatives}
 

@@ -85,9 +85,7 @@ def _start(programs: Path, folder: Path) -> int:
         options = f"-c listen_addresses=127.0.0.1 -c port={port} -c unix_socket_directories= -c fsync=off"
         log = folder / f"log-{attempt}"
         try:
-            _as_server_user(
-                programs / "pg_ctl", "-D", folder / "data", "-l", log, "-w", "-o", options, "start"
-            )
+            _as_server_user(programs / "pg_ctl", "-D", folder / "data", "-l", log, "-w", "-o", options, "start")
         except RuntimeError:
             if attempt == START_ATTEMPTS:
                 raise RuntimeError(log.read_text() if log.exists() else "PostgreSQL did not start") from None

@@ -8,15 +8,17 @@ from datetime import datetime, timedelta
 from threading import Event
 
 import pytest
+from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped]
 from structlog.testing import capture_logs
 
-from support_agent.agent import Agent
+from support_agent.agent import IDLE_MARGIN_S, Agent
 from support_agent.engine import Engine, Failure
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.mail.mailbox import Cursor, Fetched, Mailbox
 from support_agent.mail.message import parse
 from support_agent.mail.outbox import Delivery
 from support_agent.pipeline import handle
+from support_agent.settings import ImapSettings
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxStatus, mail_id_of
 from support_agent.store.store import Store
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, once, write
@@ -54,9 +56,7 @@ class FakeMailbox(Mailbox):
         for uid, raw in enumerate(self.mails, start=1):
             if uid > last:
                 here = Cursor(folder="INBOX", uid_validity=self.uid_validity, last_uid=uid)
-                yield Fetched(
-                    uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, arrived_at=self.arrivals.get(uid)
-                )
+                yield Fetched(uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, arrived_at=self.arrivals.get(uid))
 
     def end(self) -> Cursor:
         return Cursor(folder="INBOX", uid_validity=self.uid_validity, last_uid=len(self.mails))
@@ -71,6 +71,46 @@ class FakeMailbox(Mailbox):
         return FakeMailbox(moved, uid_validity=self.uid_validity + 1)
 
 
+class FakeClient:
+    """An IMAP folder that gives what it is asked for, but not the bodies of the UIDs in `broken`."""
+
+    def __init__(self, mails: list[bytes], broken: frozenset[int] = frozenset()) -> None:
+        self.mails, self.broken = dict(enumerate(mails, start=1)), broken
+
+    def select_folder(self, folder: str) -> dict[bytes, object]:
+        """No keywords may be set."""
+        return {b"UIDVALIDITY": 1, b"UIDNEXT": len(self.mails) + 1}
+
+    def search(self, criteria: list[str]) -> list[int]:
+        """Those from the first UID on."""
+        return [uid for uid in self.mails if uid >= int(criteria[1].partition(":")[0])]
+
+    def fetch(self, uids: list[int], items: list[str]) -> dict[int, dict[bytes, object]]:
+        """Sizes, or a body or header of one mail."""
+        if items == ["RFC822.SIZE", "INTERNALDATE"]:
+            return {uid: {b"RFC822.SIZE": len(self.mails[uid])} for uid in uids}
+        (uid,), (item,) = uids, items
+        if uid in self.broken:
+            raise IMAPClientError("[SERVERBUG] cannot read the file")
+        raw = self.mails[uid]
+        header = raw[: raw.index(b"\r\n\r\n") + 4]
+        return {uid: {item.replace(".PEEK", "").encode(): raw if item == "BODY.PEEK[]" else header}}
+
+
+class ReadingMailbox(Mailbox):
+    """The real one, on a client that is open already."""
+
+    def __init__(self, settings: ImapSettings, client: FakeClient) -> None:
+        super().__init__(settings)
+        self._client = client
+
+    def __enter__(self) -> ReadingMailbox:
+        return self
+
+    def close(self) -> None:
+        """The client stays open."""
+
+
 class InlineEngine(Engine):
     """Handles a mail where it is started, once; `dies_at_start` ends the process instead."""
 
@@ -82,12 +122,12 @@ class InlineEngine(Engine):
         self.is_busy = False
         self.dies_at_start = False
 
-    def start(self, mail_id: str, case_key: str) -> None:
+    def start(self, mail_id: str, thread: str) -> None:
         if self.dies_at_start:
             raise KeyboardInterrupt
         if mail_id in self.keys:
             return
-        self.keys[mail_id] = case_key
+        self.keys[mail_id] = thread
         try:
             self.journey(MailId(mail_id))
         except SupportAgentError as error:
@@ -211,13 +251,17 @@ def test_mail_left_alone_at_the_first_start_stays_so_when_the_folder_is_numbered
     assert recipients(office) == [JAMES, ANNA]
 
 
-def test_folder_numbered_anew_before_any_mail_came_is_left_alone_too(office: Office) -> None:
-    """Nothing of ours is in it."""
+def test_mail_that_came_while_the_agent_was_away_is_answered_however_old(office: Office) -> None:
+    """Only what arrived before the first start is left alone."""
     office = with_imap(office, skip_existing=True)
-    shift = Shift(office, FakeMailbox([write(REFUND)]))
+    shift = Shift(office, FakeMailbox([]))
     shift.work()
-    Shift(office, shift.mailbox.numbered_anew()).work()
-    assert recipients(office) == []
+    started_at = office.clock()
+    office.clock = Clock(NOON + timedelta(days=3))
+    mailbox = FakeMailbox([write(REFUND), write(CANCEL, sender=JAMES)])
+    mailbox.arrivals = {1: started_at + timedelta(hours=1), 2: started_at + timedelta(days=2)}
+    Shift(office, mailbox).work()
+    assert recipients(office) == [ANNA, JAMES]
 
 
 def test_stop_ends_after_the_mail_in_hand(office: Office) -> None:
@@ -238,6 +282,66 @@ def test_stop_does_not_wait_for_a_mail_that_takes_long(office: Office) -> None:
     shift.stop.set()
     shift.agent.run_once(shift.stop)
     assert shift.engine.deleted_before == []
+
+
+def test_mail_that_does_not_come_to_its_end_does_not_make_the_agent_deaf(office: Office) -> None:
+    """The loop waits a bounded time, says so, and polls again; what is in hand may still be in sending."""
+    office = with_imap(office, poll_interval_s=0.0)
+    raw = write(REFUND)
+    left_in_sending(office, raw)
+    shift = Shift(office, FakeMailbox([]))
+    shift.engine.is_busy = True
+    opened: list[None] = []
+
+    def stop_at_the_third() -> None:
+        opened.append(None)
+        if len(opened) == 3:
+            shift.stop.set()
+
+    shift.mailbox.on_open = stop_at_the_third
+    with capture_logs() as logs:
+        shift.agent.run(shift.stop)
+    waited = [entry["waited_s"] for entry in logs if entry["event"] == "mails_still_in_hand"]
+    assert waited == [office.settings.planner.max_s + IDLE_MARGIN_S] * 2
+    assert rows(office, raw) == [(ANSWER, OutboxStatus.SENDING)]
+
+
+# Mails that cannot be read whole
+
+
+def read_all(office: Office, client: FakeClient) -> list[MailId]:
+    """Two lives of an agent whose real mailbox reads from this client; the mails it has recorded."""
+
+    def open_mailbox() -> Mailbox:
+        return ReadingMailbox(office.settings.imap, client)
+
+    for _ in range(2):
+        engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
+        Agent(office.settings, office.store, office.stages, engine, open_mailbox, office.clock).run_once(Event())
+    return [mail.id for mail in office.store.mails()]
+
+
+def test_s37_mail_that_the_server_cannot_give_reaches_a_person(office: Office) -> None:
+    """Nothing of it is known, so nobody can be told but the desk; the mail after it is answered."""
+    bad, good = read_all(office, FakeClient([write(REFUND, sender=JAMES), write(REFUND)], broken=frozenset({1})))
+    assert recipients(office) == [DESK, ANNA]
+    packet = office.store.letter_for(bad, PACKET)
+    assert packet is not None
+    assert "S37: limit: the server cannot give UID 1 of INBOX" in str(packet.payload["why"])
+    mails = (office.store.mail(mail_id) for mail_id in (bad, good))
+    assert [mail.status for mail in mails if mail] == [MailStatus.ESCALATED, MailStatus.ANSWERED]
+
+
+def test_s15_mail_over_the_size_limit_reaches_a_person_and_is_not_answered_by_its_subject(office: Office) -> None:
+    """Only its header was read; the sender is known from it, and is told that a person has the mail."""
+    office = with_imap(office, max_message_bytes=10_000)
+    big = write("See the list. " + "x" * 20_000, subject=REFUND)
+    (mail_id,) = read_all(office, FakeClient([big]))
+    assert recipients(office) == [DESK, ANNA]
+    assert {row.kind for row in office.store.outgoing(mail_id=mail_id)} == {PACKET, ACKNOWLEDGEMENT}
+    packet = office.store.letter_for(mail_id, PACKET)
+    assert packet is not None
+    assert "S15: limit: " in str(packet.payload["why"])
 
 
 # A folder that is numbered anew (RFC 3501, section 2.3.1.1)

@@ -189,7 +189,7 @@ def test_a_step_of_a_tool_without_words_is_found(workspace: Path, edit: Edit) ->
 def test_the_codes_of_the_tools_are_those_that_they_make() -> None:
     """Steps of `filter` and `sort`, reasons of `escalate`."""
     codes = tool_codes()
-    assert {"highest_1", "not_zero", "newest_first", "lowest_first"} <= set(codes["step"])
+    assert {"highest_3", "above_average", "newest_first", "lowest_first"} <= set(codes["step"])
     assert {"not_covered", "person_asked_for"} <= set(codes["reason"])
 
 

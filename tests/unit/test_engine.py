@@ -45,9 +45,7 @@ def test_recorded_values_come_back(value: Any) -> None:
 
 
 def test_recorded_errors_come_back_with_class_code_and_text() -> None:
-    error = _JsonSerializer().deserialize(
-        _JsonSerializer().serialize(GateRefused("a byte", code="gate_byte"))
-    )
+    error = _JsonSerializer().deserialize(_JsonSerializer().serialize(GateRefused("a byte", code="gate_byte")))
     assert (type(error), error.code, str(error)) == (GateRefused, "gate_byte", "a byte")
 
 

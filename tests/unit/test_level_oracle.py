@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.answer.grounds import Grounds
 from support_agent.decide import Decision
 from support_agent.letters import answer_letter
 from support_agent.mail.identity import Sender
@@ -107,7 +108,7 @@ def decided(office: Office, sender: str, text: str, level: int, *, reply_to: byt
 def letter_of(office: Office, decision: Decision) -> tuple[str, str, str] | None:
     if decision.final is None:
         return None
-    letter = answer_letter(decision.final, office.decider.templates)
+    letter = answer_letter(decision.final, office.decider.templates, Grounds.of(office.decider.company))
     return letter.subject, letter.text, letter.html
 
 

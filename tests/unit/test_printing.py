@@ -52,7 +52,7 @@ def shown(office: Office, mail_id: MailId) -> str:
 
 
 def why_shown(office: Office, mail_id: MailId) -> str:
-    return printing.why(why(office.store, case_of(office, mail_id), office.decider.company.accounts))
+    return printing.why(why(office.store, case_of(office, mail_id)))
 
 
 def report(office: Office, other: Office | None = None) -> Report:
@@ -127,7 +127,7 @@ def test_why_puts_each_line_beside_its_sources(office: Office) -> None:
 def test_long_lines_go_on_below(office: Office) -> None:
     """No word of the sent text is lost, however long its line."""
     mail_id, _ = office.handle(write("Can I get a refund?", sender=JAMES))
-    (mail,) = why(office.store, case_of(office, mail_id), office.decider.company.accounts)
+    (mail,) = why(office.store, case_of(office, mail_id))
     rows = [row for row in printing.why((mail,)).split("\n") if row[printing.TEXT_CELLS :][:2] == " |"]
     left = " ".join(row[: printing.TEXT_CELLS].strip() for row in rows)
     words = " ".join(line.text.strip() for line in mail.lines if line.text.strip())

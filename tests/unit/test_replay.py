@@ -114,7 +114,7 @@ def test_document_that_is_gone_is_a_problem(office: Office) -> None:
     execute(office, "DELETE FROM document_versions WHERE version = :version", version=version)
     (entry,) = replay_all(office)
     assert (entry.mail_id, entry.diff, entry.is_identical) == (mail_id, "", False)
-    assert entry.problems == (f"document 1, version {version[:12]} is not stored",)
+    assert entry.problems == (f"document 1, version {version[:12]} is not there",)
 
 
 def test_sentence_that_the_document_does_not_say_is_a_problem(office: Office) -> None:

@@ -78,9 +78,7 @@ def test_relative_paths_count_from_the_file(tmp_path: Path, monkeypatch: pytest.
     assert settings.model.path is not None
     assert settings.model.path.resolve() == home / "m.gguf"
     assert settings.model.cache_dir is None
-    assert all(
-        p.is_absolute() for p in (settings.company.policies, settings.chroma.path, settings.model.path)
-    )
+    assert all(p.is_absolute() for p in (settings.company.policies, settings.chroma.path, settings.model.path))
     assert settings.store.url.startswith("sqlite:////")
     assert Path(settings.store.url.removeprefix("sqlite:///")).resolve() == home / "cases.sqlite3"
     monkeypatch.chdir(tmp_path)
@@ -113,8 +111,7 @@ def test_every_mistake_of_the_file_is_told_at_once(tmp_path: Path) -> None:
     """Each with the file, the key, the nearest known key, and what would be right."""
     path = write(
         tmp_path,
-        '[imap]\nhosst = "x"\nport = 0\n[smpt]\nhost = "x"\n'
-        '[smtp]\npoll_interval_s = 3\n[log]\nlevel = "loud"\n',
+        '[imap]\nhosst = "x"\nport = 0\n[smpt]\nhost = "x"\n[smtp]\npoll_interval_s = 3\n[log]\nlevel = "loud"\n',
     )
     with pytest.raises(ConfigError) as error:
         load(path)
@@ -159,9 +156,7 @@ def test_a_key_outside_any_section_is_refused(tmp_path: Path) -> None:
         ("SUPPORT_AGENT__IMAP__HOST__X", "SUPPORT_AGENT__IMAP__HOST"),
     ],
 )
-def test_an_unknown_environment_variable_is_refused(
-    monkeypatch: pytest.MonkeyPatch, name: str, hint: str
-) -> None:
+def test_an_unknown_environment_variable_is_refused(monkeypatch: pytest.MonkeyPatch, name: str, hint: str) -> None:
     """A misspelt variable must not silently leave the default in force."""
     monkeypatch.setenv(name, "x")
     with pytest.raises(ConfigError, match=f"environment variable {name}: no such setting.*{hint}"):

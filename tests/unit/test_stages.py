@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from itertools import count
 
 import pytest
 from pydantic import JsonValue
+from structlog.testing import capture_logs
 
 from support_agent.answer.templates import Templates
 from support_agent.mail.outbox import Delivery
@@ -28,7 +30,19 @@ from support_agent.store.records import (
     OutboxRecord,
     OutboxStatus,
 )
-from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, SureModel, once, twice, write
+from tests.fakes_journey import (
+    ANNA,
+    DESK,
+    JAMES,
+    NOON,
+    STRANGER,
+    Clock,
+    Office,
+    SureModel,
+    once,
+    twice,
+    write,
+)
 
 ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
 PACKET, FAILURE, PERSON_REPLY = LetterKind.PACKET, LetterKind.FAILURE, LetterKind.PERSON_REPLY
@@ -391,16 +405,103 @@ def test_mail_that_came_by_a_list_first_is_answered_when_it_comes_directly(offic
     [
         (b"Date: Fri, 20 Nov 2026 12:00:00", b"Date: Fri, 20 Nov 2026 12:00:01"),
         (b"From: <anna.keller@example.net>", b"From: <james.okafor@example.org>"),
+        (b"can I get a refund?", b"how do I cancel?"),
     ],
 )
 def test_same_message_id_alone_makes_no_copy(office: Office, old: bytes, new: bytes) -> None:
-    """Forms and old machines give every mail the same: a mail that differs in sender or date is another one."""
+    """Forms and old machines give every mail the same: one that differs in sender, date or text is another mail."""
     office.handle(write(REFUND))
     raw = write(REFUND)
     assert old in raw
     other, _ = office.handle(raw.replace(old, new))
     assert one(office, other).screening_rule is None
     assert office.sent(other)
+
+
+def test_mails_without_a_date_are_told_apart_by_their_text(office: Office) -> None:
+    dated = b"Date: Fri, 20 Nov 2026 12:00:00 +0000\r\n"
+    first = write(REFUND).replace(dated, b"")
+    office.handle(first)
+    _, of_copy = office.handle(COPY + first)
+    _, of_other = office.handle(first.replace(b"can I get a refund?", b"how do I cancel?"))
+    assert (of_copy, of_other) == ("filed", "answered")
+
+
+def test_forgery_that_comes_first_does_not_silence_the_true_mail(office: Office) -> None:
+    """Who guesses or saw the Message-ID sends the same text without proof; the reverse order is still a copy."""
+    true = write(REFUND)
+    forged = true.replace(b"dmarc=pass", b"dmarc=fail")
+    outcomes = [office.handle(raw)[1] for raw in (forged, true, COPY + forged)]
+    assert outcomes == ["escalated", "answered", "filed"]
+
+
+def limited(office: Office, **limits: int) -> Office:
+    """The same office with other limits of automatic letters."""
+    agent = office.settings.agent.model_copy(update=limits)
+    return replace(office, settings=office.settings.model_copy(update={"agent": agent}))
+
+
+def test_s12_case_that_has_had_its_letters_goes_to_a_person_without_a_word(office: Office) -> None:
+    """RFC 3834, section 2: a machine without marks that repeats its question in the thread."""
+    office = limited(office, max_letters_per_case=2)
+    last, kinds = None, []
+    for number in range(3):
+        mail_id, _ = office.handle(write(REFUND, in_reply_to=last, number=number))
+        sent = office.sent(mail_id)
+        kinds.append(set(sent))
+        last = next(iter(sent.values())).message_id
+    assert kinds == [{ANSWER}, {ANSWER}, {PACKET}]
+    assert one(office, mail_id).reason_code == "screening"
+    assert "S12: 2 automatic letters went out in this case" in text_of(office.sent(mail_id)[PACKET])
+    assert state(office, mail_id) is CaseState.WITH_PERSON
+
+
+def test_s12_sender_who_has_had_a_days_letters_gets_no_more_until_the_next_day(office: Office) -> None:
+    """Answers and acknowledgements count alike, over all its cases; another sender's are its own."""
+    office = limited(office, max_letters_per_sender_a_day=2)
+    mails = [write(REFUND, number=1), write(HUMAN, number=2), write(REFUND, number=3), write(REFUND, sender=JAMES)]
+    kinds = [set(office.sent(office.handle(raw)[0])) for raw in mails]
+    assert kinds == [{ANSWER}, {PACKET, ACKNOWLEDGEMENT}, {PACKET}, {ANSWER}]
+    office.clock = Clock(NOON + timedelta(days=1, minutes=1))
+    mail_id, _ = office.handle(write(REFUND, number=4))
+    assert set(office.sent(mail_id)) == {ANSWER}
+
+
+def test_s12_mail_of_a_sender_with_a_days_packets_is_filed(office: Office) -> None:
+    """A ticket robot: the desk has had enough of it, and the operator's log says so."""
+    office = limited(office, max_letters_per_sender_a_day=2)
+    for number in range(2):
+        office.handle(write(HUMAN, number=number))
+    with capture_logs() as logs:
+        mail_id, outcome = office.handle(write(HUMAN, number=3), twice())
+    mail = one(office, mail_id)
+    assert (outcome, office.sent(mail_id), mail.status) == ("filed", {}, MailStatus.FILED)
+    assert (mail.screening_rule, mail.reason_code) == ("S12", "S12")
+    assert {entry["event"] for entry in logs if entry["log_level"] == "critical"} == {"sender_over_limit"}
+    assert state(office, mail_id) is CaseState.OPEN
+
+
+def test_s12_forged_mail_uses_up_nothing_of_the_address_owner(office: Office) -> None:
+    """Mail without proof fills only the share of mail without proof."""
+    office = limited(office, max_letters_per_sender_a_day=2)
+    forged = [office.handle(write(HUMAN, proof=None, number=number))[1] for number in range(3)]
+    mail_id, _ = office.handle(write(HUMAN, number=9))
+    assert forged == ["escalated", "escalated", "filed"]
+    assert set(office.sent(mail_id)) == {PACKET, ACKNOWLEDGEMENT}
+
+
+def test_s12_mails_without_a_sender_are_not_one_sender(office: Office) -> None:
+    """Nothing of them could be read, and each must reach a person."""
+    office = limited(office, max_letters_per_sender_a_day=1)
+    raws = [write(REFUND, number=number).replace(b"From: <", b"From: <a@example.net>, <") for number in range(3)]
+    assert [set(office.sent(office.handle(raw)[0])) for raw in raws] == [{PACKET}] * 3
+
+
+def test_s12_journey_that_lost_its_record_does_not_count_its_own_letter(office: Office) -> None:
+    office = limited(office, max_letters_per_case=1, max_letters_per_sender_a_day=1)
+    mail_id, _ = office.handle(write(HUMAN), twice())
+    assert handle(mail_id, once(), office.stages) == "escalated"
+    assert set(office.sent(mail_id)) == {PACKET, ACKNOWLEDGEMENT}
 
 
 def test_staff_reply_without_words_goes_back_to_the_desk(office: Office) -> None:

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from support_agent.delivery import DeliveryStatus
 from support_agent.errors import PermanentError
+from support_agent.levels import PROVEN
 from support_agent.mail.outbox import Delivery
 from support_agent.store.records import (
     CaseState,
@@ -257,6 +258,23 @@ def test_copied_packet_is_not_passed_on(office: Office) -> None:
     assert passed_on.startswith("We look at it.")
     assert "dmarc=pass" in text_of(packet)
     assert "dmarc=pass" not in passed_on
+
+
+def test_packet_that_still_stands_in_a_reply_stays_in_the_house(office: Office) -> None:
+    """A client that puts all on one line: nothing goes to the customer, and who wrote it is told what to do."""
+    first, _ = office.handle(write(HUMAN, sender=JAMES))
+    packet = office.sent(first)[PACKET]
+    copied = f"We look at it. {' '.join(text_of(packet).split())}"
+    reply, _ = office.handle(write(copied, sender=DESK, in_reply_to=packet.message_id))
+    assert set(office.sent(reply)) == {FAILURE}
+    why = "your reply still quotes the packet: answer above it or delete the quotation"
+    assert reason_told(office, reply, FAILURE) == ("not_passed_on", why)
+
+
+def test_letter_that_lowers_to_another_makes_no_customer(office: Office) -> None:
+    """`str.lower` makes a "k" of the KELVIN SIGN: anna.keller's account is not told to whoever has that address."""
+    mail_id = office.receive(write(SEATS, sender="anna.\u212aeller@example.net"))
+    assert office.stages.identify(mail_id, office.stages.parse(mail_id)).level == PROVEN
 
 
 def test_differing_reply_to_gets_nothing_private(office: Office) -> None:

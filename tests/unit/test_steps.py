@@ -27,9 +27,7 @@ def test_waits_double_up_to_their_limit() -> None:
 
 def test_every_class_of_errors_can_be_recorded() -> None:
     """A class added to errors.py would otherwise come back from the record as its base."""
-    classes = {
-        name for name, cls in inspect.getmembers(errors, inspect.isclass) if cls.__module__ == errors.__name__
-    }
+    classes = {name for name, cls in inspect.getmembers(errors, inspect.isclass) if cls.__module__ == errors.__name__}
     assert classes == set(ERROR_CLASSES)
 
 

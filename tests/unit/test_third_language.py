@@ -19,7 +19,7 @@ from tests.fakes_journey import TODAY, Office, make_company, open_office, write
 
 MARIA = "maria.lopez@example.com"
 """Of the locale es-ES, which the demo company has no templates for."""
-SEATS = "unit = { en = { one = \"seat\", other = \"seats\" },"
+SEATS = 'unit = { en = { one = "seat", other = "seats" },'
 TRANSLATED = {
     "templates/es/answer.txt.j2": {"Hello {{": "Hola, {{", "Kind regards": "Un saludo"},
     "templates/es/answer.html.j2": {"Hello {{": "Hola, {{", "Kind regards": "Un saludo", 'lang="en"': 'lang="es"'},

@@ -86,11 +86,28 @@ def test_line_without_an_answer_has_the_same_keys_and_needs_no_model(
     assert (read["calls"], read["answer"], read["forward_passes"]) == ([], None, 0)
 
 
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (write("Let me talk to a human."), "person_asked_for"),
+        (write(SEATS, sender=JAMES).replace(b"To: support@", b"To: nobody@"), "screening"),
+        (write("What is the weather like?"), "not_covered"),
+        (write(SEATS, proof=None), "level"),
+    ],
+)
+def test_reason_is_the_code_that_the_store_has(office: Office, raw: bytes, reason: str) -> None:
+    """Failure: a dry run said "S10" where the journey says "screening", so that the two could not be compared."""
+    mail_id, _ = office.handle(raw)
+    mail = office.store.mail(mail_id)
+    assert mail is not None
+    assert line(tried(office, raw))["reason"] == mail.reason_code == reason
+
+
 def test_answer_that_the_gate_refuses_escalates(office: Office) -> None:
     """As in the journey; the reason names the gate, and the calls that were made are still shown."""
     read = line(tried(office.with_templates(answer="Hello.\n"), write(SEATS, sender=JAMES)))
     assert (read["outcome"], read["answer"]) == ("escalate", None)
-    assert read["reason"].startswith("gate_refused: ")
+    assert read["reason"] == "gate_refused"
     assert "send_account_field" in [call["tool"] for call in read["calls"]]
 
 
@@ -106,7 +123,7 @@ def test_decision_that_fails_escalates_and_the_next_mail_is_still_tried(office: 
     """As in the journey, where a person gets such a mail: no run of a hundred files ends at one of them."""
     broken = BrokenDecider(**vars(office.decider))
     read = line(tried(replace(office, decider=broken), write(SEATS, sender=JAMES)))
-    assert (read["outcome"], read["reason"]) == ("escalate", "accounts: the accounts cannot be read")
+    assert (read["outcome"], read["reason"]) == ("escalate", "accounts")
     assert (read["calls"], read["answer"]) == ([], None)
 
 

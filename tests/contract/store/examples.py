@@ -41,9 +41,7 @@ def record(store: Store, number: int = 1, at: datetime = NOON, message_id: str |
     return store.record_mail(raw(number), message_id, cursor(number), at).id
 
 
-def case(
-    case_id: CaseId = CASE, opened_at: datetime = NOON, participants: tuple[str, ...] = ()
-) -> CaseRecord:
+def case(case_id: CaseId = CASE, opened_at: datetime = NOON, participants: tuple[str, ...] = ()) -> CaseRecord:
     return CaseRecord(
         id=case_id,
         customer_address=ANNA,
@@ -85,9 +83,7 @@ def plan(mail_id: MailId, model: str = "qwen", calls: tuple[ToolCallRecord, ...]
     )
 
 
-def letter(
-    mail_id: MailId, kind: LetterKind = LetterKind.ANSWER, subject: str = "Re: Refund?"
-) -> LetterRecord:
+def letter(mail_id: MailId, kind: LetterKind = LetterKind.ANSWER, subject: str = "Re: Refund?") -> LetterRecord:
     return LetterRecord(
         mail_id=mail_id,
         kind=kind,
@@ -138,6 +134,7 @@ def fill(store: Store) -> MailId:
     store.save_sender(mail_id, 3, "dmarc=pass")
     store.save_document(1, b"---\nnumber: 1\n---\n# Refund policy\n")
     store.save_templates("t1", {"answer.txt.j2": "Hello"})
+    store.save_queries("v1", {"fields": {"plan": "SELECT plan"}, "series": {}})
     store.save_plan(plan(mail_id))
     put(store, outgoing(mail_id, case_id=CASE))
     return mail_id

@@ -110,9 +110,7 @@ def test_settling_twice_keeps_the_first_reason(store: Store) -> None:
         (MailStatus.ANSWERED, MailStatus.NEW, False),
     ],
 )
-def test_a_settled_mail_is_not_handled_again(
-    store: Store, before: MailStatus, after: MailStatus, may: bool
-) -> None:
+def test_a_settled_mail_is_not_handled_again(store: Store, before: MailStatus, after: MailStatus, may: bool) -> None:
     """Rule: what a person has is not answered by the machine; an answer that bounced goes to a person."""
     mail_id = record(store)
     assert store.settle_mail(mail_id, before, None, None, NOON)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 
 from support_agent.errors import PermanentError
-from support_agent.store.records import LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.levels import Level
+from support_agent.store.records import CaseId, LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
-from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, queue, record
+from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, queue, record
 
 MARKS: dict[OutboxStatus, Callable[[Store, OutboxId], None]] = {
     OutboxStatus.SENT: lambda store, row: store.mark_sent(row, "250 ok", NOON),
@@ -99,6 +101,40 @@ def test_only_what_is_due_is_ready_and_the_longest_due_first(store: Store) -> No
     assert [row.id for row in store.ready(NOON + DAY, limit=2)] == [first, soon]
 
 
+def test_letters_of_a_case_are_counted_but_for_one_mails_own(store: Store) -> None:
+    """Rule: the kinds asked for, in this case; a step that runs again does not count what it made."""
+    first, second = record(store, 1), record(store, 2)
+    for mail_id in (first, second):
+        store.open_case(case(), mail_id)
+    store.queue((letter(first), outgoing(first, case_id=CASE)))
+    assert store.count_for_case((LetterKind.ANSWER,), CASE, but_for=second) == 1
+    assert store.count_for_case((LetterKind.ANSWER,), CASE, but_for=first) == 0
+    assert store.count_for_case((LetterKind.PACKET,), CASE, but_for=second) == 0
+    assert store.count_for_case((LetterKind.ANSWER,), CaseId("other"), but_for=second) == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "level", "since", "count"),
+    [
+        (ANNA, 0, NOON, 1),
+        (ANNA, 2, NOON, 1),
+        (ANNA, 3, NOON, 0),
+        (ANNA, 0, NOON + MINUTE, 0),
+        ("other@example.net", 0, NOON, 0),
+    ],
+)
+def test_letters_for_a_sender_are_counted_by_address_level_and_time(
+    store: Store, address: str, level: Level, since: datetime, count: int
+) -> None:
+    """Rule: what less proven mails caused does not count for a proven one."""
+    mail_id = record(store)
+    store.open_case(case(), mail_id)
+    store.save_sender(mail_id, 2, "dmarc=pass")
+    store.queue((letter(mail_id), outgoing(mail_id, case_id=CASE)))
+    assert store.count_for_sender((LetterKind.ANSWER,), address, level, since, MailId("other")) == count
+    assert store.count_for_sender((LetterKind.ANSWER,), address, level, since, mail_id) == 0
+
+
 def test_a_row_is_claimed_once_per_try(store: Store) -> None:
     """Rule: save, then act: only the caller that moved the row may send."""
     row = queue(store)
@@ -117,9 +153,7 @@ def test_a_row_is_claimed_once_per_try(store: Store) -> None:
 
 @pytest.mark.parametrize("target", MARKS)
 @pytest.mark.parametrize("source", OutboxStatus)
-def test_a_row_takes_no_way_but_the_drawn_ones(
-    store: Store, source: OutboxStatus, target: OutboxStatus
-) -> None:
+def test_a_row_takes_no_way_but_the_drawn_ones(store: Store, source: OutboxStatus, target: OutboxStatus) -> None:
     """Rule: sending goes anywhere, uncertain only to sent or failed, the rest nowhere."""
     before = bring_to(store, source)
     may = source is OutboxStatus.SENDING or (

@@ -70,6 +70,15 @@ def test_a_document_version_is_stored_once(store: Store) -> None:
     assert store.document("0" * 64) is None
 
 
+def test_the_queries_of_a_version_are_stored_once(store: Store) -> None:
+    """Rule: what a value came from never changes, whatever is declared later."""
+    queries = {"fields": {"plan": "SELECT plan\nFROM subscriptions"}, "series": {}}
+    store.save_queries("v1", queries)
+    store.save_queries("v1", {"fields": {}, "series": {}})
+    assert store.queries("v1") == queries
+    assert store.queries("v2") is None
+
+
 def test_a_template_version_stands_for_one_set_of_files(store: Store) -> None:
     """Rule: what a version renders never changes."""
     files = {"answer.txt.j2": "Hello {{ name }}\r\n", "_item.html.j2": "<p>\x00ä</p>"}

@@ -31,7 +31,7 @@ class Kill(NamedTuple):
 
 class Mail(NamedTuple):
     mail_id: str
-    case_key: str
+    thread: str
 
 
 class Trace:
@@ -70,9 +70,7 @@ def travel(mail_id: str, steps: Steps, trace: Trace, kill: Kill | None = None) -
     return "answered"
 
 
-def run_process(
-    url: str, trace: Trace, mails: Sequence[Mail], kill: Kill | None = None, concurrency: int = 1
-) -> None:
+def run_process(url: str, trace: Trace, mails: Sequence[Mail], kill: Kill | None = None, concurrency: int = 1) -> None:
     """The life of one process: start the mails, work until idle, stop; exits with 1 if a mail failed."""
     engine = Engine(
         url,
@@ -82,7 +80,7 @@ def run_process(
     )
     engine.launch()
     for mail in mails:
-        engine.start(mail.mail_id, mail.case_key)
+        engine.start(mail.mail_id, mail.thread)
     idle, failed = engine.wait_until_idle(IDLE_TIMEOUT_S), engine.failed()
     engine.stop(timeout_s=1)
     sys.exit(0 if idle and not failed else 1)

@@ -55,7 +55,7 @@ def test_mails_of_one_case_go_one_by_one_and_cases_side_by_side(database_url: st
 
     engine = launch(database_url, handle, concurrency=2)
     for mail_id in ("a1", "a2", "b1", "b2"):
-        engine.start(mail_id, case_key=mail_id[0])
+        engine.start(mail_id, thread=mail_id[0])
     assert gate.reached.wait(IDLE_TIMEOUT_S)
     assert not engine.wait_until_idle(timeout_s=0.3)
     assert ended == ["b1", "b2"]
@@ -134,9 +134,7 @@ def test_a_sqlite_file_is_in_wal_mode(sqlite_url: str, launch: Launch) -> None:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_failed_mail_is_seen_with_its_error_also_by_the_next_process(
-    database_url: str, launch: Launch
-) -> None:
+def test_a_failed_mail_is_seen_with_its_error_also_by_the_next_process(database_url: str, launch: Launch) -> None:
     """The caller sets it aside: it learns the class, the code and the text; the others go on."""
 
     def handle(mail_id: str, steps: Steps) -> str:
@@ -262,6 +260,6 @@ def test_start_needs_a_running_engine_and_real_ids(sqlite_url: str, launch: Laun
     with pytest.raises(RuntimeError, match="launch"):
         engine.start("mail", "case")
     running = launch(sqlite_url, lambda _mail_id, _steps: "answered")
-    for mail_id, case_key in (("", "case"), ("mail", " ")):
-        with pytest.raises(ValueError, match="needs an id and a case"):
-            running.start(mail_id, case_key)
+    for mail_id, thread in (("", "thread"), ("mail", " ")):
+        with pytest.raises(ValueError, match="needs an id and a thread"):
+            running.start(mail_id, thread)

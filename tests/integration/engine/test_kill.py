@@ -86,9 +86,7 @@ def test_kills_from_outside_keep_the_order_within_each_case(database_url: str, t
 
     counts = Counter(trace.lines())
     assert set(counts) == {(mail.mail_id, name) for mail in mails for name in NAMES}
-    assert counts.total() - len(counts) <= len(kill_after_lines) * CONCURRENCY, (
-        "only steps in flight ran twice"
-    )
+    assert counts.total() - len(counts) <= len(kill_after_lines) * CONCURRENCY, "only steps in flight ran twice"
     for case in ("a", "b", "c"):
         handled = (mail_id for mail_id, _ in trace.lines() if mail_id.startswith(case))
         assert [mail_id for mail_id, _ in groupby(handled)] == [f"{case}0", f"{case}1", f"{case}2"]

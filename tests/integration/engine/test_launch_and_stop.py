@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 import structlog
@@ -115,6 +118,45 @@ def test_a_mail_that_is_interrupted_too_often_is_given_up(sqlite_url: str, launc
     gate.opened.set()
 
 
+def test_a_mail_that_no_thread_has_in_hand_any_more_is_taken_up_without_a_restart(
+    tmp_path: Path, sqlite_url: str, launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk was full when its end was to be recorded: a record in hand of this process, and nobody at work."""
+    monkeypatch.setattr("support_agent.engine.LOST_AFTER_S", 0.1)
+    done: list[str] = []
+    ends: list[str] = []
+
+    def handle(_mail_id: str, steps: Steps) -> str:
+        steps.step("send", lambda: done.append("send"))
+        ends.append("end")
+        return "answered"
+
+    engine = launch(sqlite_url, handle)
+    engine.start("mail", "case")
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    with closing(sqlite3.connect(tmp_path / "engine.sqlite3", timeout=IDLE_TIMEOUT_S)) as connection, connection:
+        connection.execute("UPDATE workflow_status SET status = 'PENDING', output = NULL, completed_at = NULL")
+    engine.start("next", "case")
+    with structlog.testing.capture_logs() as events:
+        assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert [event["mail_id"] for event in events if event["event"] == "mail_lost_from_hand"] == ["mail"]
+    assert (done, len(ends), engine.failed()) == (["send", "send"], 3, [])
+
+
+def test_a_mail_in_hand_is_not_taken_for_lost(sqlite_url: str, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long its step takes."""
+    monkeypatch.setattr("support_agent.engine.LOST_AFTER_S", 0.1)
+    gate = Gate()
+    engine = launch(sqlite_url, lambda _mail_id, steps: steps.step("wait", gate.work))
+    engine.start("mail", "case")
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
+    with structlog.testing.capture_logs() as events:
+        assert not engine.wait_until_idle(0.5)
+    assert [event for event in events if event["event"] == "mail_lost_from_hand"] == []
+    gate.opened.set()
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+
+
 def test_changed_settings_count_from_the_launch_on(sqlite_url: str, launch: Launch) -> None:
     """The queue's settings are in the database: the next process must not wait as the last one did."""
     launch(sqlite_url, lambda _mail_id, _steps: "answered", poll_interval_s=60).stop(timeout_s=0)
@@ -153,6 +195,4 @@ def test_a_stopped_engine_does_not_start_again(sqlite_url: str, launch: Launch) 
 
 
 def test_stopping_what_does_not_run_does_nothing(sqlite_url: str) -> None:
-    Engine(sqlite_url, executor_id("x"), EngineSettings(), lambda _mail_id, _steps: "answered").stop(
-        timeout_s=0
-    )
+    Engine(sqlite_url, executor_id("x"), EngineSettings(), lambda _mail_id, _steps: "answered").stop(timeout_s=0)

@@ -41,9 +41,7 @@ def chroma_server(folder: Path) -> Generator[tuple[str, subprocess.Popen[bytes]]
     data = str(folder / "data")
     command = [str(program), "run", "--path", data, "--host", "127.0.0.1", "--port", str(port)]
     with (folder / "chroma.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, env={**os.environ, "HOME": str(folder)}, stdout=log, stderr=log
-        )
+        process = subprocess.Popen(command, cwd=folder, env={**os.environ, "HOME": str(folder)}, stdout=log, stderr=log)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait_for(url, process, folder / "chroma.log")

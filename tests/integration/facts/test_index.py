@@ -50,10 +50,7 @@ def test_several_texts_are_near_what_any_of_them_is_near(open_index: OpenIndex) 
     index = open_index(WordEmbedder())
     index.update(ENTRIES)
     together = {match.key: match.score for match in index.nearest(["money back", "forgot password"], 3)}
-    alone = [
-        {match.key: match.score for match in index.nearest(text, 3)}
-        for text in ("money back", "forgot password")
-    ]
+    alone = [{match.key: match.score for match in index.nearest(text, 3)} for text in ("money back", "forgot password")]
     for key, score in together.items():
         assert score == pytest.approx(max(scores[key] for scores in alone), abs=1e-5)
 

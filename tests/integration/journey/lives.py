@@ -216,8 +216,6 @@ def live(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> None:
             templates=Templates.load(settings.company.templates),
             settings=settings,
         )
-        for document in decider.company.documents:
-            store.save_document(document.number, document.raw)
         stages = WatchedStages(
             store=watch.watched(store),
             decider=decider,
@@ -241,6 +239,7 @@ def live(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> None:
             now=utc_now,
             watch=watch,
         )
+        stages.keep_company()
         agent.recover()
         engine.launch()
         agent.run_once(Event())

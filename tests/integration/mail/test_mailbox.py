@@ -80,9 +80,7 @@ def test_s31_a_changed_uid_validity_reads_all_again_and_says_so(dovecot: Dovecot
     assert fetch(settings, again[-1].cursor) == []
 
 
-def test_s32_reading_leaves_the_unread_state_and_marking_sets_only_the_keyword(
-    dovecot: Dovecot, user: str
-) -> None:
+def test_s32_reading_leaves_the_unread_state_and_marking_sets_only_the_keyword(dovecot: Dovecot, user: str) -> None:
     """BODY.PEEK[]: what is unread for a person stays unread."""
     put(dovecot, user, mail(1))
     with Mailbox(dovecot.settings(user)) as mailbox:
@@ -93,9 +91,7 @@ def test_s32_reading_leaves_the_unread_state_and_marking_sets_only_the_keyword(
         assert [set(of_one) - {b"\\Recent"} for of_one in flags.values()] == [{HANDLED_KEYWORD}]
 
 
-def test_s32_a_handled_mail_moves_to_the_folder_which_is_made_where_missing(
-    dovecot: Dovecot, user: str
-) -> None:
+def test_s32_a_handled_mail_moves_to_the_folder_which_is_made_where_missing(dovecot: Dovecot, user: str) -> None:
     check_move(dovecot, user)
 
 
@@ -134,15 +130,13 @@ def test_s32_without_uidplus_the_mail_stays_in_place(certificates: Certificates,
             assert HANDLED_KEYWORD in person.get_flags([uid])[uid]
 
 
-def test_s37_a_mail_over_the_size_limit_comes_as_its_header_with_a_defect(
-    dovecot: Dovecot, user: str
-) -> None:
+def test_s37_a_mail_over_the_size_limit_comes_as_its_header_with_a_defect(dovecot: Dovecot, user: str) -> None:
     put(dovecot, user, mail(1, "x" * 20_000), mail(2))
     big, small = fetch(dovecot.settings(user, max_message_bytes=10_000), None)
-    assert parse(big.raw, big.defects).subject == "mail 1"
-    assert parse(big.raw, big.defects).defects[0].startswith("limit: ")
-    assert len(big.raw) < 200
-    assert (parse(small.raw).subject, small.defects) == ("mail 2", ())
+    assert parse(big.raw).subject == "mail 1"
+    assert [defect for defect in parse(big.raw).defects if defect.startswith("limit: ")]
+    assert len(big.raw) < 300
+    assert (parse(small.raw).subject, parse(small.raw).defects) == ("mail 2", ())
 
 
 def test_a_mail_that_goes_while_the_folder_is_read_is_left_out(dovecot: Dovecot, user: str) -> None:

@@ -102,9 +102,7 @@ def test_a_server_that_is_not_there_is_tried_again() -> None:
     assert Transport(plain(free_port())).deliver(RAW, FROM, TO).status == "retry"
 
 
-@pytest.mark.parametrize(
-    "recipient", ["", "a@b.example\r\nRCPT TO:<x@y.example>", "a b@c.example", "ä@b.example"]
-)
+@pytest.mark.parametrize("recipient", ["", "a@b.example\r\nRCPT TO:<x@y.example>", "a b@c.example", "ä@b.example"])
 def test_an_address_that_cannot_be_written_to_fails_without_a_connection(recipient: str) -> None:
     assert Transport(plain(free_port())).deliver(RAW, FROM, recipient).status == "failed"
 
@@ -112,9 +110,7 @@ def test_an_address_that_cannot_be_written_to_fails_without_a_connection(recipie
 def test_s60_starttls_is_never_downgraded() -> None:
     """RFC 8314: a server (or a man in the middle) that offers no STARTTLS gets neither login nor mail."""
     with ScriptedSmtp() as server:
-        settings = plain(
-            server.port, host="localhost", security="starttls", user="u", password=SecretStr("p")
-        )
+        settings = plain(server.port, host="localhost", security="starttls", user="u", password=SecretStr("p"))
         assert Transport(settings).deliver(RAW, FROM, TO).status == "retry"
         with pytest.raises(ConfigError, match=r"smtp\.security"):
             Transport(settings).check()
@@ -123,9 +119,7 @@ def test_s60_starttls_is_never_downgraded() -> None:
 
 @pytest.mark.servers
 @pytest.mark.parametrize("security", list(Security)[:2])
-def test_postfix_takes_a_mail_and_it_is_in_the_mailbox(
-    postfix: Postfix, dovecot: Dovecot, security: Security
-) -> None:
+def test_postfix_takes_a_mail_and_it_is_in_the_mailbox(postfix: Postfix, dovecot: Dovecot, security: Security) -> None:
     port = postfix.smtps_port if security is Security.TLS else postfix.submission_port
     to = f"{security}@example.net"
     body = b"caf\xc3\xa9\r\n.\r\n" * 2000
@@ -141,9 +135,7 @@ def test_postfix_refuses_and_puts_off(postfix: Postfix) -> None:
     transport = Transport(postfix.settings())
     assert transport.deliver(RAW, FROM, REFUSED).status == "failed"
     assert transport.deliver(RAW, FROM, LATER).status == "retry"
-    assert (
-        transport.deliver(RAW, FROM, "relay@elsewhere.invalid").status == "sent"
-    )  # logged in: it would relay
+    assert transport.deliver(RAW, FROM, "relay@elsewhere.invalid").status == "sent"  # logged in: it would relay
     too_big = RAW + b"x" * 70 * (MAX_MESSAGE_BYTES // 70)
     assert transport.deliver(too_big, FROM, TO).smtp_code == 552
 

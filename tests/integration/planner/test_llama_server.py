@@ -24,9 +24,7 @@ TIMEOUT_S = 120.0
 
 @pytest.fixture
 def model(llama_server: LlamaServer) -> Iterator[OpenAIModel]:
-    opened = OpenAIModel(
-        llama_server.base_url, llama_server.model, llama_server.api_key, TIMEOUT_S, max_retries=1
-    )
+    opened = OpenAIModel(llama_server.base_url, llama_server.model, llama_server.api_key, TIMEOUT_S, max_retries=1)
     yield opened
     opened.close()
 

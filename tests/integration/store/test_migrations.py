@@ -124,9 +124,7 @@ def test_upgrading_again_changes_nothing(store: Store) -> None:
     assert contents(store) == before
 
 
-def test_a_migration_that_fails_leaves_the_schema_as_it_was(
-    store: Store, database_url: str, tmp_path: Path
-) -> None:
+def test_a_migration_that_fails_leaves_the_schema_as_it_was(store: Store, database_url: str, tmp_path: Path) -> None:
     """Rule: one transaction, on SQLite too: no half-made schema to repair by hand."""
     fill(store)
     before = contents(store)
@@ -142,9 +140,7 @@ def test_a_migration_that_fails_leaves_the_schema_as_it_was(
     assert contents(store) == before
 
 
-def test_a_table_made_anew_keeps_the_rows_that_refer_to_it(
-    store: Store, database_url: str, tmp_path: Path
-) -> None:
+def test_a_table_made_anew_keeps_the_rows_that_refer_to_it(store: Store, database_url: str, tmp_path: Path) -> None:
     """Rule: SQLite changes a table by copying it; its children must not go with the old one."""
     fill(store)
     before = contents(store)

@@ -45,9 +45,7 @@ def test_a_case_that_differs_shows_the_lines(tmp_path: Path) -> None:
     directory = changed(tmp_path, "en/clarification.txt.j2", "one more word", "a word")
     placed = next(placed for placed in load_cases(directory)[0] if placed.path.name == "clarification.yaml")
     findings = run_case(placed, Templates.load(directory))
-    assert [(finding.path, finding.line) for finding in findings] == [
-        (directory / "tests/clarification.yaml", 2)
-    ]
+    assert [(finding.path, finding.line) for finding in findings] == [(directory / "tests/clarification.yaml", 2)]
     assert "-To answer this we need one more word from you:" in findings[0].what
     assert "+To answer this we need a word from you:" in findings[0].what
 

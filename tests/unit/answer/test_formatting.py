@@ -67,8 +67,7 @@ def test_a_cleaned_line_is_one_line_without_unsafe_characters(text: str) -> None
     """No line end, control, bidi control, private-use character or surrogate survives, even once more."""
     line = clean_line(text)
     assert not any(
-        unicodedata.category(character) in {"Cc", "Co", "Cs", "Zl", "Zp"}
-        or character in "\u202e\u2066\u200f\ufeff"
+        unicodedata.category(character) in {"Cc", "Co", "Cs", "Zl", "Zp"} or character in "\u202e\u2066\u200f\ufeff"
         for character in line
     )
     assert len(line.splitlines()) <= 1

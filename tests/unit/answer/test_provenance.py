@@ -50,9 +50,7 @@ def tampered(rendered: RenderedAnswer, part: str, change: Change) -> RenderedAns
 
 def with_span(rendered: RenderedAnswer, part: str, span: Span) -> RenderedAnswer:
     """The mail with one more span, in the middle."""
-    return tampered(
-        rendered, part, lambda spans: (*spans[: len(spans) // 2], span, *spans[len(spans) // 2 :])
-    )
+    return tampered(rendered, part, lambda spans: (*spans[: len(spans) // 2], span, *spans[len(spans) // 2 :]))
 
 
 @pytest.mark.parametrize("locale", ["en", "en-US", "de-AT", "es-ES"])
@@ -68,17 +66,13 @@ def test_what_the_renderer_makes_of_every_sample_passes(templates: Templates, lo
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_a_changed_text_of_any_span_is_refused(
-    templates: Templates, final: FinalAnswer, data: st.DataObject
-) -> None:
+def test_a_changed_text_of_any_span_is_refused(templates: Templates, final: FinalAnswer, data: st.DataObject) -> None:
     """Any span, any other text: it is no whole piece of the line, or not what its source says."""
     rendered = render_answer(final, templates)
     part = data.draw(st.sampled_from(PARTS))
     spans = getattr(rendered, part).spans
     position = data.draw(st.integers(0, len(spans) - 1))
-    text = data.draw(
-        st.text(min_size=1) | st.just(f"{spans[position].text}x") | st.just(f"un{spans[position].text}")
-    )
+    text = data.draw(st.text(min_size=1) | st.just(f"{spans[position].text}x") | st.just(f"un{spans[position].text}"))
     source = spans[position].source
     assume(text.strip() != spans[position].text.strip())
     if isinstance(source, TemplateSource):
@@ -94,16 +88,12 @@ def test_a_changed_text_of_any_span_is_refused(
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_a_source_of_another_span_is_refused(
-    templates: Templates, final: FinalAnswer, data: st.DataObject
-) -> None:
+def test_a_source_of_another_span_is_refused(templates: Templates, final: FinalAnswer, data: st.DataObject) -> None:
     """A true text under a false source is refused: `why` would show a lie."""
     rendered = render_answer(final, templates)
     part = data.draw(st.sampled_from(("text", "html")))
     spans = getattr(rendered, part).spans
-    value_positions = [
-        place for place, span in enumerate(spans) if not isinstance(span.source, TemplateSource)
-    ]
+    value_positions = [place for place, span in enumerate(spans) if not isinstance(span.source, TemplateSource)]
     one, other = (data.draw(st.sampled_from(value_positions)) for _ in range(2))
     assume(spans[one].text != spans[other].text)
     changed = spans[one].model_copy(update={"source": spans[other].source})
@@ -204,8 +194,7 @@ def test_a_value_that_is_not_escaped_is_refused(templates: Templates) -> None:
 
     def unescape(spans: tuple[Span, ...]) -> tuple[Span, ...]:
         return tuple(
-            span.model_copy(update={"text": "<b>Team</b>"}) if "&lt;b&gt;" in span.text else span
-            for span in spans
+            span.model_copy(update={"text": "<b>Team</b>"}) if "&lt;b&gt;" in span.text else span for span in spans
         )
 
     with pytest.raises(GateRefused, match="which would be escaped"):
@@ -237,9 +226,7 @@ def test_a_mail_without_the_notice_is_refused(templates: Templates, final: Final
 
     def silent(spans: tuple[Span, ...]) -> tuple[Span, ...]:
         return tuple(
-            span
-            for span in spans
-            if not (isinstance(span.source, TemplateSource) and "notice" in span.source.name)
+            span for span in spans if not (isinstance(span.source, TemplateSource) and "notice" in span.source.name)
         )
 
     with pytest.raises(GateRefused, match="notice is missing"):

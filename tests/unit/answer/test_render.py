@@ -38,9 +38,7 @@ def test_rendering_is_deterministic(templates: Templates, final: FinalAnswer) ->
     assert render_answer(final, again) == render_answer(final, templates)
 
 
-def test_text_and_html_carry_the_same_values_in_the_same_order(
-    templates: Templates, final: FinalAnswer
-) -> None:
+def test_text_and_html_carry_the_same_values_in_the_same_order(templates: Templates, final: FinalAnswer) -> None:
     """Two forms of one mail; links and addresses stand twice in HTML."""
     rendered = render_answer(final, templates)
     plain = list(dict.fromkeys(values(rendered.text)))
@@ -132,9 +130,7 @@ def test_a_value_cannot_be_turned_into_a_bare_string() -> None:
         ("{% include 'account_field.txt.j2' %}", "failed|recursion|account_field"),
     ],
 )
-def test_a_hostile_template_fails_closed_with_its_place(
-    templates: Templates, template: str, message: str
-) -> None:
+def test_a_hostile_template_fails_closed_with_its_place(templates: Templates, template: str, message: str) -> None:
     """Words without a source, globals, filters, undefined names: no mail, and an error that says where."""
     hostile = with_file(templates, account_field=template)
     with pytest.raises(GateRefused, match=message):

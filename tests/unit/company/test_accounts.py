@@ -97,9 +97,7 @@ def test_rows_are_those_of_the_customer_and_the_period_by_day(accounts: Accounts
     anna = customer(accounts, "anna@example.net")
     rows = accounts.rows("payments", anna, PERIODS["this_year"], "en")
     assert [
-        (row.day.isoformat(), str(row.value.amount), row.label)
-        for row in rows
-        if isinstance(row.value, Money)
+        (row.day.isoformat(), str(row.value.amount), row.label) for row in rows if isinstance(row.value, Money)
     ] == [
         ("2025-01-01", "19.00", "Invoice 1"),
         ("2025-02-28", "19.50", ""),
@@ -224,9 +222,7 @@ def test_without_a_sample_customer_check_says_what_it_cannot_see(shop: Path) -> 
         ("[database]", "[database", None, "not valid TOML"),
     ],
 )
-def test_check_names_the_line_of_each_mistake(
-    shop: Path, old: str, new: str, at: str | None, what: str
-) -> None:
+def test_check_names_the_line_of_each_mistake(shop: Path, old: str, new: str, at: str | None, what: str) -> None:
     """Every finding has the file, the line and what to do."""
     rewrite(shop, "max_rows = 3", "max_rows = 10")
     path = rewrite(shop, old, new)

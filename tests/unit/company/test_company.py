@@ -28,9 +28,7 @@ def settings(shop: Path) -> CompanySettings:
     policies = shop / "policies"
     policies.mkdir()
     for number, valid_from in ((1, "2025-01-01"), (2, "2026-01-01")):
-        (policies / f"{number:03d}-a.md").write_text(
-            HEAD.format(number=number, valid_from=valid_from), "utf-8"
-        )
+        (policies / f"{number:03d}-a.md").write_text(HEAD.format(number=number, valid_from=valid_from), "utf-8")
     (policies / "questions.toml").write_text(
         '[[question]]\nnumber = 1\nabout = "x"\ntext = { en = "Which?" }\n', "utf-8"
     )

@@ -84,9 +84,7 @@ def test_a_day_is_read_from_dates_instants_and_iso_text(cell: Any) -> None:
     assert to_day(cell) == date(2025, 3, 1)
 
 
-@pytest.mark.parametrize(
-    "cell", ["01.03.2025", "2025-02-30", "2025-3-1", "2025-03-01x", 1740787200, None, ""]
-)
+@pytest.mark.parametrize("cell", ["01.03.2025", "2025-02-30", "2025-3-1", "2025-03-01x", 1740787200, None, ""])
 def test_a_day_in_another_form_is_refused(cell: Any) -> None:
     """03/04 is two different days; only ISO is not guessed."""
     with pytest.raises(CellRefused):

@@ -57,9 +57,7 @@ def test_a_statement_that_writes_is_refused_by_the_connection(
     assert {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in shop.iterdir()} == before
 
 
-def test_the_file_is_opened_read_only_without_the_authorizer(
-    shop: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_is_opened_read_only_without_the_authorizer(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`mode=ro` and `query_only` refuse what the authorizer lets pass."""
     monkeypatch.setattr(module, "_authorize", lambda *action: sqlite3.SQLITE_OK)
     monkeypatch.setattr(module, "statement_defect", lambda sql: None)
@@ -120,9 +118,7 @@ def test_an_error_repeats_neither_parameters_nor_password(shop: Path) -> None:
     """Addresses and passwords do not belong in a log."""
     database = ReadOnlyDatabase(f"sqlite:///{shop / 'shop.sqlite3'}", timeout_s=2)
     with pytest.raises(ConfigError) as error:
-        database.select(
-            "SELECT nothing FROM customers WHERE address = :address", {"address": "anna@secret"}, 1
-        )
+        database.select("SELECT nothing FROM customers WHERE address = :address", {"address": "anna@secret"}, 1)
     assert "anna@secret" not in str(error.value)
     server = ReadOnlyDatabase("postgresql://reader:hunter2@127.0.0.1:1/shop", timeout_s=1)
     with pytest.raises(TransientError) as unreachable:

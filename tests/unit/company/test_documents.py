@@ -113,16 +113,12 @@ def test_the_version_is_the_hash_of_the_files_bytes() -> None:
 
 WORD = st.text(alphabet="abcäöüABCÄ0123456789", min_size=1, max_size=6)
 PARAGRAPH = st.lists(WORD.map(lambda w: w + "x"), min_size=1, max_size=8).map(" ".join)
-MARKED = st.tuples(
-    PARAGRAPH, st.sampled_from([".", "!", "?", " e.g.", ". 3.5", ". See https://a.example/b."])
-).map("".join)
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["p", "*", "|", "w"]), st.lists(MARKED, min_size=1, max_size=4)), max_size=6
-    )
+MARKED = st.tuples(PARAGRAPH, st.sampled_from([".", "!", "?", " e.g.", ". 3.5", ". See https://a.example/b."])).map(
+    "".join
 )
+
+
+@given(st.lists(st.tuples(st.sampled_from(["p", "*", "|", "w"]), st.lists(MARKED, min_size=1, max_size=4)), max_size=6))
 def test_joined_sentences_stand_in_the_file(blocks: list[tuple[str, list[str]]]) -> None:
     """The module's invariant: neighbours of a block, joined by position, give text that is in the file."""
     body = "First words.\n\n"

@@ -111,6 +111,17 @@ def test_a_period_outside_the_set_is_not_offered(name: str) -> None:
         ("the most I have ever used in one month", "all_time"),
         ("Have I ever paid twice?", "all_time"),
         ("year to date", "this_year"),
+        ("dieses und letztes Jahr", "this_year last_year"),
+        ("this and last month", "this_month last_month"),
+        ("did I pay more this year than last?", "this_year last_year"),
+        ("este y el año pasado", "this_year last_year"),
+        ("este año y el pasado", "this_year last_year"),
+        ("in Jan", "2025-01"),
+        ("im Okt. bitte", "2025-10"),
+        ("en dic", "2024-12"),
+        ("my bill for Feb", "2025-02"),
+        ("in Jan and Feb", "2025-01 2025-02"),
+        ("Jan/Feb 2024", "2024-01 2024-02"),
         # no period at all
         ("Thanks, April", ""),
         ("May I march on with 2000 files on Windows Server 2022?", ""),
@@ -172,6 +183,82 @@ def test_a_whole_period_outside_the_set_is_reported_where_the_day_is_known(text:
     assert mentioned_periods(text, TODAY) == ()
     assert has_inexpressible_period(text, TODAY)
     assert not has_inexpressible_period(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    """
+    payments of all time except in 2024 / every month but March 2025 / total for 2025 excluding March / without 2024
+    not in 2024 / 2025, March excluded / all time apart from last year / everything except Q1
+    alle Zahlungen außer 2024 / ohne März / nicht im Jahr 2024 / alles bis auf Mai 2025 / 2025, März ausgenommen
+    todo excepto en 2024 / sin marzo / no en 2024 / todos los meses menos marzo de 2025 / salvo el año pasado
+    the second half of 2025 / 2nd half of last year / H1 2025 / erstes Halbjahr 2025 / die zweite Hälfte 2025
+    el primer semestre / la segunda mitad de 2025 / the rest of 2025 / FY25 / fiscal year 2025 / Geschäftsjahr 2025
+    the first three months of 2025 / last 3 months of 2024 / die ersten drei Monate 2025
+    los tres primeros meses de 2025 / los primeros tres meses / en 3 meses / my total over 6 months
+    week 12 of 2025 / KW 12 / Woche 12 / semana 12 / 2025-W12 / this week / diese Woche / la semana pasada
+    year ending March 2025 / the 12 months to March 2025 / el año terminado en marzo / año fiscal 2025
+    around Christmas 2024 / over Easter / in summer 2025 / Black Friday / im Sommer 2025 / an Weihnachten
+    en verano / en Navidad / Semana Santa / the quarter before last / vorletztes Quartal / el penúltimo trimestre
+    the first year / my first month / the month I joined / the year we started / im ersten Jahr / mein erster Monat
+    der Monat, in dem ich angefangen habe / el primer año / el mes en que me registré / when I joined
+    yesterday / today / on Monday / the 3rd of March / on the 3rd / third of March / gestern / am Montag / am 3. März
+    ayer / hoy / el lunes / el 3 de marzo / in 2025 on Mondays / back then / at that time / damals / entonces
+    en aquel entonces / Q1 25 / Q1-Q3 / since Q1 / from 2024 on / 2024 and later / last year and the year before
+    in '24 / before the summer / seit dem Wochenende / antes del verano / between two months / since the third month
+    """.strip()
+    .replace("\n    ", " / ")
+    .split(" / "),
+)
+def test_a_time_that_no_period_equals_goes_to_a_person(text: str) -> None:
+    """Left out, halved, counted or remembered time would otherwise be answered as the period beside it."""
+    assert has_inexpressible_period(text, TODAY)
+
+
+@pytest.mark.parametrize("text", ["2024/2025", "2024/25", "2024-2025", "2024\u201325", "payments 2023 / 2024"])
+def test_two_years_with_a_stroke_are_a_span(text: str) -> None:
+    """ "2024/25" is a business year or both years: which one is not guessed."""
+    assert has_inexpressible_period(text, TODAY)
+    assert mentioned_periods(text, TODAY) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("average per month last year", "last_year"),
+        ("list my payments month by month this year", "this_year"),
+        ("how much do I pay a year?", ""),
+        ("monthly total for 2025", "2025"),
+        ("what do I pay each month?", ""),
+        ("every month in 2025, please", "2025"),
+        ("I have been with you for a year now. What did I pay in 2024?", "2024"),
+        ("Is there a 30-day refund?", ""),
+        ("I have a 12 month contract. What did I pay last year?", "last_year"),
+        ("Please answer within 24 hours: what did I pay last month?", "last_month"),
+        ("What is the most I used in one day this year?", "this_year"),
+        ("the month with the highest payment in 2025", "2025"),
+        ("the month in which we used most in 2024", "2024"),
+        ("Last year we switched plans. What did we pay last year?", "last_year"),
+        ("What did I pay last year without VAT?", "last_year"),
+        ("Which months did I not pay in 2025?", "2025"),
+        ("Happy New Year! What did I pay last year?", "last_year"),
+        ("On Saturday night I do my taxes. What did I pay last year?", "last_year"),
+        ("Durchschnitt pro Monat im letzten Jahr", "last_year"),
+        ("Zahlungen 2025 nach Monat", "2025"),
+        ("Was zahle ich jeden Monat?", ""),
+        ("¿Cuánto pago al mes?", ""),
+        ("Guten Morgen, was zahle ich pro Jahr?", ""),
+        ("What have we paid since the day we became a customer?", "all_time"),
+        ("total mensual de 2025", "2025"),
+        ("media por mes del año pasado", "last_year"),
+        ("My payments 2025 minus 2024", "2025 2024"),
+        ("my 3 biggest payments in 2025", "2025"),
+    ],
+)
+def test_everyday_words_about_time_are_no_period(text: str, names: str) -> None:
+    """ "Per month" is a form of the answer and "a 12 month contract" a thing: neither sends it to a person."""
+    assert not has_inexpressible_period(text, TODAY)
+    assert " ".join(mentioned_periods(text, TODAY)) == names
 
 
 def test_a_day_word_beside_a_period_is_no_period() -> None:

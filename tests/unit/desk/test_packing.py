@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from support_agent.answer.templates import Templates
 from support_agent.decide import Decision, HandOver
 from support_agent.desk.packet import FoundDocument, Packet
-from support_agent.desk.packing import RUNNERS_UP, call_text, packet_of
+from support_agent.desk.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, call_text, packet_of
 from support_agent.errors import (
     ConfigError,
     GateRefused,
@@ -35,7 +36,7 @@ MAIL = PlacedMail(
     MailId("ab" * 16),
     parse(RAW),
     Sender(address="anna.keller@example.net", level=3, why="dmarc=pass of mx.harborfile.example"),
-    Place(case_id=CaseId("case-17"), number=1, may_answer=True, may_acknowledge=True),
+    Place(case_id=CaseId("case-17"), may_answer=True, may_acknowledge=True),
 )
 SETTINGS = Settings(
     company=CompanySettings(name="Harborfile", locale="de"),
@@ -147,6 +148,26 @@ def test_packet_holds_the_mail_its_sender_and_where_to_reply() -> None:
     assert "> we wrote" in packet.mail_text
     assert packet.answered_text == "Your plan: Team"
     assert packet.reply_address == "support@harborfile.example"
+
+
+@pytest.mark.parametrize("text", ["x\n" * 4_000, "y" * 100_000, "word " * 3_000 + "\n" * 3_000])
+def test_long_mail_is_shown_by_its_beginning(text: str) -> None:
+    """Twelve kilobytes of short lines must not hold up the others; the whole mail is attached, and that is said."""
+    mail = replace(MAIL, message=MAIL.message.model_copy(update={"text": text}))
+    packet = packet_of(mail, decision(), None, SETTINGS)
+    assert text.startswith(packet.mail_text)
+    assert len(packet.mail_text) <= MAIL_CHARACTERS
+    assert packet.mail_text.count("\n") < MAIL_LINES
+    assert packet.left_out == len(text) - len(packet.mail_text)
+    assert f"[{packet.left_out:,} more characters: the whole mail is attached]\n" in english(packet)
+
+
+def test_mail_that_is_shown_whole_says_nothing_of_more() -> None:
+    """The bound itself still fits."""
+    mail = replace(MAIL, message=MAIL.message.model_copy(update={"text": "\n".join("x" * MAIL_LINES)}))
+    packet = packet_of(mail, decision(), None, SETTINGS)
+    assert (packet.mail_text, packet.left_out) == (mail.message.text, None)
+    assert "more characters" not in english(packet)
 
 
 def test_sender_without_an_address_is_said() -> None:

@@ -67,7 +67,11 @@ def test_a_list_keeps_its_usable_addresses() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a", "@b.example", "a@", "a b@c.example", "a@b c.example", "a@-b.example", "a\r\n@b.c"]
+    "text",
+    [
+        *("", "a", "@b.example", "a@", "a b@c.example", "a@b c.example", "a@-b.example", "a\r\n@b.c"),
+        *("a\xad@b.example", "a\ufeff@b.example", "\xa0a@b.example"),
+    ],
 )
 def test_what_is_no_address_is_none(text: str) -> None:
     assert normal_address(text) is None
@@ -82,3 +86,9 @@ def test_sharp_s_keeps_its_own_domain() -> None:
 def test_any_value_is_read_and_every_address_is_normal(value: str) -> None:
     for address in parse_addresses(value, decode_words).found:
         assert normal_address(address.addr) == address.addr
+
+
+def test_only_ascii_letters_of_the_local_part_are_lowered() -> None:
+    """`str.lower` makes a "k" of the KELVIN SIGN: the address of somebody else."""
+    assert normal_address("anna.Keller@example.net") == "anna.keller@example.net"
+    assert normal_address("anna.\u212aeller@example.net") == "anna.\u212aeller@example.net"

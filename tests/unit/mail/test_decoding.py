@@ -33,9 +33,7 @@ def test_encoded_words(value: str, text: str) -> None:
     assert decode_words(value) == text
 
 
-@pytest.mark.parametrize(
-    "charset", ["rot13", "hex", "zlib", "idna", "punycode", "unicode_escape", "\0", "", None]
-)
+@pytest.mark.parametrize("charset", ["rot13", "hex", "zlib", "idna", "punycode", "unicode_escape", "\0", "", None])
 def test_names_that_are_no_charset_are_not_used(charset: str | None) -> None:
     assert decode_bytes(b"a\\u0041-xn--b", charset).text == "a\\u0041-xn--b"
 

@@ -11,9 +11,7 @@ from tests.unit.mail.mails import mail
 
 
 def test_a_mail_in_html_reads_like_its_plain_text() -> None:
-    assert mail("html_only").text == (
-        "Hallo & guten Tag,\n\nwie kündige ich?\nDanke\n\n- eins\n- zwei\n\n> alte Mail"
-    )
+    assert mail("html_only").text == ("Hallo & guten Tag,\n\nwie kündige ich?\nDanke\n\n- eins\n- zwei\n\n> alte Mail")
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,7 @@ def test_s21_spf_or_dkim_alone_are_level_1_even_for_a_customer(line: str) -> Non
     assert level(OURS + line + "; dmarc=fail header.from=example.net") == 1
 
 
-@pytest.mark.parametrize(
-    "line", ["none", "spf=fail smtp.mailfrom=example.net", "spf=softfail x.y=z; dkim=neutral"]
-)
+@pytest.mark.parametrize("line", ["none", "spf=fail smtp.mailfrom=example.net", "spf=softfail x.y=z; dkim=neutral"])
 def test_s21_without_a_pass_the_level_is_0(line: str) -> None:
     assert level(OURS + line) == 0
 
@@ -103,8 +101,7 @@ def test_s20_without_a_configured_authserv_id_nobody_has_a_level() -> None:
 def test_s20_folding_comments_and_case_change_nothing() -> None:
     assert (
         level(
-            "authentication-results: MX.harborfile.example (ours);"
-            "\r\n\tDMARC=PASS (p=none)\r\n header.from=Example.NET"
+            "authentication-results: MX.harborfile.example (ours);\r\n\tDMARC=PASS (p=none)\r\n header.from=Example.NET"
         )
         == 3
     )
@@ -115,9 +112,7 @@ def test_s20_an_encoded_word_in_a_property_is_not_decoded_into_a_result() -> Non
     assert level(OURS + f"spf=fail smtp.mailfrom={encoded}") == 0
 
 
-@pytest.mark.parametrize(
-    "name", ["from_twice", "from_two_addresses", "from_group", "from_address_in_display_name"]
-)
+@pytest.mark.parametrize("name", ["from_twice", "from_two_addresses", "from_group", "from_address_in_display_name"])
 def test_s22_without_exactly_one_from_address_there_is_no_sender(name: str) -> None:
     sender = identify(with_header(name, DMARC), AGENT, everybody)
     assert (sender.address, sender.level) == ("", 0)

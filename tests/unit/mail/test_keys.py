@@ -12,8 +12,8 @@ SECRET = SecretStr("k" * 32)
 OTHER = SecretStr("o" * 32)
 
 
-def own_id(case_id: str = "case-1", number: int = 1, kind: str = "answer", secret: SecretStr = SECRET) -> str:
-    return keys.message_id(secret, "harborfile.example", case_id, number, kind)
+def own_id(case_id: str = "case-1", mail_id: str = "1", kind: str = "answer", secret: SecretStr = SECRET) -> str:
+    return keys.message_id(secret, "harborfile.example", case_id, mail_id, kind)
 
 
 def test_s42_the_same_mail_has_the_same_id_on_each_try_and_on_each_machine() -> None:
@@ -23,8 +23,8 @@ def test_s42_the_same_mail_has_the_same_id_on_each_try_and_on_each_machine() -> 
 
 def test_s42_different_mails_have_different_ids() -> None:
     """Also where the parts would be the same characters in a row."""
-    ids = {own_id(), own_id("case-2"), own_id(number=2), own_id(kind="packet"), own_id(secret=OTHER)}
-    ids |= {own_id("case-11", 1), own_id("case-1", 11), own_id("a", 1, "b"), own_id("a1", 1, "b")}
+    ids = {own_id(), own_id("case-2"), own_id(mail_id="2"), own_id(kind="packet"), own_id(secret=OTHER)}
+    ids |= {own_id("case-11", "1"), own_id("case-1", "11"), own_id("a", "1", "b"), own_id("a1", "1", "b")}
     assert len(ids) == 9
 
 

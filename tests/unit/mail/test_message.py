@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support_agent.mail.message import Message, parse
+from support_agent.mail.message import Message, not_read, parse
 from tests.unit.mail.mails import EMAILS, mail, raw_mail
 
 FIELD = st.sampled_from(
@@ -55,9 +55,7 @@ VALUE = st.one_of(
 LINES = st.lists(
     st.one_of(
         st.tuples(FIELD, VALUE).map(lambda pair: pair[0] + b": " + pair[1]),
-        st.sampled_from(
-            [b"", b"--b", b"--b--", b"> x", b"On 1.1.2026 10:00 a@b.example wrote:", b" fold", b"<div"]
-        ),
+        st.sampled_from([b"", b"--b", b"--b--", b"> x", b"On 1.1.2026 10:00 a@b.example wrote:", b" fold", b"<div"]),
         st.binary(max_size=80),
     ),
     max_size=40,
@@ -144,9 +142,7 @@ def test_subjects_are_decoded_to_one_line(name: str, subject: str) -> None:
 def test_fields_that_machines_believe_are_not_decoded() -> None:
     """An encoded word inside Authentication-Results must not become a result."""
     value = "mx.example.org; spf=fail smtp.mailfrom==?utf-8?q?x=3B_dmarc=3Dpass?="
-    assert (
-        parse(f"Authentication-Results: {value}\r\n\r\n".encode()).header("authentication-results") == value
-    )
+    assert parse(f"Authentication-Results: {value}\r\n\r\n".encode()).header("authentication-results") == value
 
 
 def test_headers_keep_order_and_duplicates_and_are_unfolded() -> None:
@@ -177,18 +173,14 @@ def test_references_and_in_reply_to_are_ids_only() -> None:
 
 def test_a_dead_date_is_none_and_one_without_zone_is_utc() -> None:
     assert parse(b"Date: Tue, 99 Foo 2026\r\n\r\n").sent_at is None
-    assert parse(b"Date: Tue, 10 Mar 2026 09:15:00 -0000\r\n\r\n").sent_at == datetime(
-        2026, 3, 10, 9, 15, tzinfo=UTC
-    )
+    assert parse(b"Date: Tue, 10 Mar 2026 09:15:00 -0000\r\n\r\n").sent_at == datetime(2026, 3, 10, 9, 15, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
     "raw",
     [
         pytest.param(
-            b"".join(
-                b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(3_000)
-            ),
+            b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(3_000)),
             id="deep",
         ),
         pytest.param(b"Content-Type: text/plain" + b';"' * 200_000 + b"\n\nx", id="parameters"),
@@ -216,5 +208,28 @@ def test_a_mail_nested_too_deep_keeps_its_header_and_says_so() -> None:
     assert message.defects[0].startswith("limit: ")
 
 
-def test_defects_that_are_known_already_come_first() -> None:
-    assert parse(b"From: a@b.example\n\nx", ("limit: big",)).defects[0] == "limit: big"
+def test_what_the_mailbox_could_not_read_is_a_defect() -> None:
+    """It stands in the bytes, so that it is known whenever they are parsed; the rest of the header is read."""
+    message = parse(not_read("9 bytes,\r\nonly the header") + b"From: a@b.example\r\n\r\n")
+    assert message.defects == ("limit: 9 bytes, only the header",)
+    assert message.from_ is not None
+
+
+@pytest.mark.parametrize("hidden", ["\x00", "\x01", "\x0b", "\x7f", "\x85", "\xad", "\u200b", "\u202e", "\ufeff"])
+@pytest.mark.parametrize("value", ["<anna.k{}eller@example.net>", "An{}na <anna.keller@example.net>"])
+def test_from_with_a_hidden_character_names_nobody(value: str, hidden: str) -> None:
+    """S22: without the character it is somebody else's address, and it is read without it further on."""
+    message = parse(f"From: {value.format(hidden)}\r\nSubject: q\r\n\r\nHello".encode())
+    assert message.from_ is None
+    assert "From holds a control or invisible character" in message.defects
+
+
+@pytest.mark.parametrize(
+    "name", ["Müller", "=?utf-8?q?M=C3=BCller?=", "\u0645\u06cc\u200c\u062e", "Anna\r\n Keller", "Anna\tKeller"]
+)
+def test_from_in_any_writing_names_its_sender(name: str) -> None:
+    """Folds, tabs and the joiners of a script are no trick; nor are 8-bit names in an old charset."""
+    for charset in ("utf-8", "latin-1") if "ü" in name else ("utf-8",):
+        message = parse(f"From: {name} <anna.keller@example.net>\r\n\r\nHello".encode(charset))
+        assert message.from_ is not None
+        assert message.from_.addr == "anna.keller@example.net"

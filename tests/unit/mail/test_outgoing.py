@@ -27,7 +27,7 @@ from support_agent.mail.outgoing import (
 )
 from tests.unit.mail.mails import AGENT, mail, raw_mail
 
-OWN_ID = keys.message_id(AGENT.secret, "harborfile.example", "case-1", 1, "answer")
+OWN_ID = keys.message_id(AGENT.secret, "harborfile.example", "case-1", "1", "answer")
 HEAD = Head(
     message_id=OWN_ID,
     sent_at=datetime(2026, 3, 10, 9, 0, 1, 5, tzinfo=UTC),
@@ -154,9 +154,7 @@ def test_s43_one_re_and_the_sanitised_subject(parent: str, subject: str) -> None
     assert reply_subject(parent) == subject
 
 
-@pytest.mark.parametrize(
-    "subject", ["Re: Größe " + "ü" * 200, "x" * 300, "=?utf-8?q?x?=", "Re: a", "", "日本語" * 40]
-)
+@pytest.mark.parametrize("subject", ["Re: Größe " + "ü" * 200, "x" * 300, "=?utf-8?q?x?=", "Re: a", "", "日本語" * 40])
 def test_s43_any_subject_arrives_as_it_is(subject: str) -> None:
     """RFC 2047: words of at most 75 octets, lines of at most 76, never cut inside a character."""
     raw = answer(subject=subject)
@@ -215,9 +213,7 @@ def test_a_notice_carries_the_customers_mail_for_the_desk() -> None:
     assert original in raw
 
 
-@pytest.mark.parametrize(
-    "original", [raw_mail("subject_with_raw_eight_bit"), b"a" * 2000, b"a\rb\r\n\0", b""]
-)
+@pytest.mark.parametrize("original", [raw_mail("subject_with_raw_eight_bit"), b"a" * 2000, b"a\rb\r\n\0", b""])
 def test_a_mail_that_may_not_be_attached_as_it_is_arrives_as_a_file(original: bytes) -> None:
     """RFC 2046, 5.2.1: message/rfc822 is never encoded, so 8-bit or overlong mails go as base64."""
     _, attached = cast(list[EmailMessage], list(read(notice(original)).iter_parts()))

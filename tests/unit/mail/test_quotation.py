@@ -24,17 +24,13 @@ REPLIES = {
     "original message": "New.\n\n-----Original Message-----\nFrom: Support\nSent: Monday\n\n" + OLD,
     "urspruengliche nachricht": "New.\n\n-----Ursprüngliche Nachricht-----\nVon: Support\n\n" + OLD,
     "mensaje original": "New.\n\n----- Mensaje original -----\nDe: Support\n\n" + OLD,
-    "outlook": "New.\n\nFrom: Support <s@h.example>\nSent: Monday, 9 March 2026\nTo: Anna\nSubject: x\n\n"
-    + OLD,
-    "outlook, ruler": "New.\n________________________________\nFrom: Support\nSent: Monday\nSubject: x\n\n"
-    + OLD,
+    "outlook": "New.\n\nFrom: Support <s@h.example>\nSent: Monday, 9 March 2026\nTo: Anna\nSubject: x\n\n" + OLD,
+    "outlook, ruler": "New.\n________________________________\nFrom: Support\nSent: Monday\nSubject: x\n\n" + OLD,
     "outlook, bold": "New.\n\n*From:* Support\n*Sent:* Monday\n*To:* Anna\n*Subject:* x\n\n" + OLD,
-    "outlook german": "New.\n\nVon: Support\nGesendet: Montag, 9. März 2026 10:00\nAn: Anna\nBetreff: x\n\n"
-    + OLD,
+    "outlook german": "New.\n\nVon: Support\nGesendet: Montag, 9. März 2026 10:00\nAn: Anna\nBetreff: x\n\n" + OLD,
     "outlook spanish": "New.\n\nDe: Support\nEnviado el: lunes, 9 de marzo\nPara: Anna\nAsunto: x\n\n" + OLD,
     "outlook french": "New.\n\nDe : Support\nEnvoyé : lundi 9 mars\nÀ : Anna\nObjet : x\n\n" + OLD,
-    "hotmail": "New.\n\nDate: Mon, 9 Mar 2026 10:00\nSubject: x\nFrom: s@h.example\nTo: a@b.example\n\n"
-    + OLD,
+    "hotmail": "New.\n\nDate: Mon, 9 Mar 2026 10:00\nSubject: x\nFrom: s@h.example\nTo: a@b.example\n\n" + OLD,
     "forward": "New.\n\n---------- Forwarded message ---------\nFrom: Bob\n\n" + OLD,
     "apple forward": "New.\n\nBegin forwarded message:\n\n> From: Bob\n",
     "bare marks": "New.\n\n> old\n>> older\n",
@@ -106,11 +102,7 @@ def test_a_line_of_dashes_high_up_in_a_long_mail_is_no_signature() -> None:
     assert split_quotation(text).visible == text
 
 
-@given(
-    st.lists(
-        st.sampled_from(["", "> q", "x", "-- ", "On 1.1.26 10:00 wrote:", "From: a@b", "Subject: s", "To: x"])
-    )
-)
+@given(st.lists(st.sampled_from(["", "> q", "x", "-- ", "On 1.1.26 10:00 wrote:", "From: a@b", "Subject: s", "To: x"])))
 def test_no_line_is_lost_or_doubled(lines: list[str]) -> None:
     """Each line lands in exactly one of the three parts."""
     split = split_quotation("\n".join(lines))

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from support_agent.mail import keys
-from support_agent.mail.message import parse
+from support_agent.mail.message import not_read, parse
 from support_agent.mail.outgoing import Head, compose
 from support_agent.mail.screening import RULES, VENDOR_MARKS, Screening, Verdict, screen
 from support_agent.settings import AgentSettings
@@ -54,9 +54,7 @@ def test_s1_a_bounce_that_hides_its_null_sender_goes_to_a_person() -> None:
     assert decide("bounce_without_marks") == (Verdict.DESK, "S1")
 
 
-@pytest.mark.parametrize(
-    "name", ["auto_replied_upper_case_with_comment", "auto_notified", "auto_submitted_empty"]
-)
+@pytest.mark.parametrize("name", ["auto_replied_upper_case_with_comment", "auto_notified", "auto_submitted_empty"])
 def test_s2_anything_but_no_in_auto_submitted_is_filed(name: str) -> None:
     """RFC 3834, section 5.2: any value but "no"; case, comments and parameters do not matter."""
     assert decide(name) == (Verdict.FILE, "S2")
@@ -114,7 +112,7 @@ def test_s9_mail_from_our_own_addresses_is_dropped(name: str) -> None:
 
 
 def test_s9_our_own_mail_is_known_by_its_id_or_its_origin_header_even_if_all_else_was_changed() -> None:
-    own_id = keys.message_id(AGENT.secret, "harborfile.example", "case-1", 1, "answer")
+    own_id = keys.message_id(AGENT.secret, "harborfile.example", "case-1", "1", "answer")
     origin = keys.origin_header(AGENT.secret, own_id, 1)
     by_origin = screen(with_header("plain_question", f"X-Support-Agent-Origin: {origin}"), AGENT, DESK)
     by_id = screen(with_header("plain_question", f"Message-ID: {own_id}"), AGENT, DESK)
@@ -124,7 +122,7 @@ def test_s9_our_own_mail_is_known_by_its_id_or_its_origin_header_even_if_all_els
 def test_s9_a_forged_id_or_origin_header_is_none_of_ours() -> None:
     """Else anybody could have a customer's mail dropped."""
     other = AGENT.model_copy(update={"secret": type(AGENT.secret)("x" * 32)})
-    own_id = keys.message_id(other.secret, "harborfile.example", "case-1", 1, "answer")
+    own_id = keys.message_id(other.secret, "harborfile.example", "case-1", "1", "answer")
     origin = keys.origin_header(other.secret, own_id, 1)
     message = with_header("plain_question", f"Message-ID: {own_id}", f"X-Support-Agent-Origin: {origin}")
     assert screen(message, AGENT, DESK).verdict is Verdict.ANSWER
@@ -134,7 +132,7 @@ def test_s9_a_forged_id_or_origin_header_is_none_of_ours() -> None:
 
 def test_s9_an_answer_of_ours_that_comes_back_is_dropped() -> None:
     parent = mail("plain_question")
-    own_id = keys.message_id(AGENT.secret, "harborfile.example", "c", 1, "answer")
+    own_id = keys.message_id(AGENT.secret, "harborfile.example", "c", "1", "answer")
     head = Head(
         message_id=own_id,
         sent_at=datetime(2026, 3, 10, tzinfo=UTC),
@@ -173,8 +171,18 @@ def test_s15_what_cannot_be_read_goes_to_a_person(name: str) -> None:
 
 
 def test_s15_a_mail_beyond_a_limit_goes_to_a_person() -> None:
-    message = parse(raw_mail("plain_question"), ("limit: only the header was read",))
+    message = parse(not_read("only the header was read") + raw_mail("plain_question"))
     assert screen(message, AGENT, DESK).rule == "S15"
+
+
+def test_s37_a_mail_that_could_not_be_read_goes_to_a_person() -> None:
+    """Who sent it is unknown: it is not a mail without a sender, which would be filed."""
+    assert decide("server_cannot_give_it") == (Verdict.DESK, "S37")
+
+
+def test_s8_a_machines_mail_that_is_too_big_is_filed_like_a_small_one() -> None:
+    message = parse(not_read("only the header was read") + raw_mail("machine_name_no_reply"))
+    assert screen(message, AGENT, DESK).verdict is Verdict.FILE
 
 
 @pytest.mark.parametrize("name", ["from_twice", "from_two_addresses", "from_address_in_display_name"])

@@ -128,9 +128,7 @@ def test_a_file_of_the_right_size_and_the_wrong_bytes_is_refused(
 def test_a_downloader_that_brings_nothing_is_stopped(tmp_path: Path) -> None:
     """Rule: a source may not hang; the limit counts from the last byte that arrived."""
     pid = tmp_path / "pid"
-    code = (
-        f"import os, pathlib, time; pathlib.Path({str(pid)!r}).write_text(str(os.getpid())); time.sleep(600)"
-    )
+    code = f"import os, pathlib, time; pathlib.Path({str(pid)!r}).write_text(str(os.getpid())); time.sleep(600)"
     with pytest.raises(TransientError, match=r"nothing arrived for 1 s"):
         run_python(code, tmp_path, stall_s=1)
     assert not Path(f"/proc/{pid.read_text()}").exists()

@@ -10,7 +10,7 @@ from support_agent.answer.final_answer import AggregateItem, CalculationItem, It
 from support_agent.planner.forms import FORMS, Form, forms_for
 from support_agent.tools.base import Added, Context, Pointed
 from support_agent.tools.catalogue import validated
-from support_agent.tools.data import Aggregation, Operation
+from support_agent.tools.data import Aggregation, Keep, Operation, Order
 from tests.unit.tools.fakes import FakeAccounts, context, eur, row
 
 ROWS = tuple(row(f"2024-{month:02d}-01", eur(f"{month}.50")) for month in range(1, 13))
@@ -62,9 +62,7 @@ def test_a_form_of_two_periods_gives_two_numbers_that_can_be_joined(form: Form) 
     """The same calls for each period; then `operation` on the two pointers."""
     mail = context(accounts=FakeAccounts(rows={"payments": ROWS}))
     left, right = (carried_out(form, mail, fetched(mail, period)) for period in ("2024", "all_time"))
-    result = validated("calculate", {"operation": form.operation, "left": left, "right": right}, mail).run(
-        mail
-    )
+    result = validated("calculate", {"operation": form.operation, "left": left, "right": right}, mail).run(mail)
     assert isinstance(result, Pointed)
     item = mail.data[result.pointer]
     assert isinstance(item, CalculationItem)
@@ -72,9 +70,19 @@ def test_a_form_of_two_periods_gives_two_numbers_that_can_be_joined(form: Form) 
     assert item.left.aggregation == item.right.aggregation == "total"
 
 
-def test_every_aggregation_and_operation_has_a_form_and_no_two_are_alike() -> None:
+@pytest.mark.parametrize(
+    ("tool", "argument", "closed"),
+    [("aggregate", "aggregation", Aggregation), ("filter", "keep", Keep), ("sort", "order", Order)],
+)
+def test_every_member_of_a_closed_set_is_reached_by_a_form(tool: str, argument: str, closed: object) -> None:
+    """What no plan can reach is code that nobody has seen work."""
+    reached = {dict(arguments).get(argument) for form in FORMS for called, arguments in form.calls if called == tool}
+    assert reached == set(get_args(closed))
+
+
+def test_every_operation_has_a_form_and_no_two_forms_are_alike() -> None:
     """A model that chooses by title must be able to tell them apart."""
-    assert {form.key for form in FORMS} >= {*get_args(Aggregation), *get_args(Operation)}
+    assert {form.operation for form in FORMS if form.operation} == set(get_args(Operation))
     assert len({form.key for form in FORMS}) == len(FORMS)
     assert len({form.title for form in FORMS}) == len(FORMS)
     assert all((form.periods == 2) == bool(form.operation) for form in FORMS)
@@ -110,6 +118,8 @@ def test_forms_of_two_periods_are_on_the_list_where_two_are_named() -> None:
         ("Monate unter dem Durchschnitt", "below_average"),
         ("List my payments sorted by amount", "highest_first"),
         ("my invoices, newest first", "newest_first"),
+        ("List my invoices, smallest first", "lowest_first"),
+        ("Meine Rechnungen, niedrigste zuerst", "lowest_first"),
     ],
 )
 def test_a_rare_form_is_on_the_list_where_its_words_stand_in_the_question(question: str, key: str) -> None:

@@ -206,3 +206,41 @@ def test_the_seconds_of_the_calls_are_those_of_the_plan_but_its_end() -> None:
     made = plan(Prefers("Refund"), context(search=near("document:1")))
     assert all(call.seconds > 0 for call in made.calls)
     assert sum(call.seconds for call in made.calls) == pytest.approx(made.seconds, abs=0.002)
+
+
+def test_a_period_in_an_unread_language_goes_to_a_person() -> None:
+    """ "L'année dernière" would look like no period at all, and all payments would be added up."""
+    question = "Combien ai-je payé l'année dernière ?"
+    given = one(question, near("series:payments", score=0.9), accounts=FakeAccounts(rows=PAYMENTS))
+    made = plan(Prefers("payments"), given)
+    assert (made.outcome, made.reason) == ("escalate", "not_covered")
+
+
+def test_more_questions_than_the_limit_go_to_a_person_and_are_counted() -> None:
+    """The answer says how many there were."""
+    given = context(questions=("Refund?", "Again?", "And again?"), search=near("document:7", "document:1"))
+    made = plan(Prefers("Document 7"), given, max_questions=1)
+    assert (made.outcome, made.reason, made.asked) == ("answer", "limit", 3)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which plan was I on in 2023?", "Which plan is james@example.org on?", "Which plan did I have last month?"],
+)
+def test_a_value_of_another_time_or_person_is_not_answered_with_the_one_of_now(question: str) -> None:
+    """A field holds what is true today, of the sender."""
+    made = plan(Prefers("plan"), one(question, near("field:plan", score=0.9)))
+    assert (made.outcome, made.reason) == ("escalate", "not_covered")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which plan am I on today?",
+        "Which plan do I have this year?",
+        "Which plan am I on? I decide before the end of March.",
+    ],
+)
+def test_a_value_of_now_is_answered(question: str) -> None:
+    made = plan(Prefers("plan"), one(question, near("field:plan", score=0.9)))
+    assert made.outcome == "answer"

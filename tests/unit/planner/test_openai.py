@@ -19,9 +19,7 @@ from tests.servers.openai import FakeOpenAI, Reply, failure, message, pick, toke
 
 OPTIONS = ("Refund policy", "Data export", "None: a person must handle it")
 SECRET_TEXT = "my card number is 4000 0000"
-PROMPT = Prompt(
-    system="Choose.", task="Mail:\n", parts=((SECRET_TEXT, False), ("\nWhich?", True)), lead="Answer: "
-)
+PROMPT = Prompt(system="Choose.", task="Mail:\n", parts=((SECRET_TEXT, False), ("\nWhich?", True)), lead="Answer: ")
 GOOD = pick("Data export")
 RETRIES = 2
 KEY = SecretStr("sk-test")
@@ -89,9 +87,7 @@ UNUSABLE = {
     "an option's number": call({"choice": 1}),
     "an option nearly right": call({"choice": "data export"}),
     "an option with a space": call({"choice": "Data export "}),
-    "text instead of a call": message(
-        content=f"I would say Data export. {SECRET_TEXT}", finish_reason="stop"
-    ),
+    "text instead of a call": message(content=f"I would say Data export. {SECRET_TEXT}", finish_reason="stop"),
     "a refusal": message(refusal=f"I cannot help. {SECRET_TEXT}", finish_reason="stop"),
     "a filtered reply": message(content="", finish_reason="content_filter"),
     "no choices": Reply(b'{"id": "x", "object": "chat.completion", "choices": []}'),
@@ -139,9 +135,7 @@ def test_a_slow_server_is_transient(fake_openai: FakeOpenAI, hasty_model: OpenAI
         hasty_model.score(PROMPT, OPTIONS)
 
 
-def test_a_server_that_trickles_cannot_stretch_the_time(
-    fake_openai: FakeOpenAI, hasty_model: OpenAIModel
-) -> None:
+def test_a_server_that_trickles_cannot_stretch_the_time(fake_openai: FakeOpenAI, hasty_model: OpenAIModel) -> None:
     """The time-out is for the whole choice, not for each byte."""
     fake_openai.answer(Reply(trickles=True))
     with pytest.raises(TransientError, match=r"did not answer within 0\.2 s"):
@@ -177,9 +171,7 @@ def test_no_server_is_transient(model: OpenAIModel, fake_openai: FakeOpenAI) -> 
     ("status", "setting"),
     [(401, "model.api_key"), (403, "model.api_key"), (404, "model.name"), (307, "model.base_url")],
 )
-def test_a_wrong_setting_is_named(
-    fake_openai: FakeOpenAI, model: OpenAIModel, status: int, setting: str
-) -> None:
+def test_a_wrong_setting_is_named(fake_openai: FakeOpenAI, model: OpenAIModel, status: int, setting: str) -> None:
     """Key, model or URL: the operator reads which one to correct; the mail is sent nowhere else."""
     reply = failure(status)
     fake_openai.answer(Reply(reply.body, status, location="/v1/elsewhere"))
@@ -229,9 +221,7 @@ def test_temperature_is_given_up_where_it_is_refused(fake_openai: FakeOpenAI, mo
     assert ["logprobs" in request for request in fake_openai.requests] == [True, True]
 
 
-def test_a_mail_that_is_too_long_costs_later_mails_nothing(
-    fake_openai: FakeOpenAI, model: OpenAIModel
-) -> None:
+def test_a_mail_that_is_too_long_costs_later_mails_nothing(fake_openai: FakeOpenAI, model: OpenAIModel) -> None:
     """A refusal that has another cause does not end the probabilities for good."""
     fake_openai.answer(failure(400), failure(400), pick("Data export", probability=0.9))
     with pytest.raises(PermanentError):
@@ -240,9 +230,7 @@ def test_a_mail_that_is_too_long_costs_later_mails_nothing(
     assert ["logprobs" in request for request in fake_openai.requests] == [True, False, True]
 
 
-def test_probabilities_come_from_the_tokens_of_the_option(
-    fake_openai: FakeOpenAI, model: OpenAIModel
-) -> None:
+def test_probabilities_come_from_the_tokens_of_the_option(fake_openai: FakeOpenAI, model: OpenAIModel) -> None:
     """The reply's own shape, alternatives included, as llama-cpp-python and OpenAI send it."""
     tokens = [
         token('{"', 0.03),
@@ -258,9 +246,7 @@ def test_probabilities_come_from_the_tokens_of_the_option(
     assert [math.exp(value) for value in scores.log_probabilities] == pytest.approx([0.3, 0.6, 0.1])
 
 
-def test_probabilities_of_an_unknown_shape_leave_the_choice(
-    fake_openai: FakeOpenAI, model: OpenAIModel
-) -> None:
+def test_probabilities_of_an_unknown_shape_leave_the_choice(fake_openai: FakeOpenAI, model: OpenAIModel) -> None:
     """They are an extra; without them the similarity vote decides whether a person gets the case."""
     good = message(tool_calls=[tool_call('{"choice": "Data export"}')], logprobs={"content": [{"tok": 1}]})
     fake_openai.answer(good)
@@ -291,9 +277,7 @@ def test_nothing_is_printed_of_mail_or_reply(
     assert "4000" not in caplog.text + out + err
 
 
-def test_what_is_meant_for_another_server_is_not_sent(
-    fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_meant_for_another_server_is_not_sent(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     """The client library reads variables of its own; a server gets only what the settings say."""
     variables = {
         "OPENAI_API_KEY": "sk-other",
@@ -318,9 +302,7 @@ def test_what_is_meant_for_another_server_is_not_sent(
         ("http://[::1]/v1", "", "model.name"),
     ],
 )
-def test_a_model_that_cannot_be_reached_is_refused_at_the_start(
-    base_url: str, name: str, setting: str
-) -> None:
+def test_a_model_that_cannot_be_reached_is_refused_at_the_start(base_url: str, name: str, setting: str) -> None:
     """A ConfigError names the setting."""
     with pytest.raises(ConfigError, match=setting):
         OpenAIModel(base_url, name, KEY, timeout_s=1.0, max_retries=0)

@@ -31,9 +31,7 @@ def test_postgresql_urls_use_psycopg(scheme: str) -> None:
         ("sqlite+pysqlite:///store.sqlite3", "{cwd}/store.sqlite3"),
     ],
 )
-def test_sqlite_paths_become_absolute(
-    url: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sqlite_paths_become_absolute(url: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule: a process that changes its folder later keeps its database."""
     monkeypatch.chdir(tmp_path)
     assert normalise_url(url).database == path.format(cwd=tmp_path)

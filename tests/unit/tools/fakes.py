@@ -14,6 +14,7 @@ from typing import Any
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
 from support_agent.company.accounts import FieldSpec, SeriesSpec
 from support_agent.company.documents import Document, parse_document
+from support_agent.company.periods import periods
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Count, Customer, Money, Number, Period, Row, Text, Value
 from support_agent.tools.base import Context, Match
@@ -21,10 +22,8 @@ from support_agent.tools.base import Context, Match
 TODAY = date(2025, 6, 1)
 ANNA = Customer(id="c01", name="Anna Keller", address="anna.keller@example.net", locale="de-DE")
 YEAR = Period(name="2024", first=date(2024, 1, 1), last=date(2024, 12, 31))
-PERIODS = {
-    YEAR.name: YEAR,
-    "all_time": Period(name="all_time", first=date(1970, 1, 1), last=date(2025, 12, 31)),
-}
+PERIODS = {period.name: period for period in periods(TODAY)}
+
 REFUNDS = """
 ## Time
 

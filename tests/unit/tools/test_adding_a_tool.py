@@ -104,9 +104,7 @@ def test_the_new_tool_takes_a_pointer_to_a_table_and_nothing_else(pointer: objec
         ((ROWS[0], row("2024-05-01", Money(amount=Decimal(1), currency="USD"))), "units"),
     ],
 )
-def test_the_new_tool_computes_nothing_without_rows_or_across_currencies(
-    rows: tuple[Row, ...], code: str
-) -> None:
+def test_the_new_tool_computes_nothing_without_rows_or_across_currencies(rows: tuple[Row, ...], code: str) -> None:
     """The rules of the calls it is made of hold for it, too."""
     mail = pointing(table(*rows))
     with pytest.raises(ToolCallRejected) as caught:

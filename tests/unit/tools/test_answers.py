@@ -152,9 +152,7 @@ def test_an_account_field_without_a_value_is_said_to_have_none() -> None:
     assert item == FieldItem(field="latest_invoice", label="Latest invoice", value=None)
 
 
-@pytest.mark.parametrize(
-    "tool", [SendAccountField(field="plan"), FetchSeries(series="payments", period="2024")]
-)
+@pytest.mark.parametrize("tool", [SendAccountField(field="plan"), FetchSeries(series="payments", period="2024")])
 @pytest.mark.parametrize(("level", "customer"), [(2, ANNA), (1, ANNA), (0, None), (3, None)])
 def test_below_the_needed_level_the_database_is_never_asked(tool: Tool, level: int, customer: Customer | None) -> None:
     """S24: what is refused cannot depend on what the account holds; an unknown sender has no account."""
@@ -174,9 +172,7 @@ def test_a_table_is_sent_as_it_stands_with_its_steps() -> None:
 def test_a_number_is_sent_with_what_it_was_made_from() -> None:
     """An aggregate as one item; a calculation with both of its sides."""
     total = operand(eur("228.00"), row_count=12)
-    ratio = CalculationItem(
-        operation="ratio", left=total, right=total, result=Quantity(amount=Decimal(1), unit="")
-    )
+    ratio = CalculationItem(operation="ratio", left=total, right=total, result=Quantity(amount=Decimal(1), unit=""))
     mail = pointing(total, ratio)
     assert SendAggregate(pointer="@1").run(mail).item == AggregateItem(operand=total)
     assert SendAggregate(pointer="@2").run(mail).item == ratio
@@ -197,9 +193,7 @@ def test_a_clarification_is_the_canned_question_in_the_customers_language() -> N
     assert fallback == ClarificationItem(number=3, text="Which period?")
 
 
-@pytest.mark.parametrize(
-    "tool", [SendDocument(number=1), SendTable(pointer="@1"), AskClarification(number=1)]
-)
+@pytest.mark.parametrize("tool", [SendDocument(number=1), SendTable(pointer="@1"), AskClarification(number=1)])
 def test_an_answer_tool_leaves_the_data_and_the_findings_as_they_are(tool: Tool) -> None:
     """It adds to the answer alone: no pointer comes into being."""
     mail = pointing(table())

@@ -72,9 +72,7 @@ def test_an_unknown_tool_is_refused_and_the_known_ones_named(mail: Context) -> N
         assert caught.value.code == "unknown_tool"
 
 
-@pytest.mark.parametrize(
-    "number", ["7", 7.0, True, 7 + 0j, Decimal(7), None, [7], {"number": 7}, b"7", math.nan]
-)
+@pytest.mark.parametrize("number", ["7", 7.0, True, 7 + 0j, Decimal(7), None, [7], {"number": 7}, b"7", math.nan])
 def test_a_document_number_of_another_type_is_refused_and_not_converted(number: Any, mail: Context) -> None:
     """ "7", 7.0 and True are no numbers of documents, although 7 and 1 are."""
     assert code_of("send_document", {"number": number}, mail) == "arguments"
@@ -199,9 +197,7 @@ def test_whatever_a_model_calls_is_made_of_members_or_refused(call: tuple[str, d
     fields = TOOLS[name].model_fields if name in TOOLS else {}
     is_made_of_members = name in TOOLS and all(
         argument in fields
-        and any(
-            value == member and type(value) is type(member) for member in members_of(fields[argument], sets)
-        )
+        and any(value == member and type(value) is type(member) for member in members_of(fields[argument], sets))
         for argument, value in arguments.items()
     )
     if is_made_of_members:

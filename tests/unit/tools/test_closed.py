@@ -200,9 +200,7 @@ SETS: dict[MemberOf | PointerTo, tuple[str, ...] | tuple[int, ...]] = {
 
 
 @pytest.mark.parametrize(("kind", "members"), CLOSED.values(), ids=CLOSED)
-def test_a_closed_argument_has_a_finite_set_of_members_in_a_fixed_order(
-    kind: Any, members: tuple[Any, ...]
-) -> None:
+def test_a_closed_argument_has_a_finite_set_of_members_in_a_fixed_order(kind: Any, members: tuple[Any, ...]) -> None:
     """Each allowed kind is accepted at definition, and its members are known without asking the model."""
     field = define(kind).model_fields["argument"]
     assert members_of(field, SETS) == members

@@ -94,9 +94,7 @@ def test_a_document_of_one_sentence_gives_that_sentence() -> None:
 WORDS = st.lists(st.sampled_from(["refund", "card", "seat", "plan", "link"]), min_size=1, max_size=60)
 SENTENCES = WORDS.map(lambda words: f"The {' '.join(words)} is here.")
 PARAGRAPHS = st.lists(SENTENCES, min_size=1, max_size=6).map(" ".join)
-LISTS = st.lists(SENTENCES, min_size=1, max_size=4).map(
-    lambda items: "\n".join(f"- {item}" for item in items)
-)
+LISTS = st.lists(SENTENCES, min_size=1, max_size=4).map(lambda items: "\n".join(f"- {item}" for item in items))
 TABLES = st.lists(SENTENCES, min_size=1, max_size=4).map(
     lambda rows: "\n".join(["| What | Fee |", "|---|---|", *(f"| {row} | 1 |" for row in rows)])
 )

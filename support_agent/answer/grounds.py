@@ -1,0 +1,110 @@
+"""What a company says, looked up again: the items of an answer against the files that they were taken from.
+
+Invariant: a document's title, address, date, headings and sentences, a canned question, and the name and label of a
+field or series stand in an answer as in the company's files. The values of an account change, so they cannot be looked
+up again: the gate compares them with what was read for this answer. Checked by tests/unit/answer/test_grounds.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from support_agent.answer.final_answer import (
+    AggregateItem,
+    CalculationItem,
+    ClarificationItem,
+    DocumentItem,
+    Excerpt,
+    FieldItem,
+    FinalAnswer,
+    Operand,
+    TableItem,
+)
+from support_agent.company.company import Company
+from support_agent.company.documents import Document
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """Where an answer is looked up again.
+
+    `document` finds a document by its version. `company` is None where its other files are not known any more, as in
+    a replay: of them nothing is stored.
+    """
+
+    document: Callable[[str], Document | None]
+    company: Company | None = None
+
+    @classmethod
+    def of(cls, company: Company) -> Grounds:
+        """The company as it is loaded."""
+        return cls({document.version: document for document in company.documents}.get, company)
+
+
+def unfounded(final: FinalAnswer, grounds: Grounds, locale: str) -> Iterator[str]:
+    """What an answer says in the company's name and the company's files do not say, each in one sentence.
+
+    Args:
+        locale: That of the templates, in which labels and questions are taken.
+    """
+    for answer in final.answers:
+        for item in answer.items:
+            if isinstance(item, DocumentItem):
+                yield from _wrong_in_document(item, grounds)
+            elif grounds.company is not None and (wrong := _wrong_name(item, grounds.company, locale)):
+                yield wrong
+
+
+def _wrong_in_document(item: DocumentItem, grounds: Grounds) -> Iterator[str]:
+    name = f"document {item.number}, version {item.version[:12]}"
+    document = grounds.document(item.version)
+    if document is None:
+        yield f"{name} is not there"
+        return
+    head = document.head
+    if (head.number, head.title, head.url, head.valid_from, head.delivery.value, document.version) != (
+        item.number,
+        item.title,
+        item.url,
+        item.valid_from,
+        item.delivery,
+        item.version,
+    ):
+        yield f"{name} has another number, title, address, date or delivery than the answer says"
+    for excerpt in item.excerpts:
+        if not _stands_in(excerpt, document):
+            yield f"{name}: sentence {excerpt.index} is not what the answer says"
+
+
+def _stands_in(excerpt: Excerpt, document: Document) -> bool:
+    if not 0 <= excerpt.index < len(document.sentences):
+        return False
+    sentence = document.sentences[excerpt.index]
+    return all(getattr(sentence, name) == value for name, value in excerpt)
+
+
+def _wrong_name(
+    item: FieldItem | TableItem | AggregateItem | CalculationItem | ClarificationItem, company: Company, locale: str
+) -> str | None:
+    match item:
+        case ClarificationItem():
+            texts = (question.text_for(locale) for question in company.questions if question.number == item.number)
+            return None if item.text in texts else f"clarification {item.number} is not the company's"
+        case FieldItem():
+            field = company.accounts.fields.get(item.field)
+            is_so = field is not None and field.label_for(locale) == item.label
+            return None if is_so else f"account field {item.field} is not the company's, or has another label"
+        case TableItem():
+            return _wrong_series(item, company, locale)
+        case AggregateItem():
+            return _wrong_series(item.operand, company, locale)
+        case CalculationItem():
+            return _wrong_series(item.left, company, locale) or _wrong_series(item.right, company, locale)
+
+
+def _wrong_series(data: TableItem | Operand, company: Company, locale: str) -> str | None:
+    series = company.accounts.series.get(data.series)
+    said = data.label, data.row_noun
+    is_so = series is not None and (series.label_for(locale), series.row_noun_for(locale)) == said
+    return None if is_so else f"series {data.series} is not the company's, or has another label or noun"
