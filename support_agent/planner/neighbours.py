@@ -16,7 +16,7 @@ Nearest = Callable[[str], tuple[str, float]]
 """Gives the nearest topic of a text ("document:3", "field:plan") and how near it is, -1..1."""
 OWN_TOPIC = 0.45
 """A question whose nearest topic is farther away asks nothing that is known."""
-OWN_TOPIC_OF_STATEMENT = 0.6
+OWN_TOPIC_OF_STATEMENT = 0.7
 """The same for a wish or complaint beside a question. Both chosen on the tuning mails."""
 SURE_TOPIC = 0.6
 """Two questions whose nearest topic is the same are about one thing, if it is so near to both."""
