@@ -1,6 +1,7 @@
 """The composition root: the one file that picks implementations and puts them together.
 
-Nothing here decides anything about a mail. Checked by tests/acceptance, through the real program.
+Nothing here decides anything about a mail. What takes a second to import (model, index, engine) is imported where it
+is opened, so that `show` and `replay` need not wait for it. Checked by tests/acceptance, through the real program.
 """
 
 from __future__ import annotations
@@ -14,36 +15,30 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import structlog
 
-from support_agent.agent import Agent
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
-from support_agent.decide import Decider
 from support_agent.doctor import Probes
-from support_agent.engine import Engine, engine_url, executor_id
 from support_agent.errors import ConfigError
-from support_agent.facts.embedding import Embedder
-from support_agent.facts.index import Index, count_entries, memory_client, open_client
-from support_agent.facts.search import CompanySearch, entries_of
 from support_agent.mail.mailbox import Cursor, Mailbox
 from support_agent.mail.outbox import Transport
-from support_agent.pipeline import handle
-from support_agent.planner.llama import LlamaModel
-from support_agent.planner.loop import Planner
-from support_agent.planner.models import embedding_model, language_model
-from support_agent.planner.openai import OpenAIModel
 from support_agent.planner.port import Model, Prompt, Scores
 from support_agent.planner.progress import Progress, progress_on
 from support_agent.resources import packaged
 from support_agent.settings import ImapSettings, LogSettings, ModelSettings, Settings
-from support_agent.stages import Stages
-from support_agent.steps import Steps
 from support_agent.store.lock import only_process
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
+
+if TYPE_CHECKING:
+    from support_agent.agent import Agent
+    from support_agent.decide import Decider
+    from support_agent.facts.search import CompanySearch
+    from support_agent.planner.openai import OpenAIModel
+    from support_agent.steps import Steps
 
 
 def utc_now() -> datetime:
@@ -80,6 +75,9 @@ def open_model(settings: ModelSettings, progress: Progress) -> Model:
     """The model's seat: embedded, or a server."""
     match settings.planner:
         case "llama":
+            from support_agent.planner.llama import LlamaModel
+            from support_agent.planner.models import language_model
+
             return LlamaModel(
                 language_model(settings, progress),
                 context_tokens=settings.context_tokens,
@@ -93,6 +91,8 @@ def open_model(settings: ModelSettings, progress: Progress) -> Model:
 
 
 def _open_server(settings: ModelSettings) -> OpenAIModel:
+    from support_agent.planner.openai import OpenAIModel
+
     return OpenAIModel(
         base_url=settings.base_url,
         name=settings.name,
@@ -104,6 +104,11 @@ def _open_server(settings: ModelSettings) -> OpenAIModel:
 
 def open_search(settings: Settings, company: Company, progress: Progress, *, in_memory: bool) -> CompanySearch:
     """The search over the company's topics, brought up to date; only changed texts are embedded."""
+    from support_agent.facts.embedding import Embedder
+    from support_agent.facts.index import Index, memory_client, open_client
+    from support_agent.facts.search import CompanySearch, entries_of
+    from support_agent.planner.models import embedding_model
+
     embedder = Embedder(embedding_model(settings.model, progress))
     index = Index(memory_client() if in_memory else open_client(settings.chroma), embedder)
     index.update(entries_of(company))
@@ -119,6 +124,9 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
+    from support_agent.decide import Decider
+    from support_agent.planner.loop import Planner
+
     company = Company.load(settings.company)
     templates = Templates.load(settings.company.templates)
     search = open_search(settings, company, progress, in_memory=in_memory)
@@ -141,6 +149,11 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
         ConfigError: something that sending or receiving needs is not set, or another process has the store.
     """
     _require_mail_settings(settings)
+    from support_agent.agent import Agent
+    from support_agent.engine import Engine, engine_url, executor_id
+    from support_agent.pipeline import handle
+    from support_agent.stages import Stages
+
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
         decider = open_decider(settings, progress(), in_memory=False)
@@ -191,6 +204,8 @@ def _require_mail_settings(settings: Settings) -> None:
 
 def real_probes(now: datetime) -> Probes:
     """What `doctor` connects through: the same parts as those of the agent."""
+    from support_agent.facts.index import count_entries
+
     return Probes(
         now=now,
         count_mails=_count_mails,

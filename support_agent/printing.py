@@ -200,7 +200,8 @@ def _by_rule(rule: str | None) -> str:
 
 def _plan(plan: PlanStory) -> Iterator[str]:
     reason = "" if plan.reason is None else f" ({plan.reason})"
-    cost = f"{plan.seconds:.2f} s, {plan.forward_passes} forward passes, {plan.tokens} tokens"
+    passes = _counted(plan.forward_passes, "forward pass", "forward passes")
+    cost = f"{plan.seconds:.2f} s, {passes}, {_counted(plan.tokens, 'token', 'tokens')}"
     model = f", model {plan.model}" if plan.model else ""
     yield f"{_instant(plan.planned_at)}  plan: {plan.outcome}{reason}, {cost}{model}"
     for number, question in enumerate(plan.questions, start=1):

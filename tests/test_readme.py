@@ -218,7 +218,7 @@ def test_the_settings_of_the_readme_have_the_defaults_it_says(made: Path) -> Non
 
 
 def test_the_measured_numbers_are_those_of_the_combiner() -> None:
-    """ "N of M", the margin and the number of finalists stand in choice.py, or the README is out of date."""
+    """ "N of M", the margins and the number of options asked about stand in choice.py, or the README is out of date."""
     source = " ".join((PACKAGE / "planner" / "choice.py").read_text("utf-8").split())
     text = " ".join(section("How a choice is made").split())
     counts = re.findall(r"\b(\d+) of (\d+)\b", text)
@@ -228,8 +228,9 @@ def test_the_measured_numbers_are_those_of_the_combiner() -> None:
     from support_agent.planner import choice
 
     assert f"`{choice.NONE_TITLE}`" in text
-    assert f"below {choice.CLOSE} the model says" in text
-    assert f"each of the {choice.FINALISTS} most similar" in text
+    assert f"more than {choice.PLAUSIBLE:.0%} by similarity alone, {choice.FINALISTS} at most" in text
+    assert f"less than {choice.MARGIN} above the threshold" in text
+    assert f"{choice.HOPELESS:g} of it" in text
 
 
 def test_the_models_port_has_one_method_and_it_returns_numbers() -> None:

@@ -1,9 +1,10 @@
-"""The joined choice: similarity, the model's pick from a short list, and its yes/no, made into one probability.
+"""The joined choice: similarity, the model's yes/no, and its pick from a short list, made into one probability.
 
-No vote is good enough alone. Similarity proposes a short list; the model picks from it by title, with what it says to
-no mail at all taken off; where the outcome is close it says yes or no to the finalists. A conditional logit over the
-short list and `None: a person must handle it` joins the votes, so the probabilities add up to one and are calibrated
-on the tuning mails (see `WEIGHTS`). The votes and the combiner's version are kept with every call.
+No vote is good enough alone. Similarity proposes a short list; the model says yes or no to each option that is
+plausible; where that leaves it open whether the answer is sure enough, the model picks from the list by title, with
+what it says to no mail at all taken off. A conditional logit over the short list and `None: a person must handle it`
+joins the votes, so the probabilities add up to one and are calibrated on the tuning mails (see `WEIGHTS`). The votes
+and the combiner's version are kept with every call.
 
 Checked by tests/unit/planner/test_choice.py.
 """
@@ -22,7 +23,7 @@ NONE_KEY = "none"
 NONE_TITLE = "None: a person must handle it"
 SYSTEM = "You sort the mail of a company's support desk. You read a customer's question and choose what answers it."
 FINALISTS = 4
-"""The most similar options, which are asked about one by one."""
+"""Of so many options at most, the most similar ones, the model is asked one by one whether they answer it."""
 TOPIC_ASK = "Which of these answers it?"
 
 
@@ -86,30 +87,37 @@ class Weights(Frozen):
     none_picked: float = 0.0
 
 
+SIMILAR_WEIGHTS = Weights(
+    version="topic-similar-1",
+    similarity=13.931,
+    nearest=9.367,
+    none_bias=7.833,
+)
+"""Similarity alone; says which options are plausible, never which one is chosen."""
+JUDGED_WEIGHTS = Weights(
+    version="topic-judged-1",
+    similarity=10.905,
+    nearest=6.929,
+    judged=1.501,
+    judged_bias=0.515,
+    none_bias=6.846,
+)
+"""Similarity and the yes/no of the plausible options."""
 WEIGHTS = Weights(
-    version="topic-2",
-    similarity=10.663,
-    nearest=7.473,
-    picked=0.523,
+    version="topic-3",
+    similarity=10.64,
+    nearest=7.216,
+    picked=0.536,
     prior=0.5,
-    judged=1.271,
-    judged_bias=0.498,
-    none_bias=6.162,
-    none_picked=-0.018,
+    judged=1.243,
+    judged_bias=0.465,
+    none_bias=6.088,
+    none_picked=-0.02,
 )
-"""Fitted on 213 questions: those of the tuning mails, and 86 more with a known topic that were written without sight of
-the mails (conditional logit, ridge 0.02, a question without a topic counts 1.3 times; ten-fold: 176 of 213 right at the
-top, and of those above 0.6 127 of 134). `python -m tests.benchmarks.fit` fits them to the recorded votes."""
-QUICK_WEIGHTS = Weights(
-    version="topic-quick-2",
-    similarity=13.151,
-    nearest=9.066,
-    picked=0.679,
-    prior=0.5,
-    none_bias=6.836,
-    none_picked=0.099,
-)
-"""The same without the yes/no votes; ten-fold: 78 of 100 right at the top."""
+"""All votes. Fitted, like the two above, on 213 questions: those of the tuning mails, and 86 more with a known topic
+that were written without sight of the mails (conditional logit, ridge 0.02, a question without a topic counts 1.3
+times; ten-fold, as the choice is made: 176 of 213 right at the top, and of those above 0.6 131 of 139; the list was
+asked for 60). `python -m tests.benchmarks.fit` fits them to the recorded votes."""
 ARGUMENT_WEIGHTS = Weights(version="argument-1", picked=0.6, prior=0.5, mentioned=4.0)
 """For periods and forms: what the customer names outright outweighs the model's pick."""
 LOWEST = -50.0
@@ -120,15 +128,26 @@ BARE_PICK = 3.0
 """What a pick without a probability counts: log-odds of the picked option against each other one."""
 PRIORS = 1000
 """Lists of options whose prior is kept."""
-CLOSE = 0.95
-"""Below this quick probability the finalists are asked about one by one. A quarter of the questions are above it; in
-the ten-fold runs the choice was right for all of them."""
+PLAUSIBLE = 0.03
+"""What similarity alone gives less is not asked about: its yes would hardly ever change the outcome."""
+MARGIN = 0.1
+"""An answer that is so much above its threshold is sure enough without the list."""
+HOPELESS = 0.5
+"""An answer below this part of its threshold is not sure enough, whatever the list says."""
 
 
 class _Picks(NamedTuple):
     """The model's pick from a list, an option each; `is_bare`: it told what it picks and not how surely."""
 
     scores: list[float]
+    is_bare: bool
+    usage: Usage
+
+
+class _Judgements(NamedTuple):
+    """The model's yes (above 0) or no to the options, None where it was not asked; `is_bare` as above."""
+
+    said: list[float | None]
     is_bare: bool
     usage: Usage
 
@@ -140,7 +159,7 @@ class Chooser:
         self.model = model
         self._priors: dict[tuple[str, tuple[str, ...]], tuple[float, ...]] = {}
 
-    def topic(self, question: str, options: Sequence[Option]) -> Choice:
+    def topic(self, question: str, options: Sequence[Option], least: float) -> Choice:
         """Which option answers the question, or none of them.
 
         A model that gives no probabilities must pick what is most similar, else it is none of them.
@@ -148,19 +167,17 @@ class Chooser:
         Args:
             question: The customer's own words.
             options: 1..n, the most similar first.
+            least: The probability an answer needs, 0..1: where the yes/no votes settle that it has it, or that it
+                will not have it, the list is not asked.
         """
         listed = [*options, Option(key=NONE_KEY, title=NONE_TITLE)]
-        picks, is_bare, usage = self._pick(question, TOPIC_ASK, listed, QUICK_WEIGHTS)
-        judged: list[float | None] = [None] * len(listed)
-        quick = _joined(listed, picks, judged, QUICK_WEIGHTS, usage)
-        if is_bare and picks.index(max(picks)) != 0:
-            return _disagreement(quick)
-        if quick.probability >= CLOSE:
-            return quick
-        for index, option in enumerate(options[:FINALISTS]):
-            judged[index], cost = self._judge(question, option)
-            usage = usage + cost
-        return _joined(listed, picks, judged, WEIGHTS, usage)
+        judged, is_bare, usage = self._judgements(question, listed)
+        choice = _joined(listed, None, judged, JUDGED_WEIGHTS, usage)
+        if not is_bare and _is_settled(choice, least):
+            return choice
+        picks, is_bare, cost = self._pick(question, TOPIC_ASK, listed, WEIGHTS)
+        choice = _joined(listed, picks, judged, WEIGHTS, usage + cost)
+        return _disagreement(choice) if is_bare and picks.index(max(picks)) != 0 else choice
 
     def argument(self, question: str, ask: str, options: Sequence[Option]) -> Choice:
         """Which member of a closed set an argument takes; there is always one. One option is no choice."""
@@ -202,7 +219,7 @@ class Chooser:
         return scores.model_copy(update={"log_probabilities": tuple(max(value, LOWEST) for value in said)})
 
     def _prior(self, ask: str, titles: tuple[str, ...]) -> tuple[tuple[float, ...], Usage]:
-        """What the model says to no mail at all; asked first, so that the mail's own prompts share their start."""
+        """What the model says to no mail at all."""
         if (ask, titles) in self._priors:
             return self._priors[ask, titles], Usage()
         if len(self._priors) >= PRIORS:
@@ -212,10 +229,19 @@ class Chooser:
         self._priors[ask, titles] = prior
         return prior, scores.usage
 
-    def _judge(self, question: str, option: Option) -> tuple[float, Usage]:
-        scores = self._asked(_judge_prompt(question, option), ("yes", "no"))
-        yes, no = scores.log_probabilities or _bare(scores.picked, 2)
-        return yes - no, scores.usage
+    def _judgements(self, question: str, listed: list[Option]) -> _Judgements:
+        """Yes or no to the plausible options, the most similar one always among them."""
+        chances = _chances(listed, None, [None] * len(listed), SIMILAR_WEIGHTS)
+        judged: list[float | None] = [None] * len(listed)
+        is_bare, usage = False, Usage()
+        for index, option in enumerate(listed[:-1][:FINALISTS]):
+            if index == 0 or chances[index] >= PLAUSIBLE:
+                scores = self._asked(_judge_prompt(question, option), ("yes", "no"))
+                yes, no = scores.log_probabilities or _bare(scores.picked, 2)
+                judged[index] = yes - no
+                is_bare = is_bare or scores.log_probabilities is None
+                usage = usage + scores.usage
+        return _Judgements(judged, is_bare, usage)
 
 
 def _bare(picked: int | None, count: int) -> list[float]:
@@ -229,6 +255,12 @@ def _disagreement(choice: Choice) -> Choice:
     return choice.model_copy(update={"votes": tuple(sorted(votes, key=lambda vote: -vote.probability))})
 
 
+def _is_settled(choice: Choice, least: float) -> bool:
+    """Whether the list could not change on which side of `least` the best answer is."""
+    best = max(vote.probability for vote in choice.votes if vote.key != NONE_KEY)
+    return best >= least + MARGIN or best < least * HOPELESS
+
+
 def _joined(
     options: list[Option],
     picks: list[float] | None,
@@ -236,9 +268,7 @@ def _joined(
     weights: Weights,
     usage: Usage,
 ) -> Choice:
-    scores = [_score(index, options, picks, judged, weights) for index in range(len(options))]
-    peak = max(scores)
-    norm = peak + math.log(sum(math.exp(score - peak) for score in scores))
+    chances = _chances(options, picks, judged, weights)
     votes = [
         Vote(
             key=option.key,
@@ -246,11 +276,20 @@ def _joined(
             mentioned=option.mentioned,
             picked=None if picks is None else max(picks[index], -99.0),
             judged=judged[index],
-            probability=math.exp(scores[index] - norm),
+            probability=chances[index],
         )
         for index, option in enumerate(options)
     ]
     return Choice(votes=tuple(sorted(votes, key=lambda vote: -vote.probability)), combiner=weights.version, usage=usage)
+
+
+def _chances(
+    options: list[Option], picks: list[float] | None, judged: list[float | None], weights: Weights
+) -> list[float]:
+    scores = [_score(index, options, picks, judged, weights) for index in range(len(options))]
+    peak = max(scores)
+    norm = peak + math.log(sum(math.exp(score - peak) for score in scores))
+    return [math.exp(score - norm) for score in scores]
 
 
 def _score(

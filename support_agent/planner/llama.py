@@ -82,7 +82,8 @@ class LlamaModel:
         path: The GGUF file.
         context_tokens: Most tokens of a prompt and its options.
         threads: 0: one per core.
-        timeout_s: Seconds for one choice, waiting for other threads' choices included.
+        timeout_s: Seconds for one choice, waiting for other threads' choices included. A batch of up to
+            `MAX_BATCH_TOKENS` that has begun is finished: an interrupt inside llama.cpp's own callback would be lost.
         clock: Monotonic seconds.
     Raises:
         ConfigError: no such file, or llama.cpp cannot use it.
@@ -120,8 +121,6 @@ class LlamaModel:
         self._formatter = self._chat_formatter()
         self._clock = clock
         self._deadline = math.inf
-        self._abort = lib.ggml_abort_callback(lambda _: self._clock() >= self._deadline)
-        lib.llama_set_abort_callback(self._context, self._abort, None)
 
     def _new_context(self, threads: int) -> Any:
         params = lib.llama_context_default_params()
@@ -199,7 +198,7 @@ class LlamaModel:
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
-        """Holds the lock, and has llama.cpp stop at the deadline."""
+        """Holds the lock, and sets the deadline that `_decode` keeps."""
         deadline = self._clock() + self.timeout_s
         if not self._lock.acquire(timeout=self.timeout_s):
             raise self._late()
@@ -259,13 +258,13 @@ class LlamaModel:
         self._batch.logits[row] = wants_logits
 
     def _decode(self, rows: int) -> None:
+        if self._clock() >= self._deadline:
+            raise self._late()
         self._batch.n_tokens = rows
         status = lib.llama_decode(self._context, self._batch)
         if status != 0:
             lib.llama_memory_clear(self._memory, True)
             self._cached = []
-            if self._clock() >= self._deadline:
-                raise self._late()
             raise TransientError(f"llama.cpp could not evaluate {rows} tokens, status {status}", code="model")
 
     def _logits(self, row: int) -> np.ndarray[Any, np.dtype[np.float32]]:

@@ -152,7 +152,7 @@ class _Work:
         ]
         if not options:
             raise _Stop(Reason.NOT_COVERED)
-        choice = self._spend(self.chooser.topic(self.context.current_question, options))
+        choice = self._spend(self.chooser.topic(self.context.current_question, options, self.limits.threshold_answer))
         self.considered = choice.votes
         return choice
 

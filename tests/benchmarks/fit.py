@@ -1,5 +1,8 @@
 """`python -m tests.benchmarks.fit`: fits the weights of `support_agent/planner/choice.py` to recorded votes.
 
+Three sets, because the choice is made in three steps: of similarity, with yes/no, with the pick from the list. Which
+options are asked about follows from the committed `SIMILAR_WEIGHTS`, so paste new ones of those and fit again.
+
 The questions are those of the tuning mails and of `tests/mails/questions.jsonl`. With `--ask FILE` the embedded model
 is asked for its votes first, with the product's own search and prompts (half an hour); else the recorded ones are used.
 What is minimised: the mean negative log-probability of the right options in a conditional logit, plus a ridge.
@@ -28,21 +31,25 @@ from support_agent.decide import Decider
 from support_agent.frozen import Frozen
 from support_agent.mail.message import parse
 from support_agent.planner.choice import (
-    CLOSE,
     FINALISTS,
+    HOPELESS,
+    JUDGED_WEIGHTS,
+    MARGIN,
     NONE_KEY,
     NONE_TITLE,
-    QUICK_WEIGHTS,
+    PLAUSIBLE,
+    SIMILAR_WEIGHTS,
     TOPIC_ASK,
     WEIGHTS,
     Chooser,
     Option,
     Weights,
+    _judge_prompt,
     _list_prompt,
 )
 from support_agent.planner.loop import topic_option
 from support_agent.planner.questions import questions_of
-from support_agent.settings import load
+from support_agent.settings import PlannerSettings, load
 from support_agent.tools.base import Context
 from support_agent.workspace import CONFIG_FILE, init
 from tests.labelled import MAILS, labels
@@ -58,6 +65,8 @@ KINDS = {
     "calculate": "series",
 }
 """Which kind of topic a call in a label is about."""
+STAGES = {"SIMILAR_WEIGHTS": SIMILAR_WEIGHTS, "JUDGED_WEIGHTS": JUDGED_WEIGHTS, "WEIGHTS": WEIGHTS}
+"""The steps of a choice, by the name of their weights."""
 FITTED = ("similarity", "nearest", "picked", "judged", "judged_bias", "none_bias", "none_picked")
 SCALE = np.array([0.1, 0.1, 1.0, 1.0, 1.0, 0.1, 1.0])
 """How strongly the ridge holds each of them: similarities differ by hundredths, so their weights must be large."""
@@ -66,8 +75,8 @@ WITHOUT_TOPIC = 1.3
 """What a question that nothing answers counts: a wrong answer is worse than none."""
 LOWEST_PICK = -20.0
 FOLDS = 10
-SURE = 0.6
-"""The default of `planner.threshold_answer`; `CLOSE` is the other one told of."""
+SURE = PlannerSettings().threshold_answer
+NEARLY_CERTAIN = 0.95
 STEPS = 200
 Floats = NDArray[np.float64]
 
@@ -109,9 +118,9 @@ def main() -> None:
     if args.ask is not None:
         record(args.ask, islice([*tuning_questions(), *other_questions()], args.first))
     questions = read(args.ask or args.votes)
-    for name, committed, is_quick in (("WEIGHTS", WEIGHTS, False), ("QUICK_WEIGHTS", QUICK_WEIGHTS, True)):
-        print(pasted(name, fitted(questions, committed, is_quick=is_quick)))  # noqa: T201
-        print(cross_validated(questions, is_quick=is_quick))  # noqa: T201
+    for stage in STAGES:
+        print(pasted(stage, fitted(questions, stage)))  # noqa: T201
+    print(cross_validated(questions))  # noqa: T201
 
 
 def tuning_questions() -> list[Asked]:
@@ -165,7 +174,10 @@ def _votes(asked: Asked, decider: Decider, chooser: Chooser) -> Voted:
     titles = (*(option.title for option in options), NONE_TITLE)
     prior, _ = chooser._prior(TOPIC_ASK, titles)
     scores = chooser._asked(_list_prompt(asked.question, TOPIC_ASK, titles), titles)
-    judged = [chooser._judge(asked.question, option)[0] for option in options[:FINALISTS]]
+    judged = []
+    for option in options[:FINALISTS]:
+        yes, no = chooser._asked(_judge_prompt(asked.question, option), ("yes", "no")).log_probabilities or (0.0, 0.0)
+        judged.append(yes - no)
     return Voted(
         **asked.model_dump(),
         options=tuple(option.key for option in options),
@@ -198,11 +210,11 @@ def _rounded(values: Sequence[float] | Iterator[float]) -> tuple[float, ...]:
     return tuple(round(value, 5) for value in values)
 
 
-def fitted(questions: Sequence[Voted], committed: Weights, *, is_quick: bool) -> Weights:
-    """The weights to three digits, under the committed version; `is_quick`: without the yes/no votes."""
-    found = dict(zip(FITTED, map(float, _solved(questions, is_quick=is_quick)), strict=True))
+def fitted(questions: Sequence[Voted], stage: str) -> Weights:
+    """The weights of a step to three digits, under the committed version."""
+    found = dict(zip(FITTED, map(float, _solved(questions, stage)), strict=True))
     rounded = {name: round(value, 3) for name, value in found.items()}
-    return Weights(version=committed.version, prior=committed.prior, **rounded)
+    return Weights(version=STAGES[stage].version, prior=STAGES[stage].prior, **rounded)
 
 
 def pasted(name: str, weights: Weights) -> str:
@@ -211,53 +223,74 @@ def pasted(name: str, weights: Weights) -> str:
     return "\n".join([f"{name} = Weights(", *lines, ")"]).replace("'", '"')
 
 
-def cross_validated(questions: Sequence[Voted], *, is_quick: bool) -> str:
-    """How often the most probable option is right, each question weighed by a fit to the other folds."""
-    right: list[bool] = []
-    sure: list[tuple[float, bool]] = []
+def cross_validated(questions: Sequence[Voted]) -> str:
+    """How often the most probable option is right, each question weighed by fits to the other folds.
+
+    A line for the first two steps alone and one for the choice as it is made, with how often the list was asked.
+    """
+    judged: list[tuple[float, int, bool]] = []
+    made: list[tuple[float, int, bool]] = []
+    lists = 0
     for fold in range(FOLDS):
         held_out = questions[fold::FOLDS]
         others = [question for number, question in enumerate(questions) if number % FOLDS != fold]
         if not held_out or not others:
             continue
-        weights = _solved(others, is_quick=is_quick)
+        first, last = _solved(others, "JUDGED_WEIGHTS"), _solved(others, "WEIGHTS")
         for question in held_out:
-            chances = probabilities(question, weights, is_quick=is_quick)
-            top = int(np.argmax(chances))
-            right.append(question.right[top])
-            if top < len(question.options):
-                sure.append((float(chances[top]), question.right[top]))
-    told = [f"# {FOLDS} folds: {sum(right)} of {len(right)} right at the top"]
-    for least in (SURE, CLOSE):
-        above = [is_right for chance, is_right in sure if chance >= least]
+            quick = probabilities(question, first, "JUDGED_WEIGHTS")
+            is_open = SURE * HOPELESS <= quick[:-1].max() < SURE + MARGIN
+            lists += is_open
+            judged.append(_top(question, quick))
+            made.append(_top(question, probabilities(question, last, "WEIGHTS")) if is_open else judged[-1])
+    return (
+        f"# {FOLDS} folds, without the list: {_told(judged)}\n"
+        f"# as the choice is made, the list asked for {lists}: {_told(made)}"
+    )
+
+
+def _top(question: Voted, chances: Floats) -> tuple[float, int, bool]:
+    """How probable the most probable option is, which one, and whether it is right."""
+    top = int(np.argmax(chances))
+    return float(chances[top]), top - len(question.options), question.right[top]
+
+
+def _told(tops: list[tuple[float, int, bool]]) -> str:
+    told = [f"{sum(is_right for _, _, is_right in tops)} of {len(tops)} right at the top"]
+    for least in (SURE, NEARLY_CERTAIN):
+        above = [is_right for chance, place, is_right in tops if chance >= least and place < 0]
         told.append(f"{sum(above)} of {len(above)} answers (not none) above {least}")
     return ", ".join(told)
 
 
-def probabilities(question: Voted, weights: Floats, *, is_quick: bool) -> Floats:
+def probabilities(question: Voted, weights: Floats, stage: str) -> Floats:
     """One for each option and `None`; `weights` in the order of `FITTED`."""
-    return _softmax(_features(question, is_quick=is_quick) @ weights)
+    return _softmax(_features(question, stage) @ weights)
 
 
-def _features(question: Voted, *, is_quick: bool) -> Floats:
+def _features(question: Voted, stage: str) -> Floats:
     """A row an option and one for `None`, a column a weight."""
     count = len(question.options)
-    said = zip(question.picked, question.prior, strict=True)
-    picked = [max(now - WEIGHTS.prior * was, LOWEST_PICK) for now, was in said]
     rows = np.zeros((count + 1, len(FITTED)))
     rows[:count, 0] = question.similarity
     rows[0, 1] = question.similarity[0] - question.similarity[1]
-    rows[:count, 2] = picked[:count]
-    if not is_quick:
-        rows[: len(question.judged), 3] = question.judged
-        rows[: len(question.judged), 4] = 1.0
-    rows[count, 5:] = 1.0, picked[count]
+    rows[count, 5] = 1.0
+    if stage != "SIMILAR_WEIGHTS":
+        chances = _softmax(rows @ np.array([getattr(SIMILAR_WEIGHTS, name) for name in FITTED]))
+        asked = [index for index, _ in enumerate(question.judged) if index == 0 or chances[index] >= PLAUSIBLE]
+        rows[asked, 3] = np.array(question.judged)[asked]
+        rows[asked, 4] = 1.0
+    if stage == "WEIGHTS":
+        said = zip(question.picked, question.prior, strict=True)
+        picked = [max(now - WEIGHTS.prior * was, LOWEST_PICK) for now, was in said]
+        rows[:count, 2] = picked[:count]
+        rows[count, 6] = picked[count]
     return rows
 
 
-def _solved(questions: Sequence[Voted], *, is_quick: bool) -> Floats:
+def _solved(questions: Sequence[Voted], stage: str) -> Floats:
     """The minimum, by Newton's method with the step halved while it does not go down."""
-    features = np.stack([_features(question, is_quick=is_quick) for question in questions])
+    features = np.stack([_features(question, stage) for question in questions])
     right = np.array([question.right for question in questions])
     counts = np.array([WITHOUT_TOPIC if question.topics == (NONE_KEY,) else 1.0 for question in questions])
     counts /= counts.sum()

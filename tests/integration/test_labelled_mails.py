@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support_agent.trial import Trial, TriedCall
 from tests.benchmarks.labelled import demo_trials, summary
 from tests.labelled import Label, labels, outcomes_of, score, scores_of, total
@@ -12,6 +14,7 @@ LEAST_ANSWERED = 0.60
 """Of the answerable mails."""
 
 
+@pytest.mark.timeout(1800)  # 40 mails in full, on a machine that may be slow
 def test_nine_of_ten_answers_are_right_and_six_of_ten_answerable_mails_are_answered() -> None:
     """Who lowers a threshold or rewords a prompt has to pass here."""
     with demo_trials() as tried:

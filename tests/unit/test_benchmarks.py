@@ -11,12 +11,14 @@ import pytest
 
 from support_agent.company.company import Company
 from support_agent.facts.search import entries_of
-from support_agent.planner.choice import NONE_KEY, QUICK_WEIGHTS, WEIGHTS, Chooser, Option, Weights
+from support_agent.planner.choice import NONE_KEY, NONE_TITLE, WEIGHTS, Chooser, Option, Weights
 from support_agent.planner.port import Prompt, Scores, Usage
 from tests.benchmarks.__main__ import invented_numbers
 from tests.benchmarks.fit import (
     FITTED,
     RECORDED,
+    STAGES,
+    SURE,
     Voted,
     cross_validated,
     fitted,
@@ -34,48 +36,52 @@ VOTES = read(RECORDED)
 
 
 class RecordedModel:
-    """Says what was recorded of one question: its pick from no mail and from the mail, then yes or no to each."""
+    """Says what was recorded of one question: yes or no to each option, its pick from no mail and from the mail."""
 
     name = "recorded"
 
     def __init__(self, question: Voted) -> None:
-        judged = [(min(0.0, odds), min(0.0, -odds)) for odds in question.judged]
-        self._answers = iter([question.prior, question.picked, *judged])
+        titles = (*question.options, NONE_TITLE)
+        self._lists = {titles: iter([question.prior, question.picked])}
+        self._judged = iter([(min(0.0, odds), min(0.0, -odds)) for odds in question.judged])
 
     def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
-        return Scores(log_probabilities=next(self._answers), usage=Usage())
+        """The options that are asked about are the most similar ones, in their order."""
+        said = self._judged if tuple(options) == ("yes", "no") else self._lists[tuple(options)]
+        return Scores(log_probabilities=next(said), usage=Usage())
 
 
-@pytest.mark.parametrize(("committed", "is_quick"), [(WEIGHTS, False), (QUICK_WEIGHTS, True)])
-def test_the_committed_weights_are_what_the_recorded_votes_give(committed: Weights, is_quick: bool) -> None:
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_committed_weights_are_what_the_recorded_votes_give(stage: str) -> None:
     """Whoever changes a weight by hand changes the votes or the fit as well, or sees this fail."""
-    found = fitted(VOTES, committed, is_quick=is_quick)
+    committed, found = STAGES[stage], fitted(VOTES, stage)
     assert committed.model_dump(include=set(FITTED)) == pytest.approx(found.model_dump(include=set(FITTED)), abs=0.002)
     assert committed.mentioned == 0
 
 
 def test_a_fit_to_other_votes_gives_other_weights() -> None:
     """The comparison above can fail: 86 of the 213 questions make a difference far beyond rounding."""
-    found = fitted([question for question in VOTES if question.mail], WEIGHTS, is_quick=False)
+    found = fitted([question for question in VOTES if question.mail], "WEIGHTS")
     assert abs(found.similarity - WEIGHTS.similarity) > 0.1
 
 
 def test_the_fit_computes_the_probabilities_that_the_product_computes() -> None:
     """Fitted on other features than those the choice is made with, weights would mean nothing."""
-    seen: Counter[bool] = Counter()
+    seen: Counter[str] = Counter()
     for question in VOTES:
         options = [
             Option(key=key, title=key, similarity=similarity)
             for key, similarity in zip(question.options, question.similarity, strict=True)
         ]
-        choice = Chooser(RecordedModel(question)).topic(question.question, options)
-        is_quick = choice.combiner == QUICK_WEIGHTS.version
-        weights = np.array([getattr(QUICK_WEIGHTS if is_quick else WEIGHTS, name) for name in FITTED])
+        choice = Chooser(RecordedModel(question)).topic(question.question, options, SURE)
+        stage = next(name for name, weights in STAGES.items() if weights.version == choice.combiner)
+        weights = np.array([getattr(STAGES[stage], name) for name in FITTED])
         said = {vote.key: vote.probability for vote in choice.votes}
-        mine = probabilities(question, weights, is_quick=is_quick)
+        mine = probabilities(question, weights, stage)
         assert [said[key] for key in (*question.options, NONE_KEY)] == pytest.approx(list(mine), abs=1e-9)
-        seen[is_quick] += 1
-    assert min(seen[True], seen[False]) > 20
+        seen[stage] += 1
+    assert set(seen) == {"JUDGED_WEIGHTS", "WEIGHTS"}
+    assert min(seen.values()) > 20
 
 
 def test_the_recorded_votes_are_of_the_tuning_mails_and_the_other_questions_only() -> None:
@@ -130,11 +136,12 @@ def test_none_is_right_where_no_topic_of_the_question_is_on_its_list() -> None:
 
 
 def test_fitted_weights_are_printed_as_they_stand_in_the_program() -> None:
-    assert eval(pasted("X", QUICK_WEIGHTS).removeprefix("X = ")) == QUICK_WEIGHTS
+    assert eval(pasted("X", WEIGHTS).removeprefix("X = "), {"Weights": Weights}) == WEIGHTS
 
 
 def test_questions_held_out_are_counted_once_each() -> None:
-    assert f"of {len(VOTES)} right at the top" in cross_validated(VOTES, is_quick=True)
+    told = cross_validated(VOTES)
+    assert told.count(f"of {len(VOTES)} right at the top") == 2  # without the list, and as the choice is made
 
 
 @pytest.mark.parametrize(

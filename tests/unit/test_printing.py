@@ -197,7 +197,7 @@ def test_trial_shows_calls_and_answer(office: Office) -> None:
     assert f"mail.eml\n  from       {JAMES}, level 3 (dmarc=pass" in printed
     assert "  call  send_account_field(seats_paid)  0.99  done\n" in printed
     assert "  Subject: Re: A question\n\n  | Hello James Okafor,\n" in printed
-    assert " forward passes\n" in printed
+    assert " forward pass" in printed
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_the_new_form_is_named_by_customers_and_by_no_other_form(form: Form) -> 
 @pytest.mark.usefixtures("listed")
 def test_a_question_is_answered_with_the_new_tool(form: Form) -> None:
     """Topic and form are chosen, the calls follow, and the mail passes the gate with its parameters shown."""
-    model = ScriptedModel([{}, "This customer's own payments over time", {}, form.title])
+    model = ScriptedModel(["yes", {}, form.title])
     mail = _mail()
     plan = Planner(model, PlannerSettings(), clock=lambda: 0.0).plan(mail)
     done = [call.tool for call in plan.calls if call.status == "done"]
