@@ -9,6 +9,7 @@ tests/unit/facts/test_search.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -23,6 +24,8 @@ TOPICS = 64
 MIN_WORDS = 3
 """Shorter sentences ("Thanks.") say nothing by themselves."""
 MAX_SENTENCES = 24
+KEPT_TEXTS = 256
+"""Texts whose result is kept: the cutting of a mail into questions and the choice ask about the same ones."""
 
 
 class CompanySearch:
@@ -31,6 +34,7 @@ class CompanySearch:
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index = index
         self._embedder = embedder
+        self._kept = lru_cache(maxsize=KEPT_TEXTS)(self._found)
 
     @property
     def version(self) -> str:
@@ -39,6 +43,9 @@ class CompanySearch:
 
     def nearest(self, text: str) -> tuple[Match, ...]:
         """Every topic near the text, the nearest first."""
+        return self._kept(self.version, text)
+
+    def _found(self, version: str, text: str) -> tuple[Match, ...]:
         whole = self._scores([text])
         sentences = [sentence for sentence in split_sentences(text) if len(sentence.split()) >= MIN_WORDS]
         single = self._scores(sentences[:MAX_SENTENCES]) if len(sentences) > 1 else whole

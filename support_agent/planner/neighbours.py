@@ -74,13 +74,16 @@ def parted(questions: Sequence[str], nearest: Nearest) -> tuple[str, ...]:
         rest = question
         for join in _AND.finditer(question) if len(question.split()) <= LIST_WORDS else ():
             left, right = rest[: join.start() - len(question)], question[join.end() :]
-            topics = nearest(left), nearest(right)
-            is_named = all(topic.startswith(ACCOUNT_TOPICS) and score >= NAMED_VALUE for topic, score in topics)
-            if is_named and topics[0][0] != topics[1][0]:
+            if _names_value(left, nearest) and _names_value(right, nearest) and nearest(left)[0] != nearest(right)[0]:
                 kept.append(left)
                 rest = right
         kept.append(rest)
     return tuple(kept)
+
+
+def _names_value(text: str, nearest: Nearest) -> bool:
+    topic, score = nearest(text)
+    return topic.startswith(ACCOUNT_TOPICS) and score >= NAMED_VALUE
 
 
 def folded(questions: Sequence[str], nearest: Nearest) -> tuple[str, ...]:
