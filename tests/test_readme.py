@@ -228,9 +228,9 @@ def test_the_measured_numbers_are_those_of_the_combiner() -> None:
     from support_agent.planner import choice
 
     assert f"`{choice.NONE_TITLE}`" in text
-    assert f"more than {choice.PLAUSIBLE:.0%} by similarity alone, {choice.FINALISTS} at most" in text
-    assert f"less than {choice.MARGIN} above the threshold" in text
-    assert f"{choice.HOPELESS:g} of it" in text
+    assert f"at least {choice.PLAUSIBLE:.0%} by similarity alone, {choice.MOST_JUDGED} of them at most" in text
+    assert f"{choice.MARGIN} above the threshold" in text
+    assert f"at least {choice.BACKED:.0%} by similarity" in text
 
 
 def test_the_models_port_has_one_method_and_it_returns_numbers() -> None:

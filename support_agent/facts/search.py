@@ -24,7 +24,7 @@ TOPICS = 64
 MIN_WORDS = 3
 """Shorter sentences ("Thanks.") say nothing by themselves."""
 MAX_SENTENCES = 24
-KEPT_TEXTS = 256
+KEPT_TEXTS = 64
 """Texts whose result is kept: the cutting of a mail into questions and the choice ask about the same ones."""
 
 
@@ -46,6 +46,7 @@ class CompanySearch:
         return self._kept(self.version, text)
 
     def _found(self, version: str, text: str) -> tuple[Match, ...]:
+        """As `nearest`; `version` is there for the cache: a new index is searched anew."""
         whole = self._scores([text])
         sentences = [sentence for sentence in split_sentences(text) if len(sentence.split()) >= MIN_WORDS]
         single = self._scores(sentences[:MAX_SENTENCES]) if len(sentences) > 1 else whole

@@ -262,6 +262,10 @@ class LlamaModel:
             raise self._late()
         self._batch.n_tokens = rows
         status = lib.llama_decode(self._context, self._batch)
+        if status == 0 and self._clock() >= self._deadline:
+            lib.llama_memory_clear(self._memory, True)
+            self._cached = []
+            raise self._late()
         if status != 0:
             lib.llama_memory_clear(self._memory, True)
             self._cached = []

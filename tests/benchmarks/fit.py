@@ -1,7 +1,8 @@
 """`python -m tests.benchmarks.fit`: fits the weights of `support_agent/planner/choice.py` to recorded votes.
 
-Three sets, because the choice is made in three steps: of similarity, with yes/no, with the pick from the list. Which
-options are asked about follows from the committed `SIMILAR_WEIGHTS`, so paste new ones of those and fit again.
+Three sets, because the choice is made in three steps: of similarity, with yes/no, with the pick from the list. The
+first says which options are asked about. The constants that part the steps were chosen on the same questions, so the
+ten-fold numbers are a little too good.
 
 The questions are those of the tuning mails and of `tests/mails/questions.jsonl`. With `--ask FILE` the embedded model
 is asked for its votes first, with the product's own search and prompts (half an hour); else the recorded ones are used.
@@ -31,13 +32,12 @@ from support_agent.decide import Decider
 from support_agent.frozen import Frozen
 from support_agent.mail.message import parse
 from support_agent.planner.choice import (
-    FINALISTS,
-    HOPELESS,
+    BARE_PICK,
     JUDGED_WEIGHTS,
-    MARGIN,
+    LOWEST_PICK,
+    MOST_JUDGED,
     NONE_KEY,
     NONE_TITLE,
-    PLAUSIBLE,
     SIMILAR_WEIGHTS,
     TOPIC_ASK,
     WEIGHTS,
@@ -46,6 +46,8 @@ from support_agent.planner.choice import (
     Weights,
     _judge_prompt,
     _list_prompt,
+    are_asked_about,
+    is_settled,
 )
 from support_agent.planner.loop import topic_option
 from support_agent.planner.questions import questions_of
@@ -73,7 +75,6 @@ SCALE = np.array([0.1, 0.1, 1.0, 1.0, 1.0, 0.1, 1.0])
 RIDGE = 0.02
 WITHOUT_TOPIC = 1.3
 """What a question that nothing answers counts: a wrong answer is worse than none."""
-LOWEST_PICK = -20.0
 FOLDS = 10
 SURE = PlannerSettings().threshold_answer
 NEARLY_CERTAIN = 0.95
@@ -118,8 +119,9 @@ def main() -> None:
     if args.ask is not None:
         record(args.ask, islice([*tuning_questions(), *other_questions()], args.first))
     questions = read(args.ask or args.votes)
-    for stage in STAGES:
-        print(pasted(stage, fitted(questions, stage)))  # noqa: T201
+    found = fit(questions)
+    for stage, values in zip(STAGES, (found.similar, found.judged, found.whole), strict=True):
+        print(pasted(stage, weights_of(values, stage)))  # noqa: T201
     print(cross_validated(questions))  # noqa: T201
 
 
@@ -175,7 +177,7 @@ def _votes(asked: Asked, decider: Decider, chooser: Chooser) -> Voted:
     prior, _ = chooser._prior(TOPIC_ASK, titles)
     scores = chooser._asked(_list_prompt(asked.question, TOPIC_ASK, titles), titles)
     judged = []
-    for option in options[:FINALISTS]:
+    for option in options[:MOST_JUDGED]:
         yes, no = chooser._asked(_judge_prompt(asked.question, option), ("yes", "no")).log_probabilities or (0.0, 0.0)
         judged.append(yes - no)
     return Voted(
@@ -210,75 +212,103 @@ def _rounded(values: Sequence[float] | Iterator[float]) -> tuple[float, ...]:
     return tuple(round(value, 5) for value in values)
 
 
-def fitted(questions: Sequence[Voted], stage: str) -> Weights:
-    """The weights of a step to three digits, under the committed version."""
-    found = dict(zip(FITTED, map(float, _solved(questions, stage)), strict=True))
-    rounded = {name: round(value, 3) for name, value in found.items()}
+class Fit(Frozen):
+    """Weights of the three steps, in the order of `FITTED`."""
+
+    similar: tuple[float, ...]
+    judged: tuple[float, ...]
+    whole: tuple[float, ...]
+
+
+def fit(questions: Sequence[Voted]) -> Fit:
+    """The weights of each step, fitted to these questions."""
+    similar = _solved(questions, "SIMILAR_WEIGHTS", np.zeros(len(FITTED)))
+    judged, whole = (_solved(questions, stage, similar) for stage in ("JUDGED_WEIGHTS", "WEIGHTS"))
+    return Fit(similar=tuple(similar), judged=tuple(judged), whole=tuple(whole))
+
+
+def committed() -> Fit:
+    """The weights that stand in the program."""
+    similar, judged, whole = (tuple(getattr(weights, name) for name in FITTED) for weights in STAGES.values())
+    return Fit(similar=similar, judged=judged, whole=whole)
+
+
+def weights_of(values: Sequence[float], stage: str) -> Weights:
+    """To three digits, under the committed version."""
+    rounded = {name: round(float(value), 3) for name, value in zip(FITTED, values, strict=True)}
     return Weights(version=STAGES[stage].version, prior=STAGES[stage].prior, **rounded)
 
 
 def pasted(name: str, weights: Weights) -> str:
     """The weights as they stand in the program; the version is the committed one, to be changed with any weight."""
-    lines = [f"    {field}={value!r}," for field, value in weights.model_dump(exclude_defaults=True).items()]
+    fields = {"version": "TOPIC_VERSION", **weights.model_dump(exclude_defaults=True, exclude={"version"})}
+    lines = [f"    {field}={value}," for field, value in fields.items()]
     return "\n".join([f"{name} = Weights(", *lines, ")"]).replace("'", '"')
 
 
+class Made(Frozen):
+    """A choice: the probabilities of the options and `None`, whether the list was asked, and which are right."""
+
+    chances: tuple[float, ...]
+    is_listed: bool
+    right: tuple[bool, ...]
+
+    @property
+    def top(self) -> int:
+        return int(np.argmax(self.chances))
+
+    @property
+    def is_right(self) -> bool:
+        return self.right[self.top]
+
+    def is_answer(self, least: float) -> bool:
+        """Whether an option, and not `None`, has so much."""
+        return self.top < len(self.chances) - 1 and self.chances[self.top] >= least
+
+
+def made(question: Voted, by: Fit) -> Made:
+    """The choice as the product makes it at its default threshold."""
+    similar = _softmax(_features(question, "SIMILAR_WEIGHTS", by.similar) @ by.similar)
+    chances = _softmax(_features(question, "JUDGED_WEIGHTS", by.similar) @ by.judged)
+    asked = are_asked_about(similar)
+    judged = [odds if index in asked else None for index, odds in enumerate(question.judged)]
+    judged += [None] * (len(chances) - len(judged))
+    is_listed = not is_settled(chances, similar, judged, SURE)
+    if is_listed:
+        chances = _softmax(_features(question, "WEIGHTS", by.similar) @ by.whole)
+    return Made(chances=tuple(chances), is_listed=is_listed, right=tuple(question.right))
+
+
 def cross_validated(questions: Sequence[Voted]) -> str:
-    """How often the most probable option is right, each question weighed by fits to the other folds.
-
-    A line for the first two steps alone and one for the choice as it is made, with how often the list was asked.
-    """
-    judged: list[tuple[float, int, bool]] = []
-    made: list[tuple[float, int, bool]] = []
-    lists = 0
+    """How often the most probable option is right, each question weighed by fits to the other folds."""
+    choices: list[Made] = []
     for fold in range(FOLDS):
-        held_out = questions[fold::FOLDS]
         others = [question for number, question in enumerate(questions) if number % FOLDS != fold]
-        if not held_out or not others:
-            continue
-        first, last = _solved(others, "JUDGED_WEIGHTS"), _solved(others, "WEIGHTS")
-        for question in held_out:
-            quick = probabilities(question, first, "JUDGED_WEIGHTS")
-            is_open = SURE * HOPELESS <= quick[:-1].max() < SURE + MARGIN
-            lists += is_open
-            judged.append(_top(question, quick))
-            made.append(_top(question, probabilities(question, last, "WEIGHTS")) if is_open else judged[-1])
-    return (
-        f"# {FOLDS} folds, without the list: {_told(judged)}\n"
-        f"# as the choice is made, the list asked for {lists}: {_told(made)}"
-    )
+        if others and questions[fold::FOLDS]:
+            by = fit(others)
+            choices += [made(question, by) for question in questions[fold::FOLDS]]
+    listed = [choice for choice in choices if choice.is_listed]
+    return f"# {FOLDS} folds: {_told(choices)}\n# of those the list was asked for: {_told(listed)}"
 
 
-def _top(question: Voted, chances: Floats) -> tuple[float, int, bool]:
-    """How probable the most probable option is, which one, and whether it is right."""
-    top = int(np.argmax(chances))
-    return float(chances[top]), top - len(question.options), question.right[top]
-
-
-def _told(tops: list[tuple[float, int, bool]]) -> str:
-    told = [f"{sum(is_right for _, _, is_right in tops)} of {len(tops)} right at the top"]
+def _told(choices: Sequence[Made]) -> str:
+    told = [f"{sum(choice.is_right for choice in choices)} of {len(choices)} right at the top"]
     for least in (SURE, NEARLY_CERTAIN):
-        above = [is_right for chance, place, is_right in tops if chance >= least and place < 0]
+        above = [choice.is_right for choice in choices if choice.is_answer(least)]
         told.append(f"{sum(above)} of {len(above)} answers (not none) above {least}")
     return ", ".join(told)
 
 
-def probabilities(question: Voted, weights: Floats, stage: str) -> Floats:
-    """One for each option and `None`; `weights` in the order of `FITTED`."""
-    return _softmax(_features(question, stage) @ weights)
-
-
-def _features(question: Voted, stage: str) -> Floats:
-    """A row an option and one for `None`, a column a weight."""
+def _features(question: Voted, stage: str, similar: Sequence[float] | Floats) -> Floats:
+    """A row an option and one for `None`, a column a weight; `similar` says which options are asked about."""
     count = len(question.options)
     rows = np.zeros((count + 1, len(FITTED)))
     rows[:count, 0] = question.similarity
     rows[0, 1] = question.similarity[0] - question.similarity[1]
     rows[count, 5] = 1.0
     if stage != "SIMILAR_WEIGHTS":
-        chances = _softmax(rows @ np.array([getattr(SIMILAR_WEIGHTS, name) for name in FITTED]))
-        asked = [index for index, _ in enumerate(question.judged) if index == 0 or chances[index] >= PLAUSIBLE]
-        rows[asked, 3] = np.array(question.judged)[asked]
+        asked = are_asked_about(_softmax(rows @ np.asarray(similar)))
+        rows[asked, 3] = np.minimum(np.array(question.judged)[asked], BARE_PICK)
         rows[asked, 4] = 1.0
     if stage == "WEIGHTS":
         said = zip(question.picked, question.prior, strict=True)
@@ -288,9 +318,9 @@ def _features(question: Voted, stage: str) -> Floats:
     return rows
 
 
-def _solved(questions: Sequence[Voted], stage: str) -> Floats:
+def _solved(questions: Sequence[Voted], stage: str, similar: Floats) -> Floats:
     """The minimum, by Newton's method with the step halved while it does not go down."""
-    features = np.stack([_features(question, stage) for question in questions])
+    features = np.stack([_features(question, stage, similar) for question in questions])
     right = np.array([question.right for question in questions])
     counts = np.array([WITHOUT_TOPIC if question.topics == (NONE_KEY,) else 1.0 for question in questions])
     counts /= counts.sum()
