@@ -21,18 +21,42 @@ class WordEmbedder:
 
     name = "words"
 
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
     def embed(self, texts: Sequence[str]) -> Vectors:
+        self.asked += texts
         rows = [[float(word in text.lower()) for word in WORDS] + [0.1] for text in texts]
         vectors = np.array(rows, dtype=np.float32)
         return cast(Vectors, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
 
 @pytest.fixture
-def search(request: pytest.FixtureRequest) -> CompanySearch:
-    embedder = WordEmbedder()
+def embedder() -> WordEmbedder:
+    return WordEmbedder()
+
+
+@pytest.fixture
+def index(request: pytest.FixtureRequest, embedder: WordEmbedder) -> Index:
     index = Index(memory_client(), embedder, name=f"search-{abs(hash(request.node.name)) % 10**8}")
     index.update([Entry(key="document:1", text="Refund"), Entry(key="document:6", text="Password")])
+    return index
+
+
+@pytest.fixture
+def search(index: Index, embedder: WordEmbedder) -> CompanySearch:
     return CompanySearch(index, cast(Embedder, embedder))
+
+
+def test_a_text_is_embedded_once_for_one_version_of_the_index(
+    search: CompanySearch, index: Index, embedder: WordEmbedder
+) -> None:
+    """What has changed in the documents since is found."""
+    before = search.nearest("a lost invoice")
+    assert search.nearest("a lost invoice") == before
+    assert embedder.asked.count("a lost invoice") == 1
+    index.update([Entry(key="document:10", text="Invoice"), Entry(key="document:6", text="Password")])
+    assert search.nearest("a lost invoice")[0].topic == "document:10"
 
 
 def test_the_nearest_topic_comes_first(search: CompanySearch) -> None:
