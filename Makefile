@@ -1,5 +1,5 @@
 # make demo: watch the demo company's mails being answered.   make test: everything that is promised, checked.
-# Only Python 3.11 or newer, make and a C compiler are needed; the rest is fetched.
+# Only Python 3.11 to 3.13, make and a C compiler are needed; the rest is fetched.
 
 PYTHON ?= python3
 VENV := .venv
@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DEMO_INSTALLED := $(VENV)/.installed-demo
 
-.PHONY: demo test bench lock clean
+.PHONY: demo test bench fuzz lock clean
 
 demo: $(DEMO_INSTALLED)
 	@$(BIN)/support-agent model pull
@@ -25,13 +25,19 @@ bench: $(INSTALLED)
 	@$(BIN)/support-agent model pull
 	$(BIN)/python -m tests.benchmarks
 
+# FUZZ_COUNT inputs to all that reads mail; each that fails is kept as a file. `make test` runs some hundreds.
+FUZZ_COUNT ?= 200000
+
+fuzz: $(INSTALLED)
+	$(BIN)/python -m tests.fuzz --count $(FUZZ_COUNT)
+
 # The lock is exact, for both targets; `make lock` writes it anew from the ranges in pyproject.toml.
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile -q pyproject.toml --no-header --no-emit-index-url --universal --python-version 3.11 -o requirements.lock
 	$(BIN)/uv pip compile -q pyproject.toml --group dev --no-header --no-emit-index-url --universal --python-version 3.11 -c requirements.lock -o requirements-dev.lock
 
 $(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "support-agent needs Python 3.11 or newer: make PYTHON=python3.12 demo")'
+	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "support-agent needs Python 3.11 to 3.13: make PYTHON=python3.12 demo")'
 	@echo "Making $(VENV) and installing; compiling llama.cpp takes about 7 minutes on two cores, once."
 	@$(PYTHON) -m venv $(VENV)
 

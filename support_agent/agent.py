@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import islice
 from threading import Event
 
 import structlog
 
+from support_agent.cursor import Cursor
 from support_agent.engine import Engine
 from support_agent.errors import PermanentError, TransientError
-from support_agent.mail.mailbox import Cursor as MailboxCursor
 from support_agent.mail.mailbox import Fetched, Mailbox
-from support_agent.mail.message import parse
+from support_agent.mail.message import Message, parse
+from support_agent.sent_folder import SentFolder
 from support_agent.settings import Settings
 from support_agent.stages import Stages
-from support_agent.store.records import Cursor, MailId, MailStatus, OutboxId
+from support_agent.store.records import MailId, MailStatus, OutboxId, mail_id_of
 from support_agent.store.store import Store
+from support_agent.threads import known_as
+from support_agent.watch import Watch
 
 log = structlog.get_logger(__name__)
 
@@ -47,24 +53,37 @@ class Agent:
     engine: Engine
     open_mailbox: Callable[[], Mailbox]
     now: Callable[[], datetime]
+    random: Callable[[], float] = lambda: 0.5
+    """0 to 1: by how much the waits before a new connection differ from those of other programs."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds that only ever go on, for the waits for the mailbox."""
+    sent_folder: SentFolder | None = None
+    """What looks after the copies of what went out; None: nothing does."""
 
     def recover(self) -> None:
         """Call before the engine is launched: what a dead process was sending may have gone out or not."""
         self._give_up_sending()
 
     def run(self, stop: Event) -> None:
-        """Poll until told to stop; then the mail in hand is finished (by the engine's own stop).
+        """Read and send until told to stop; then the mail in hand is finished (by the engine's own stop).
 
         A mailbox that cannot be reached keeps no mail from going out, and a mail that cannot go out none from coming.
+
+        Raises:
+            ConfigError: the mailbox cannot be used and never could since the start.
         """
         patience_s = self.settings.planner.max_s + IDLE_MARGIN_S
-        while not stop.is_set():
-            for part in (self._fetch, lambda stop: self._finish(stop, patience_s)):
-                try:
-                    part(stop)
-                except TransientError as error:
-                    log.warning("poll_failed", code=error.code, error=str(error))
-            stop.wait(self.settings.imap.poll_interval_s)
+        said = ""
+        with Watch(self.settings.imap, self._mailbox, self.clock, self.random) as watch:
+            while not stop.is_set():
+                with _passing():
+                    said = self._say(said)
+                    self._restart_open_mails()
+                watch.fetch(lambda mailbox: self._fetch(mailbox, stop))
+                with _passing():
+                    self._finish(stop, patience_s)
+                if not stop.is_set():
+                    watch.wait(stop)
 
     def run_once(self, stop: Event) -> None:
         """Drain the mailbox and what is due in the outbox, then return.
@@ -72,30 +91,60 @@ class Agent:
         Raises:
             TransientError: the mailbox cannot be reached; what was there before is worked off all the same.
         """
+        self._say("")
         try:
-            self._fetch(stop)
+            self._restart_open_mails()
+            with self._mailbox() as mailbox:
+                self._fetch(mailbox, stop)
         finally:
             self._finish(stop, math.inf)
 
-    def _fetch(self, stop: Event) -> None:
-        """Record what is new in the mailbox and let it be handled."""
-        self._restart_open_mails()
+    def _say(self, before: str) -> str:
+        """Log that the agent has stopped writing, or goes on; why it has stopped now, or ""."""
+        now = self.stages.notices.stopped()
+        if now and now != before:
+            log.warning("automatic_mail_stopped", why=now, waiting=self.store.counts().mails[MailStatus.NEW])
+        elif before and not now:
+            log.warning("automatic_mail_goes_on", stopped_before=before)
+        return now
+
+    @contextmanager
+    def _mailbox(self) -> Iterator[Mailbox]:
+        """An open mailbox. The mail that the cursor stands on may lack its mark: the connection or the process died."""
         with self.open_mailbox() as mailbox:
-            cursor = self._cursor(mailbox)
-            row = self.store.cursor(self.settings.imap.folder)
-            left_before = row.left_before if row is not None else None
-            is_told = False
-            for fetched in mailbox.fetch_after(cursor):
-                if left_before is not None and fetched.arrived_at is not None and fetched.arrived_at < left_before:
-                    self.store.move_cursor(_stored(fetched.cursor))
-                    continue
-                if fetched.is_rescan and not is_told:
-                    is_told = True
-                    log.critical("folder_numbered_anew", folder=fetched.cursor.folder)
+            stored = self.store.cursor(self.settings.imap.folder)
+            if stored is not None and mailbox.resume(stored) == stored:
+                last = self.store.mail_at(stored)
+                if last is not None:
+                    mailbox.mark_handled(last.uid, last.message_id)
+            yield mailbox
+
+    def _fetch(self, mailbox: Mailbox, stop: Event) -> int:
+        """Record what is new in the mailbox and let it be handled; how many mails there were."""
+        cursor, mails = self._cursor(mailbox), 0
+        for fetched in mailbox.fetch_after(cursor):
+            if self._is_left_alone(fetched):
+                self.store.move_cursor(fetched.cursor)
+            else:
                 self._record(fetched)
                 mailbox.mark_handled(fetched.uid)
-                if stop.is_set():
-                    break
+            mails += 1
+            if stop.is_set():
+                return mails
+        self.store.mark_fetched(cursor.folder, self.now())
+        return mails
+
+    def _is_left_alone(self, fetched: Fetched) -> bool:
+        """Whether it is older than the first start that was to leave old mail alone; or, where the folder is numbered
+        anew, than what the store remembers: it would look like new mail.
+        """
+        arrived_at, left_before = fetched.arrived_at, fetched.cursor.left_before
+        if arrived_at is None:
+            return False
+        if left_before is not None and arrived_at < left_before:
+            return True
+        retention = timedelta(days=self.settings.store.retention_days)
+        return fetched.is_rescan and arrived_at < self.now() - retention
 
     def _finish(self, stop: Event, patience_s: float) -> None:
         """Wait until what is in hand is done, then do what is left over.
@@ -114,25 +163,34 @@ class Agent:
         self._set_aside()
         if is_idle:
             self._give_up_sending()
+            self.stages.notices.tell_breaker()
         self._send_due(stop)
-        self.stages.tell_losses()
+        self.stages.notices.tell_losses()
+        self.stages.transport.close_idle()
+        if self.sent_folder is not None:
+            self.sent_folder.look_after()
         self._forget_old()
 
-    def _cursor(self, mailbox: Mailbox) -> MailboxCursor | None:
-        """Where to go on; None: at the start."""
-        row = self.store.cursor(self.settings.imap.folder)
-        if row is not None:
-            return MailboxCursor(folder=row.folder, uid_validity=row.uid_validity, last_uid=row.last_uid)
-        if not self.settings.imap.skip_existing:
-            return None
-        end = mailbox.end()
-        self.store.move_cursor(_stored(end, left_before=self.now() - CLOCK_SLACK))
-        return end
+    def _cursor(self, mailbox: Mailbox) -> Cursor:
+        """Where to go on, stored: with the mark of a rescan before its first mail, so that a death loses neither."""
+        stored = self.store.cursor(self.settings.imap.folder)
+        if stored is not None:
+            cursor = mailbox.resume(stored)
+            if cursor.uid_validity == stored.uid_validity:
+                return cursor
+            log.critical("folder_numbered_anew", folder=cursor.folder, rescan_until=cursor.rescan_until)
+        elif self.settings.imap.skip_existing:
+            cursor = mailbox.end().model_copy(update={"left_before": self.now() - CLOCK_SLACK})
+        else:
+            cursor = mailbox.resume(None)
+        self.store.move_cursor(cursor)
+        return cursor
 
     def _record(self, fetched: Fetched) -> None:
         """The same bytes are the same mail, wherever they come from; `Stages.screen` knows other copies."""
-        message = parse(fetched.raw)
-        recorded = self.store.record_mail(fetched.raw, message.message_id, _stored(fetched.cursor), self.now())
+        message = _parsed(fetched.raw)
+        message_id = known_as(message) if message is not None else f"<{mail_id_of(fetched.raw)}@unread.invalid>"
+        recorded = self.store.record_mail(fetched.raw, message_id, fetched.cursor, self.now())
         log.info("mail_recorded", mail_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new:
             self._start(recorded.id)
@@ -142,21 +200,36 @@ class Agent:
 
         As a hash: the name goes into the log, and a Message-ID is a stranger's text.
         """
-        message = self.stages.parse(mail_id)
-        root = next(iter(message.references), message.in_reply_to or message.message_id)
+        message = _parsed(self.store.raw_mail(mail_id))
+        root = _root(message) if message is not None else mail_id
         self.engine.start(mail_id, hashlib.sha256(root.encode("utf-8", "surrogatepass")).hexdigest()[:THREAD_DIGITS])
 
     def _restart_open_mails(self) -> None:
-        """A mail that was recorded but never handed to the engine."""
-        for mail in self.store.mails(status=MailStatus.NEW):
-            self._start(mail.id)
+        """Each mail that was recorded but never handed to the engine; of those that had to wait the oldest, as many as
+        there is room for within the hour, and none while deciding is stopped.
+        """
+        open_mails = [mail.id for mail in self.store.mails(status=MailStatus.NEW)]
+        ended = set(self.engine.ended(open_mails))
+        # A journey settles its mail before it ends, so one that has ended and left it open has let it wait.
+        waiting = (mail_id for mail_id in open_mails if mail_id in ended and self._is_open(mail_id))
+        room = 0 if self.stages.notices.deciding_stopped() else self.stages.rates.room(self.now())
+        again = list(islice(waiting, room))
+        self.engine.forget(again)
+        for mail_id in open_mails:
+            if mail_id not in ended or mail_id in again:
+                self._start(mail_id)
+
+    def _is_open(self, mail_id: MailId) -> bool:
+        """Whether it is still to be handled: its journey may have settled it since the list was made."""
+        mail = self.store.mail(mail_id)
+        return mail is not None and mail.status is MailStatus.NEW
 
     def _set_aside(self) -> None:
         for failure in self.engine.failed():
             mail = self.store.mail(MailId(failure.mail_id))
             if mail is not None and mail.status is MailStatus.NEW:
                 log.error("mail_set_aside", mail_id=failure.mail_id, code=failure.error.code)
-                self.stages.set_aside(mail.id, failure.error)
+                self.stages.notices.set_aside(mail.id, failure.error)
 
     def _give_up_sending(self) -> None:
         """Call while no mail is in hand: what is still `sending` then will never be heard of again."""
@@ -181,11 +254,30 @@ class Agent:
         now = self.now()
         self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
         deleted = self.store.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
+        self.store.suppressions.forget_old(now)
         if deleted.mails:
             log.info("retention", mails=deleted.mails, cases=deleted.cases)
 
 
-def _stored(cursor: MailboxCursor, left_before: datetime | None = None) -> Cursor:
-    return Cursor(
-        folder=cursor.folder, uid_validity=cursor.uid_validity, last_uid=cursor.last_uid, left_before=left_before
-    )
+def _parsed(raw: bytes) -> Message | None:
+    """None where a mail finds a defect in the parser: its journey fails on it and tells the desk, and the next mail is
+    read all the same (S37).
+    """
+    try:
+        return parse(raw)
+    except Exception as error:
+        log.critical("mail_not_parsed", mail_id=mail_id_of(raw), error=type(error).__name__)
+        return None
+
+
+def _root(message: Message) -> str:
+    return next(iter(message.references), message.in_reply_to or known_as(message))
+
+
+@contextmanager
+def _passing() -> Iterator[None]:
+    """What may work at the next round ends no loop."""
+    try:
+        yield
+    except TransientError as error:
+        log.warning("round_failed", code=error.code, error=str(error))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import socket
 import sys
 import time
@@ -21,14 +22,16 @@ import structlog
 
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
-from support_agent.doctor import Probes
+from support_agent.cursor import Cursor
+from support_agent.doctor import Probes, SeenMailbox
 from support_agent.errors import ConfigError
-from support_agent.mail.mailbox import Cursor, Mailbox
+from support_agent.mail.mailbox import Mailbox
+from support_agent.mail.oauth import TokenSource
 from support_agent.mail.outbox import Transport
 from support_agent.planner.port import Model, Prompt, Scores
 from support_agent.planner.progress import Progress, progress_on
 from support_agent.resources import packaged
-from support_agent.settings import ImapSettings, LogSettings, ModelSettings, Settings
+from support_agent.settings import LogSettings, ModelSettings, Settings
 from support_agent.store.lock import only_process
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
@@ -152,18 +155,26 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
     from support_agent.agent import Agent
     from support_agent.engine import Engine, engine_url, executor_id
     from support_agent.pipeline import handle
+    from support_agent.sent_folder import SentFolder
     from support_agent.stages import Stages
 
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
         decider = open_decider(settings, progress(), in_memory=False)
+        tokens = TokenSource(settings.oauth)
+        transport = Transport(settings.smtp, tokens, utc_now)
+
+        def open_mailbox() -> Mailbox:
+            return Mailbox(settings.imap, tokens, utc_now)
+
         stages = Stages(
             store=store,
             decider=decider,
-            transport=Transport(settings.smtp),
+            transport=transport,
             settings=settings,
             index_version=decider.search.version,
             now=utc_now,
+            random=random.random,
         )
 
         def journey(mail_id: str, steps: Steps) -> str:
@@ -175,8 +186,10 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
             store=store,
             stages=stages,
             engine=engine,
-            open_mailbox=lambda: Mailbox(settings.imap),
+            open_mailbox=open_mailbox,
             now=utc_now,
+            random=random.random,
+            sent_folder=SentFolder(store, settings.imap, open_mailbox, utc_now),
         )
         stages.keep_company()
         agent.recover()
@@ -185,6 +198,7 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
             yield agent
         finally:
             engine.stop(settings.engine.stop_timeout_s)
+            transport.close()
 
 
 def _require_mail_settings(settings: Settings) -> None:
@@ -208,16 +222,20 @@ def real_probes(now: datetime) -> Probes:
 
     return Probes(
         now=now,
-        count_mails=_count_mails,
-        check_sender=lambda settings: Transport(settings).check(),
+        look_at_mailbox=_look_at_mailbox,
+        check_sender=lambda settings: Transport(settings.smtp, TokenSource(settings.oauth), utc_now).check(),
         ask_model=_ask_server,
         count_entries=count_entries,
     )
 
 
-def _count_mails(settings: ImapSettings, cursor: Cursor | None) -> int:
-    with Mailbox(settings) as mailbox:
-        return mailbox.count_after(cursor)
+def _look_at_mailbox(settings: Settings, cursor: Cursor | None) -> SeenMailbox:
+    from support_agent.sent_folder import SENT_USE
+
+    with Mailbox(settings.imap, TokenSource(settings.oauth), utc_now) as mailbox:
+        folder = settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
+        is_there = folder is not None and mailbox.has_folder(folder)
+        return SeenMailbox(mailbox.count_after(cursor), folder if is_there else None)
 
 
 def _ask_server(settings: ModelSettings) -> Scores:

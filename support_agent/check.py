@@ -20,11 +20,12 @@ from support_agent.company.company import QUESTIONS_FILE, check_company
 from support_agent.company.documents import FILE_NAME, load_documents
 from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
+from support_agent.configuration import load
 from support_agent.errors import ConfigError
 from support_agent.findings import Finding, Severity
 from support_agent.locales import FALLBACK_LOCALE
 from support_agent.mail.addresses import normal_address
-from support_agent.settings import CompanySettings, Server, Settings, load
+from support_agent.settings import CompanySettings, OAuthSettings, Server, Settings, SignIn
 from support_agent.settings_sources import ENV_PREFIX, ENVIRONMENT, SettingsRefused
 from support_agent.toml_file import TomlFile, read_toml
 from support_agent.tools.data import Keep, Sort
@@ -165,21 +166,27 @@ def _servers(settings: Settings, path: Path | None) -> Iterator[Finding]:
             todo = "fill it in before `support-agent run`"
             what = f"{section}.host is not set, so no mail can be {verb}"
             yield config.finding(f"{section}.host", what, todo, severity=Severity.WARNING)
-        elif key := _missing_login(section, server):
-            todo = f"set {ENV_PREFIX}{section.upper()}__{key.upper()} where the agent runs"
-            what = f"{section}.{key} is not set, so the login will be refused"
-            yield config.finding(f"{section}.{key}", what, todo, severity=Severity.WARNING)
-    if not settings.agent.authserv_ids:
+        elif key := _missing_login(section, server, settings.oauth):
+            todo = f"set {ENV_PREFIX}{key.upper().replace('.', '__')} where the agent runs"
+            what = f"{key} is not set, so the login will be refused"
+            yield config.finding(key, what, todo, severity=Severity.WARNING)
+    if not settings.agent.can_identify:
         what = "agent.authserv_ids is empty, so every sender has level 0 and nothing is answered"
         todo = "add the authserv-id that your own border server writes into Authentication-Results (RFC 8601)"
+        todo += ", or set agent.verify_dkim where it writes none"
         yield config.finding("agent.authserv_ids", what, todo, severity=Severity.WARNING)
 
 
-def _missing_login(section: str, server: Server) -> str:
-    """The key that a login lacks, or ""; a mailbox always needs a login, a sender only with a user."""
+def _missing_login(section: str, server: Server, oauth: OAuthSettings) -> str:
+    """The key that a login lacks, or ""; a mailbox always needs a login, a sender only with a user or a token."""
+    is_by_token = server.auth is SignIn.XOAUTH2
     if not server.user:
-        return "user" if section == "imap" else ""
-    return "" if server.password.get_secret_value() else "password"
+        return f"{section}.user" if section == "imap" or is_by_token else ""
+    if not is_by_token:
+        return "" if server.password.get_secret_value() else f"{section}.password"
+    lacking = (key for key in ("token_url", "client_id") if not getattr(oauth, key))
+    is_unsigned = oauth.refresh_token_file is None and oauth.client_secret_file is None
+    return next((f"oauth.{key}" for key in lacking), "oauth.refresh_token_file" if is_unsigned else "")
 
 
 def _documents_told_apart(settings: CompanySettings) -> Iterator[Finding]:

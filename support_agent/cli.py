@@ -7,7 +7,6 @@ stdout, everything else to stderr. Checked by tests/unit/test_cli.py and, as a s
 from __future__ import annotations
 
 import functools
-import json
 import signal
 import sys
 import traceback
@@ -16,17 +15,20 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from pydantic import BaseModel
 
 from support_agent import printing
+from support_agent.commands import DONE, FAILED, USAGE, ConfigOption, JsonOption
+from support_agent.commands import config_file as _config_file
+from support_agent.commands import now as _now
+from support_agent.commands import print_data as _print
+from support_agent.commands import settings_of as _settings
 from support_agent.errors import ConfigError, SupportAgentError
-from support_agent.settings import Settings, load
+from support_agent.outbox_commands import outbox_app
+from support_agent.settings import Settings
 from support_agent.workspace import CONFIG_FILE
-
-DONE, FAILED, USAGE = 0, 1, 2
 
 app = typer.Typer(
     help="An email support agent whose language model only chooses; plain code answers.",
@@ -37,14 +39,8 @@ app = typer.Typer(
 )
 model_app = typer.Typer(help="The models: fetch, list, verify.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(model_app, name="model")
+app.add_typer(outbox_app, name="outbox")
 
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", "-c", help=f"Configuration file; default: ./{CONFIG_FILE}.", envvar="SUPPORT_AGENT_CONFIG"
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
 DebugOption = Annotated[bool, typer.Option("--debug", help="A traceback with an error.")]
 
 
@@ -119,6 +115,42 @@ def run(
             agent.run(stop)
 
 
+@app.command()
+def pause(
+    reason: Annotated[str, typer.Option("--reason", help="Why, for whoever reads it later.")] = "",
+    config: ConfigOption = None,
+) -> None:
+    """Stop automatic mail to customers at once; what a rule gives to people still reaches the desk, the rest waits.
+
+    Needs no database and no sound configuration. The running agent sees it before its next mail. `touch paused` beside
+    the configuration does the same, unless agent.pause_file names another file.
+    """
+    from support_agent.pause import pause_all_the_same, read_pause, write_pause
+
+    try:
+        agent = _settings(config).agent
+    except ConfigError as error:
+        file = pause_all_the_same(_config_file(config), reason)
+        todo = "made all the same, which pauses the agent unless agent.pause_file names another"
+        raise ConfigError(f"{error}\n{file}: {todo}") from error
+    write_pause(agent, reason)
+    typer.echo(str(read_pause(agent)))
+
+
+@app.command()
+def resume(config: ConfigOption = None) -> None:
+    """Let the agent go on: what waited is decided and sent, in the order in which it came."""
+    from support_agent.pause import end_pause, read_pause
+
+    agent = _settings(config).agent
+    was_there = end_pause(agent)
+    still = read_pause(agent)
+    if still is not None:
+        typer.echo(f"support-agent: still {still}", err=True)
+        raise typer.Exit(FAILED)
+    typer.echo("goes on" if was_there else "was not paused")
+
+
 @app.command("try")
 def try_(
     mails: Annotated[list[Path], typer.Argument(metavar="MAIL", help="Mail files (.eml).")],
@@ -145,6 +177,40 @@ def try_(
             typer.echo(tried.trial.model_dump_json() if as_json else printing.trial(tried))
 
 
+@app.command("inspect")
+def inspect_(
+    mails: Annotated[list[Path], typer.Argument(metavar="FILE", help="Mail files (.eml).")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What is seen in mails before any model: text, quotation, bounce, screening, sender. Stores and sends nothing.
+
+    With --json one line a file. Exits 0 whatever is in a file; one that cannot be read has an `error`. Without a
+    configuration our own addresses and border servers are not known: then S10 cannot hold, and every level is 0.
+    """
+    from support_agent.company.accounts import Accounts
+    from support_agent.inspection import inspect_file
+
+    settings = _settings(config, optional=True)
+    has_company = config is not None or Path(CONFIG_FILE).is_file()
+    accounts = Accounts.load(settings.company.accounts) if has_company else None
+    for path in mails:
+        found = inspect_file(
+            path, settings, lambda a: accounts is not None and accounts.customer(a) is not None, _now()
+        )
+        typer.echo(found.model_dump_json(by_alias=True) if as_json else printing.inspection(found))
+
+
+@app.command()
+def conformance(as_json: JsonOption = False) -> None:
+    """Run the example mails of the rules about mail, and print the table with pass or fail; 1 where one fails."""
+    from support_agent.conformance import run_rows
+
+    rows = run_rows()
+    _print(rows, as_json, printing.conformance(rows))
+    raise typer.Exit(DONE if all(row.is_passed for row in rows) else FAILED)
+
+
 @app.command()
 def cases(
     limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 50,
@@ -153,10 +219,14 @@ def cases(
 ) -> None:
     """List the cases."""
     from support_agent.app import open_store
+    from support_agent.pause import read_pause
 
-    with open_store(_settings(config)) as store:
+    settings = _settings(config)
+    with open_store(settings) as store:
         found = store.cases(limit)
     _print(found, as_json, printing.cases(found))
+    if paused := read_pause(settings.agent):
+        typer.echo(f"support-agent: {paused}", err=True)
 
 
 @app.command()
@@ -294,19 +364,6 @@ def model_verify(config: ConfigOption = None, as_json: JsonOption = False) -> No
     raise typer.Exit(FAILED if findings else DONE)
 
 
-def _settings(path: Path | None, overrides: dict[str, Any] | None = None, *, optional: bool = False) -> Settings:
-    if optional and path is None and not Path(CONFIG_FILE).is_file():
-        return load(None, overrides)
-    return load(_config_file(path), overrides)
-
-
-def _config_file(path: Path | None) -> Path:
-    found = path or Path(CONFIG_FILE)
-    if not found.is_file():
-        raise ConfigError(f"no configuration at {found}: run 'support-agent init DIR', or name it with --config")
-    return found
-
-
 @contextmanager
 def _quiet_log(settings: Settings) -> Iterator[None]:
     """Commands that print data log warnings only."""
@@ -314,17 +371,3 @@ def _quiet_log(settings: Settings) -> Iterator[None]:
 
     configure_log(settings.log.model_copy(update={"level": "warning"}))
     yield
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
-def _print(data: BaseModel | Sequence[BaseModel], as_json: bool, text: str) -> None:
-    if not as_json:
-        if text:
-            typer.echo(text)
-    elif isinstance(data, BaseModel):
-        typer.echo(data.model_dump_json())
-    else:
-        typer.echo(json.dumps([entry.model_dump(mode="json") for entry in data], ensure_ascii=False))

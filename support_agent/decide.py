@@ -6,7 +6,7 @@ gets. Checked by tests/unit/test_stages.py and tests/integration/test_hostile_mo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -20,9 +20,12 @@ from support_agent.desk.packet import FoundDocument
 from support_agent.errors import GateRefused, SupportAgentError
 from support_agent.frozen import Frozen
 from support_agent.levels import CUSTOMER, PROVEN
+from support_agent.mail.attachment_text import asked_text, speaks_through_attachments, with_attached_text
+from support_agent.mail.body import LIMIT
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message
 from support_agent.mail.outgoing import reply_subject
+from support_agent.mail.person_word import asks_for_person
 from support_agent.mail.screening import PERSON_RULE, Screening
 from support_agent.planner.loop import Planner
 from support_agent.planner.neighbours import folded, parted
@@ -31,7 +34,7 @@ from support_agent.planner.port import Usage
 from support_agent.planner.questions import questions_of
 from support_agent.settings import Settings
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
-from support_agent.tools.base import AccountData, Context, Search
+from support_agent.tools.base import AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
 
 
@@ -67,11 +70,14 @@ class Decision(Frozen):
             calls=tuple(_call_record(seq, call) for seq, call in enumerate(plan.calls)),
         )
 
-    def stopped_by(self, error: SupportAgentError) -> Decision:
-        """The same, but its answer failed: a person must read the mail, and why."""
-        reason, why = reason_of(error)
+    def because(self, reason: str, why: str) -> Decision:
+        """The same, but without an answer: a person must read the mail for this reason."""
         plan = self.plan.model_copy(update={"outcome": "escalate", "reason": reason})
         return self.model_copy(update={"plan": plan, "final": None, "why": why})
+
+    def stopped_by(self, error: SupportAgentError) -> Decision:
+        """The same, but its answer failed: a person must read the mail, and why."""
+        return self.because(*reason_of(error))
 
 
 def reason_of(error: SupportAgentError) -> tuple[str, str]:
@@ -94,7 +100,10 @@ class HandOver(StrEnum):
     SCREENING = "screening"
     WITH_PERSON = "with_person"
     UNDELIVERED = "undelivered"
+    SUPPRESSED = "suppressed"
     NOT_PASSED_ON = "not_passed_on"
+    BREAKER = "breaker"
+    FLOOD = "flood"
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,14 @@ class Decider:
     templates: Templates
     settings: Settings
 
-    def decide(self, message: Message, sender: Sender, customer: Customer | None, now: datetime) -> Decision:
+    def decide(
+        self,
+        message: Message,
+        sender: Sender,
+        customer: Customer | None,
+        now: datetime,
+        sent: tuple[SentAnswer, ...] = (),
+    ) -> Decision:
         """Plan the mail and make its final answer.
 
         Args:
@@ -115,16 +131,26 @@ class Decider:
             sender: With the level that the answer may use.
             customer: The known customer, at level 3 only.
             now: Aware; its day is "today" for periods and for the validity of documents.
+            sent: What must not be answered again, the newest first.
         """
         reason = self._refusal(message, sender)
         if reason is not None:
             return self.hand_over(reason, now)
+        if unread := self._unread(message):
+            code, why = unread
+            return self.hand_over(code, now, why)
         if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
             sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
-        context = self._context(message, sender, customer, now)
+        context = self._context(message, sender, customer, now, sent)
         plan = self.planner.plan(context)
         final = self._final(message, sender, context, plan) if plan.outcome == "answer" else None
-        return Decision(plan=plan, final=final, found=_found(context), decided_at=now)
+        return Decision(plan=plan, final=final, found=_found(context), decided_at=now, why=_why(plan, context))
+
+    def with_attached_text(self, message: Message, raw: Callable[[], bytes], sender: Sender) -> Message:
+        """The mail with the text of the attachments it speaks through, for `decide`; a stranger's are not opened."""
+        if self._refusal(message, sender) is not None:
+            return message
+        return with_attached_text(message, raw, self.settings.planner.max_attachment_characters)
 
     def hand_over(self, reason: str, now: datetime, why: str = "") -> Decision:
         """No plan at all: a person must read the mail.
@@ -147,13 +173,33 @@ class Decider:
         return customer.locale
 
     def _refusal(self, message: Message, sender: Sender) -> Reason | None:
-        if sender.level < self.settings.agent.answers_from_level:
+        if not self.settings.agent.may_answer(sender.level):
             return Reason.LEVEL
         if len(message.subject) + len(message.visible_text) > self.settings.planner.max_mail_characters:
             return Reason.LIMIT
         return None
 
-    def _context(self, message: Message, sender: Sender, customer: Customer | None, now: datetime) -> Context:
+    def _unread(self, message: Message) -> tuple[str, str] | None:
+        """Code and sentence where what is asked stands in attachments that a person must read."""
+        if not speaks_through_attachments(message):
+            return None
+        words = asked_text(message)
+        if left := next((defect for defect in message.defects if defect.startswith(LIMIT)), ""):
+            return Reason.LIMIT, left
+        if not any(one.text for one in message.attachments):
+            return HandOver.SCREENING, "the words are in what is attached, and no text can be read there"
+        if asked := asks_for_person(words, self.settings.desk.person_words):
+            return Reason.PERSON_ASKED_FOR, f"the customer asks for a person: {asked!r}"
+        return None
+
+    def _context(
+        self,
+        message: Message,
+        sender: Sender,
+        customer: Customer | None,
+        now: datetime,
+        sent: tuple[SentAnswer, ...],
+    ) -> Context:
         today = now.date()
         accounts: AccountData = self.company.accounts
         return Context(
@@ -167,6 +213,7 @@ class Decider:
             accounts=accounts,
             search=self.search,
             questions=self._questions(message),
+            sent=sent,
         )
 
     def _questions(self, message: Message) -> tuple[str, ...]:
@@ -176,7 +223,7 @@ class Decider:
             matches = self.search.nearest(text)
             return (matches[0].topic, matches[0].score) if matches else ("", 0.0)
 
-        questions = questions_of(message.subject, message.visible_text)
+        questions = questions_of(message.subject, asked_text(message))
         return parted(folded(questions, nearest), nearest)
 
     def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
@@ -220,6 +267,14 @@ def _no_plan(reason: str) -> Plan:
         model="",
         combiner="",
     )
+
+
+def _why(plan: Plan, context: Context) -> str:
+    """What a person must know of the plan's reason besides its code."""
+    if plan.reason != Reason.REPEATED or not context.repeated:
+        return ""
+    earlier = context.repeated[0]
+    return f"the same was answered on {earlier.sent_at:%Y-%m-%d %H:%M} UTC, in case {earlier.case_id}"
 
 
 def _found(context: Context) -> tuple[FoundDocument, ...]:

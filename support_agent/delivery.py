@@ -15,16 +15,25 @@ from enum import StrEnum
 import structlog
 
 from support_agent.errors import SupportAgentError
+from support_agent.mail.keys import envelope_id
 from support_agent.mail.outbox import Delivery, Transport
 from support_agent.settings import SmtpSettings
+from support_agent.settling import suppress, suppressed_why
 from support_agent.store.records import LetterKind, MailId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
 
+RETRY_SPREAD = 0.25
+"""The most by which a wait is longer than the settings say, unless that is longer than the longest."""
+
 
 class DeliveryStatus(StrEnum):
-    """What one try came to; `claimed`: another run has it; `held`: it waits for the desk to have the packet."""
+    """What one try came to.
+
+    `claimed`: another run has it; `held`: it waits for the desk to have the packet, or until nothing stops automatic
+    mail any more.
+    """
 
     SENT = "sent"
     RETRY = "retry"
@@ -42,6 +51,10 @@ class Courier:
     transport: Transport
     smtp: SmtpSettings
     now: Callable[[], datetime]
+    stopped: Callable[[], str]
+    """Why nothing automatic may go to a customer now, or ""."""
+    random: Callable[[], float] = lambda: 0.0
+    """0 to 1: by how much a wait is longer than the settings say, so that not all that waits comes back at once."""
 
     def send(self, mail_id: MailId) -> list[DeliveryStatus]:
         """One try for each mail of the outbox that belongs to this one and is due; the desk's come first."""
@@ -54,12 +67,19 @@ class Courier:
 
     def deliver(self, record: OutboxRecord) -> DeliveryStatus:
         """One try: claimed first, so that no other process and no other run has it too."""
-        if record.kind is LetterKind.ACKNOWLEDGEMENT and not self._desk_has_packet(record.mail_id):
+        if why := self._held(record):
+            log.info("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)
             return DeliveryStatus.HELD
         if not self.store.claim(record.id, self.now()):
             return DeliveryStatus.CLAIMED
+        is_letter = record.kind.is_automatic_letter
+        suppression = self.store.suppressions.of(record.recipient, self.now()) if is_letter else None
+        if suppression is not None:  # since it was put there
+            self.store.mark_failed(record.id, suppressed_why(suppression))
+            return DeliveryStatus.FAILED
         try:
-            delivery = self.transport.deliver(record.raw, record.envelope_from, record.recipient)
+            name = envelope_id(record.message_id)
+            delivery = self.transport.deliver(record.raw, record.envelope_from, record.recipient, name)
         except SupportAgentError as error:  # raised before anything reached a server
             delivery = Delivery(status="retry", detail=f"{error.code}: {error}")
         log.info(
@@ -69,11 +89,21 @@ class Courier:
             status=delivery.status,
             code=delivery.smtp_code,
         )
+        if delivery.is_bad_address and not record.kind.is_for_desk:  # first: whoever dies in between loses neither
+            suppress(self.store, record, delivery.detail, self.now(), self.smtp.suppression_days)
         status = self._note(record, delivery)
         if record.kind.is_for_desk and status in (DeliveryStatus.FAILED, DeliveryStatus.UNCERTAIN):
             # Nobody is left to tell by mail: `doctor` names it too.
             log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=status.value)
         return status
+
+    def _held(self, record: OutboxRecord) -> str:
+        """Why a mail does not go out now, or ""."""
+        if record.kind.is_automatic_letter and (why := self.stopped()):
+            return why
+        if record.kind is LetterKind.ACKNOWLEDGEMENT and not self._desk_has_packet(record.mail_id):
+            return "the desk does not have the packet yet"
+        return ""
 
     def _desk_has_packet(self, mail_id: MailId) -> bool:
         """Whether the packet went to the desk's server."""
@@ -97,6 +127,7 @@ class Courier:
                 self.store.mark_failed(record.id, f"given up after {record.attempts + 1} tries: {delivery.detail}")
                 return DeliveryStatus.FAILED
             case "retry":
-                wait_s = self.smtp.retry_base_s * 2**record.attempts
+                wait_s = self.smtp.retry_base_s * 2**record.attempts * (1 + RETRY_SPREAD * self.random())
+                wait_s = min(wait_s, self.smtp.retry_max_s)
                 self.store.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))
         return DeliveryStatus(delivery.status)

@@ -14,21 +14,25 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from support_agent.check import check_agent
+from support_agent.cursor import Cursor
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.findings import Severity
 from support_agent.frozen import Frozen
-from support_agent.mail.mailbox import Cursor
+from support_agent.pause import read_pause
 from support_agent.planner.models import State, cache_dir, language_model, listing
 from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
 from support_agent.planner.port import Scores
 from support_agent.planner.progress import progress_on
+from support_agent.rates import DAY, RATE_RULE, Rates
 from support_agent.resources import packaged
-from support_agent.settings import ChromaSettings, ImapSettings, ModelSettings, Settings, SmtpSettings
+from support_agent.settings import ChromaSettings, ModelSettings, SentCopies, Settings
 from support_agent.store.database import normalise_url
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
+from support_agent.tools.ending import Reason
 
 MANY_MAILS = 20
 """More mails than this, handled at a first start without being asked for, would be a surprise."""
@@ -56,18 +60,25 @@ class Diagnosis(Frozen):
     todo: str = ""
 
 
+class SeenMailbox(NamedTuple):
+    """How many mails there are to handle, and the folder for copies of what goes out; None: there is none."""
+
+    mails: int
+    sent_folder: str | None
+
+
 @dataclass(frozen=True)
 class Probes:
     """What the checks reach the outside through; see `app.real_probes`. Each raises the errors of `errors.py`.
 
-    `count_mails` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
+    `look_at_mailbox` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
     `ask_model` makes one choice on the model's server, `count_entries` is the number of texts in the vector
     store (None: not filled yet).
     """
 
     now: datetime
-    count_mails: Callable[[ImapSettings, Cursor | None], int]
-    check_sender: Callable[[SmtpSettings], None]
+    look_at_mailbox: Callable[[Settings, Cursor | None], SeenMailbox]
+    check_sender: Callable[[Settings], None]
     ask_model: Callable[[ModelSettings], Scores]
     count_entries: Callable[[ChromaSettings], int | None]
 
@@ -108,9 +119,10 @@ def _configuration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     for finding in findings:
         say = _error if finding.severity is Severity.ERROR else _warning
         yield say(subject, finding.what, finding.todo)
-    if not settings.agent.authserv_ids:
+    if not settings.agent.can_identify:
         what = "agent.authserv_ids is empty, so every sender has level 0 and nothing is answered"
         todo = "add the authserv-id that your own border server writes into Authentication-Results"
+        todo += ", or set agent.verify_dkim where it writes none"
         yield _error(subject, what, todo)
     elif not findings:
         yield _ok(subject, f"answers come from {settings.agent.address}, people are {settings.desk.address}")
@@ -121,8 +133,8 @@ def _mailbox(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     if not imap.host:
         yield _not_set(subject, "imap.host")
         return
-    is_first_start, cursor = _progress(settings)
-    count = probes.count_mails(imap, cursor)
+    is_first_start, cursor, fetched_at = _progress(settings)
+    count, sent_folder = probes.look_at_mailbox(settings, cursor)
     mails, place = _mails(count), f"{imap.host}: logged in to {imap.folder}"
     if not is_first_start:
         yield _ok(subject, f"{place}, {mails} to handle")
@@ -133,13 +145,21 @@ def _mailbox(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
         yield _warning(subject, f"{place}, the first start handles {mails}, old ones too", todo)
     else:
         yield _ok(subject, f"{place}, the first start handles {mails}")
+    if sent_folder is None and imap.sent_copies is not SentCopies.NONE:
+        named = f"the folder {imap.sent_folder!r}" if imap.sent_folder else "a folder for sent mail"
+        todo = "make it, name another one in imap.sent_folder, or set imap.sent_copies = 'none'"
+        yield _warning(subject, f"{imap.host} lacks {named}, so there are no copies of what goes out", todo)
+    if fetched_at is not None and probes.now - fetched_at > timedelta(seconds=imap.alarm_after_s):
+        silent_s = round((probes.now - fetched_at).total_seconds())
+        what = f"{imap.folder} was last read to its end {silent_s} seconds ago, at {fetched_at:%Y-%m-%d %H:%M} UTC"
+        yield _warning(subject, what, "see that `support-agent run` is running, and what its log says")
 
 
 def _sender(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     if not settings.smtp.host:
         yield _not_set("sender", "smtp.host")
         return
-    probes.check_sender(settings.smtp)
+    probes.check_sender(settings)
     how = "logged in" if settings.smtp.user else "connected, without a login"
     yield _ok("sender", f"{settings.smtp.host}: {how}")
 
@@ -189,30 +209,76 @@ def _database(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
             what = f"its schema is {store.database.revision()}, this version has {store.database.head()}"
             yield _warning(subject, what, "make a copy of it: the next start upgrades it")
             return
-        counts = store.counts()
-        mails = ", ".join(f"{number} {status.value}" for status, number in counts.mails.items() if number)
+        mails = ", ".join(f"{number} {status.value}" for status, number in store.counts().mails.items() if number)
+        found = list(_kept(store, probes.now))  # before the word that all tables are there
         yield _ok(subject, f"its tables are current; mails: {mails or 'none'}")
-        yield from _undelivered(store, OutboxStatus.UNCERTAIN)
-        yield from _undelivered(store, OutboxStatus.FAILED)
-        if counts.mails[MailStatus.SET_ASIDE]:
-            aside = store.mails(status=MailStatus.SET_ASIDE)
-            names = _named([f"{mail.message_id!r} ({mail.reason_code})" for mail in aside])
-            what = f"{_mails(len(aside))} could not be handled and were set aside: {names}"
-            yield _warning(subject, what, "find them in the mailbox by their Message-ID and answer by hand")
+        yield from found
+
+
+def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
+    """What stands in the database and wants a look."""
+    yield from _undelivered(store, OutboxStatus.UNCERTAIN)
+    yield from _undelivered(store, OutboxStatus.FAILED)
+    if suppressed := store.suppressions.all(now):
+        names = _named([entry.address for entry in suppressed])
+        yield _ok("database", f"no automatic mail goes to {names}: mail to them came back")
+    if aside := store.mails(status=MailStatus.SET_ASIDE):
+        names = _named([f"{mail.message_id!r} ({mail.reason_code})" for mail in aside])
+        what = f"{_mails(len(aside))} could not be handled and were set aside: {names}"
+        yield _warning("database", what, "find them in the mailbox by their Message-ID and answer by hand")
 
 
 def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
-    rows = store.outgoing(status=status)
+    rows = store.settlements.open(status)
     if not rows:
         return
     names = _named(list(dict.fromkeys(row.case_id or row.mail_id for row in rows)))
     if status is OutboxStatus.UNCERTAIN:
         what = f"{_mails(len(rows))} may or may not have gone out, in case {names}"
-        todo = "look for them in the Sent folder or the server's log; write yourself what did not go out"
+        todo = (
+            "look for them in the Sent folder or the server's log, then say what you found with `support-agent outbox"
+            " sent ID`, `retry ID` or `give-up ID`; `support-agent outbox` lists them"
+        )
     else:
         what = f"{_mails(len(rows))} could not be delivered, in case {names}"
-        todo = "`support-agent show CASE` has the server's words; write to the customer yourself"
+        todo = (
+            "`support-agent show CASE` has the server's words; `support-agent outbox retry ID` sends again,"
+            " or write to the customer yourself and say `support-agent outbox give-up ID`"
+        )
     yield _warning("database", what, todo)
+
+
+def _traffic(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    """Whether automatic mail goes out, and how near the limits are (S12); the pause is told without a database."""
+    subject, agent = "automatic mail", settings.agent
+    if pause := read_pause(agent):
+        more = ", and agent.paused = false with a restart," if agent.paused else ""
+        yield _warning(subject, str(pause), f"`support-agent resume`{more} lets it go on")
+    with _current_store(settings) as store:
+        if store is None:
+            if pause is None:
+                yield _ok(subject, "nothing was sent yet")
+            return
+        rates, now = Rates(store, agent), probes.now
+        waiting = _mails(store.counts().mails[MailStatus.NEW])
+        deciding, sending = rates.breaker(now), rates.sending_breaker(now)
+        if deciding or sending:
+            what = "everything automatic waits" if deciding else "nothing automatic is sent"
+            todo = "see in `support-agent cases` who writes so much; a higher agent.max_letters_per_hour allows more"
+            yield _warning(subject, f"{what}: {deciding or sending}", todo)
+        if filed := store.traffic.settled_for(RATE_RULE, now - DAY):
+            what = f"{_mails(filed)} within a day from senders of whom the desk had its most packets: only filed (S12)"
+            todo = "look for them in the mailbox; a higher agent.max_letters_per_sender_a_day lets more through"
+            yield _warning(subject, what, todo)
+        used = [f"{entry.what} {entry.used}/{entry.limit}" for entry in rates.used(now)]
+        days = agent.identical_answer_days
+        refused = store.traffic.settled_for(Reason.REPEATED, now - days * DAY)
+        used.append(
+            f"identical answers refused in {days} days {refused}"
+            if days
+            else "identical answers may be sent in another case"
+        )
+        yield _ok(subject, f"{'; '.join(used)}; {waiting} to handle")
 
 
 def _vectors(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
@@ -247,6 +313,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("model", _model),
     ("embedding model", _embedding),
     ("database", _database),
+    ("automatic mail", _traffic),
     ("vector store", _vectors),
     ("clock", _clock),
 )
@@ -278,19 +345,18 @@ def _named(names: list[str]) -> str:
     return ", ".join(names[:NAMED]) + more
 
 
-def _progress(settings: Settings) -> tuple[bool, Cursor | None]:
-    """Whether the mailbox was never read, and how far it was.
+def _progress(settings: Settings) -> tuple[bool, Cursor | None, datetime | None]:
+    """Whether the mailbox was never read, how far it was, and when it was last read to its end.
 
     Where the database cannot be read that is not known, and `_database` says so: then all mails are counted.
     """
     try:
         with _current_store(settings) as store:
             stored = store.cursor(settings.imap.folder) if store is not None else None
+            fetched_at = store.fetched_at(settings.imap.folder) if store is not None else None
     except SupportAgentError:
-        return False, None
-    if stored is None:
-        return True, None
-    return False, Cursor(folder=stored.folder, uid_validity=stored.uid_validity, last_uid=stored.last_uid)
+        return False, None, None
+    return stored is None, stored, fetched_at
 
 
 @contextmanager

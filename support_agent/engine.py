@@ -17,7 +17,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -155,6 +155,22 @@ class Engine:
             Failure(status.workflow_id, _failure(status))
             for status in DBOS.list_workflows(status=FAILED, load_input=False)
         ]
+
+    def ended(self, mail_ids: Sequence[str]) -> list[str]:
+        """Those of these mails whose journey came to its end without an error."""
+        ids = [mail_ids[start : start + DELETE_BATCH] for start in range(0, len(mail_ids), DELETE_BATCH)]
+        return [
+            status.workflow_id
+            for part in ids
+            for status in DBOS.list_workflows(
+                workflow_ids=list(part), status="SUCCESS", load_input=False, load_output=False
+            )
+        ]
+
+    def forget(self, mail_ids: Sequence[str]) -> None:
+        """Delete the records of mails whose journey has ended, so that `start` begins them anew."""
+        if mail_ids:
+            DBOS.delete_workflows(list(mail_ids))
 
     def delete_finished(self, before: datetime) -> int:
         """Delete the records of mails that ended before an aware instant; after that their ids may run again.

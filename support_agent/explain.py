@@ -45,6 +45,7 @@ from support_agent.store.records import (
     OutboxRecord,
     OutboxStatus,
     PlanRecord,
+    Settlement,
     Timeline,
 )
 from support_agent.store.store import Store
@@ -103,7 +104,7 @@ class ItemStory(Frozen):
 
 
 class SentStory(Frozen):
-    """One outgoing mail and what became of it."""
+    """One outgoing mail and what became of it; `settled` is what others than the server said of it, and who."""
 
     kind: LetterKind
     message_id: str
@@ -117,6 +118,7 @@ class SentStory(Frozen):
     next_try_at: datetime
     sent_at: datetime | None
     detail: str | None
+    settled: tuple[Settlement, ...]
 
 
 class MailStory(Frozen):
@@ -231,8 +233,9 @@ def _timeline(store: Store, case_id: str) -> Timeline:
 
 def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, LetterRecord]]:
     """Each mail of the outbox with what it was made from."""
-    records = {record.kind: record for record in entry.letters}
-    return [(row, records[row.kind]) for row in entry.outbox if row.kind in records]
+    records = {(record.kind, record.number): record for record in entry.letters}
+    found = ((row, records.get((row.kind, row.number))) for row in entry.outbox)
+    return [(row, record) for row, record in found if record is not None]
 
 
 def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
@@ -240,7 +243,7 @@ def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
     message = parse(store.raw_mail(mail.id))
     try:
         plan = None if entry.plan is None else _plan_story(entry.plan)
-        sent = tuple(_sent_story(row, record) for row, record in _composed(entry))
+        sent = tuple(_sent_story(row, record, store.settlements.of(row.id)) for row, record in _composed(entry))
     except ValidationError as error:
         raise _unreadable(f"mail {mail.id}") from error
     return MailStory(
@@ -297,7 +300,7 @@ def _call_story(call: Call) -> CallStory:
     )
 
 
-def _sent_story(row: OutboxRecord, record: LetterRecord) -> SentStory:
+def _sent_story(row: OutboxRecord, record: LetterRecord, settled: tuple[Settlement, ...]) -> SentStory:
     subject, text = text_of(record)
     return SentStory(
         kind=row.kind,
@@ -312,6 +315,7 @@ def _sent_story(row: OutboxRecord, record: LetterRecord) -> SentStory:
         next_try_at=row.next_try_at,
         sent_at=row.sent_at,
         detail=row.last_detail,
+        settled=settled,
     )
 
 

@@ -70,16 +70,21 @@ class Letter(Frozen):
         sent_at: datetime,
         parent: Message,
         parent_mail_id: str,
+        number: int = 1,
+        *,
+        is_threaded: bool = True,
     ) -> Headers:
         """The headers; the Message-ID is the same on every try.
 
         Args:
             mail_id: The inbound mail that it goes out for: for a person's reply that reply, not the parent.
+            number: Which of the letters of this kind for that mail it is.
+            is_threaded: Whether an automatic letter names the ids of the customer's mail; only where that is proven.
         Raises:
             ConfigError: `agent.secret` is missing.
         """
         domain = agent.address.rpartition("@")[2]
-        own_id = message_id(agent.secret, domain, case_id, mail_id, self.kind.value)
+        own_id = message_id(agent.secret, domain, case_id, mail_id, self.kind.named(number))
         return Headers(
             message_id=own_id,
             sent_at=sent_at.replace(microsecond=0),
@@ -88,6 +93,7 @@ class Letter(Frozen):
             from_name=agent.name,
             origin=origin_header(agent.secret, own_id, next_hops(parent, agent)),
             parent_mail_id=parent_mail_id,
+            is_threaded=is_threaded,
         )
 
     def compose(self, headers: Headers, parent: Message, original: bytes) -> bytes:

@@ -1,8 +1,11 @@
 """How well a sender is known: four levels, what each is enough for, and when two addresses are one.
 
-0 unknown: nothing that we believe passed. A person reads the mail, and the sender hears nothing.
-1 authenticated by SPF or DKIM, but not as the From address. Gets the documents for everyone, and no word of the mail's.
-2 proven by DMARC for the From domain (RFC 7489). The same, under the own subject and in the own thread.
+0 unknown: nothing that we believe passed, or DMARC did not. A person reads the mail, and the sender hears nothing.
+1 authenticated by SPF or DKIM, but not for the From domain. Gets the documents for everyone, and no word of the mail's:
+  not its subject, and no In-Reply-To and References either, as an id may hold any words and From may name a third
+  party. Nothing automatic goes to an address of our own.
+2 proven for the From domain, by DMARC or an aligned pass (RFC 7489). The same, under the own subject and in the own
+  thread.
 3 a customer: proven, and known to the company. Also the own account's values, and the documents for customers.
 
 Which of them are answered and acknowledged at all is set by `agent.answers_from_level` and

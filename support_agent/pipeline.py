@@ -32,6 +32,8 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
         return _send(mail_id, steps, stages, Outcome.FILED)
 
     is_for_desk = screening.verdict is Verdict.DESK or not place.may_answer
+    if steps.step("hold", lambda: stages.must_wait(mail_id, is_for_desk=is_for_desk)):
+        return Outcome.HELD
     try:
         if is_for_desk:
             decision = steps.step("hand_over", lambda: stages.hand_over(screening, place), Decision)

@@ -21,14 +21,16 @@ CASE_ID_CHARACTERS = 10
 class Place(Frozen):
     """A mail's case, and what the machine may still do.
 
-    `limit` says why no further automatic letter may go to the sender (S12), or is "". `customer_mail_id` is the mail
-    that a staff member's reply is passed on in answer to.
+    `limit` says why no further automatic letter may go to the sender (S12), or is "", and `suppressed` why none may go
+    to the address (S64), or to one of ours that the mail does not prove. `customer_mail_id` is the mail that a staff
+    member's reply is passed on in answer to.
     """
 
     case_id: CaseId
     may_answer: bool
     may_acknowledge: bool
     limit: str = ""
+    suppressed: str = ""
     is_staff_reply: bool = False
     customer_mail_id: MailId | None = None
 

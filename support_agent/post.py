@@ -8,7 +8,7 @@ tests/integration/journey/test_kill.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -24,6 +24,7 @@ from support_agent.desk.packing import packet_of
 from support_agent.errors import GateRefused
 from support_agent.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
 from support_agent.levels import CUSTOMER, PROVEN
+from support_agent.mail.keys import bounce_address
 from support_agent.mail.message import parse
 from support_agent.place import PlacedMail
 from support_agent.resources import packaged
@@ -35,17 +36,21 @@ log = structlog.get_logger(__name__)
 
 
 class Addressed(NamedTuple):
-    """A letter, to whom it goes, the templates it was rendered with, and the mail of the thread that it answers."""
+    """A letter, to whom it goes, the templates it was rendered with, and the mail of the thread that it answers.
+
+    `number` is which of its kind it is for the mail in hand.
+    """
 
     letter: Letter
     to: str
     templates: Templates
     parent_id: MailId
+    number: int = 1
 
 
 @dataclass(frozen=True)
 class Post:
-    """Puts letters into the outbox, each kind once for a mail; `now` is the clock."""
+    """Puts letters into the outbox, each kind but notices of a failure once for a mail; `now` is the clock."""
 
     store: Store
     decider: Decider
@@ -68,8 +73,24 @@ class Post:
         self._queue(mail, self._packet(mail, decision), *([acknowledgement] if acknowledgement else []))
 
     def failure(self, mail: PlacedMail, decision: Decision) -> OutboxRecord:
-        """What went wrong for the desk, whatever else went out for the mail; where the desk was told, that mail."""
-        return self._queue(mail, self._packet(mail, decision, LetterKind.FAILURE))[0]
+        """What went wrong, for the desk, whatever else went out; where it was told for this reason, that notice."""
+        notices = self.store.outgoing(mail_id=mail.id, kind=LetterKind.FAILURE)
+        for notice in notices:
+            letter = self.store.letter_for(mail.id, notice.kind, notice.number)
+            if letter is not None and letter.payload["reason_code"] == decision.plan.reason:
+                return notice
+        return self._queue(mail, self._notice(mail, decision, notices))[0]
+
+    def loss(self, mail: PlacedMail, decision: Decision, lost: OutboxRecord) -> OutboxRecord | None:
+        """The desk's notice that a mail of ours is lost; None: it was told meanwhile."""
+        notices = self.store.outgoing(mail_id=mail.id, kind=LetterKind.FAILURE)
+        addressed = self._notice(mail, decision, notices)
+        self._keep_templates(addressed)
+        return self.store.queue_notice(*self._composed(mail, addressed), lost.id)
+
+    def _notice(self, mail: PlacedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> Addressed:
+        number = 1 + max((notice.number for notice in earlier), default=0)
+        return self._packet(mail, decision, LetterKind.FAILURE)._replace(number=number)
 
     def reply(self, mail: PlacedMail, words: str, to: str, parent_id: MailId) -> None:
         """A staff member's words, in the thread of the customer's mail with that id."""
@@ -112,21 +133,33 @@ class Post:
 
     def _queue(self, mail: PlacedMail, *letters: Addressed) -> tuple[OutboxRecord, ...]:
         """All of them or none; what is in the outbox already stays as it is."""
+        self._keep_templates(*letters)
+        return self.store.queue(*(self._composed(mail, addressed) for addressed in letters))
+
+    def _keep_templates(self, *letters: Addressed) -> None:
         for templates in {addressed.templates.version: addressed.templates for addressed in letters}.values():
             self.store.save_templates(templates.version, templates.as_files())
-        return self.store.queue(*(self._composed(mail, addressed) for addressed in letters))
 
     def _composed(self, mail: PlacedMail, addressed: Addressed) -> tuple[LetterRecord, OutboxRecord]:
         """The mail's bytes, and what they can be made again from."""
         letter, agent = addressed.letter, self.settings.agent
         original = self.store.raw_mail(addressed.parent_id)
-        parent = parse(original)
+        parent = mail.message if addressed.parent_id == mail.id else parse(original)
         headers = letter.headers(
-            agent, mail.place.case_id, mail.id, addressed.to, self.now(), parent, addressed.parent_id
+            agent,
+            mail.place.case_id,
+            mail.id,
+            addressed.to,
+            self.now(),
+            parent,
+            addressed.parent_id,
+            addressed.number,
+            is_threaded=mail.sender.level >= PROVEN,
         )
         record = LetterRecord(
             mail_id=mail.id,
             kind=letter.kind,
+            number=addressed.number,
             payload=letter.payload,
             templates_version=addressed.templates.version,
             rendered=letter.rendered,
@@ -137,8 +170,11 @@ class Post:
             mail_id=mail.id,
             case_id=mail.place.case_id,
             kind=letter.kind,
+            number=addressed.number,
             message_id=headers.message_id,
-            envelope_from=agent.address,
+            envelope_from=bounce_address(agent.address, headers.message_id)
+            if self.settings.smtp.verp
+            else agent.address,
             recipient=addressed.to,
             raw=letter.compose(headers, parent, original),
             created_at=headers.sent_at,

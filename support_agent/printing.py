@@ -8,18 +8,16 @@ tests/unit/test_printing.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, chop_cells
-
 from support_agent.answer.formatting import clean_line, clean_lines, format_confidence
-from support_agent.desk.packing import call_text
 from support_agent.findings import Finding, Severity
 from support_agent.store.records import CaseSummary
+from support_agent.terminal import NOTHING, as_table, counted, cut, indented, instant_text, padded, quoted, wrapped
 
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
+    from support_agent.conformance import RowResult
     from support_agent.decide import Decision
     from support_agent.doctor import Diagnosis
     from support_agent.explain import (
@@ -31,9 +29,11 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
         SentStory,
         WhyMail,
     )
+    from support_agent.inspection import Inspection
     from support_agent.lines import WhyHeader, WhyLine, WhySource
     from support_agent.planner.models import Listed
     from support_agent.replay import Replanned, Replayed, Report, Said, Status
+    from support_agent.settling import Entry
     from support_agent.trial import Tried
 
 RUNNERS_UP = 4
@@ -42,9 +42,6 @@ TEXT_CELLS = 64
 """Width of the sent text in `why`, in cells of the terminal; longer lines go on below."""
 QUOTE_CELLS = 40
 """Of a part of a line, beside its source."""
-CELL_LIMIT = 90
-"""Widest cell of a table, except the last of a row."""
-NOTHING = "-"
 BYTES_PER_MB = 1_000_000
 
 
@@ -53,7 +50,7 @@ def findings(found: Sequence[Finding]) -> str:
     lines = [f"{finding.severity.value}: {clean_line(str(finding))}" for finding in found]
     errors = sum(finding.severity is Severity.ERROR for finding in found)
     warnings = len(found) - errors
-    return "\n".join([*lines, f"{_counted(errors, 'error')}, {_counted(warnings, 'warning')}"])
+    return "\n".join([*lines, f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"])
 
 
 def diagnoses(found: Sequence[Diagnosis]) -> str:
@@ -63,7 +60,7 @@ def diagnoses(found: Sequence[Diagnosis]) -> str:
         rows.append((entry.subject, entry.severity.value, entry.what))
         if entry.todo:
             rows.append(("", "", f"to do: {entry.todo}"))
-    return _table(rows)
+    return as_table(rows)
 
 
 def models(listed: Sequence[Listed]) -> str:
@@ -71,7 +68,43 @@ def models(listed: Sequence[Listed]) -> str:
     rows = [("MODEL", "STATE", "SIZE", "LICENCE", "PATH")]
     rows += [(m.name, m.state.value, f"{m.size_bytes / BYTES_PER_MB:,.0f} MB", m.licence, str(m.path)) for m in listed]
     sources = [f"{m.name}: {clean_line(m.title)}; from {', '.join(m.sources)}" for m in listed]
-    return "\n".join([_table(rows), "", *sources])
+    return "\n".join([as_table(rows), "", *sources])
+
+
+def inspection(found: Inspection) -> str:
+    """A mail file in a short block: what decides about it, and the words of its sender."""
+    if found.error is not None:
+        return as_table([("file", found.file), ("error", found.error)])
+    rows = [("file", found.file), ("from", found.from_ or NOTHING), ("to", ", ".join(found.to) or NOTHING)]
+    rows += [("subject", found.subject), ("date", instant_text(found.date)), ("id", found.message_id)]
+    rows.append(("screening", f"{found.screening.verdict.value}  {found.screening.rule or ''}"))
+    rows.append(("sender", f"level {found.sender.level}: {found.sender.why}"))
+    rows.append(("made by", "a machine" if found.automatic else "a person, as far as can be seen"))
+    if found.bounce is not None:
+        kind = "failed" if found.bounce.permanent else "delayed"
+        rows.append(("bounce", f"{kind} {found.bounce.status}: {', '.join(found.bounce.recipients) or NOTHING}"))
+    rows += [("attached", f"{a.name or NOTHING}  {a.type}  {a.bytes} bytes") for a in found.attachments]
+    rows.append(("besides", f"{len(found.quoted_text)} characters quoted, {len(found.signature)} of signature"))
+    return "\n".join([as_table(rows), *quoted(found.visible_text), ""])
+
+
+def conformance(rows: Sequence[RowResult]) -> str:
+    """The table of the rules about mail: what each is, where it is from, what was tried, and what came of it."""
+    table = [("ROW", "RESULT", "TRIED", "WHAT", "SOURCE")]
+    for row in rows:
+        tried = counted(len(row.examples), "mail") if row.examples else row.proven_by
+        table.append((row.id, row.result, tried, row.what, row.source))
+    failed = [
+        f"{row.id}: {clean_line(e.name)}: expected {e.expected}, found {clean_line(e.found)}"
+        for row in rows
+        for e in row.examples
+        if not e.is_passed
+    ]
+    run = sum(bool(row.examples) for row in rows)
+    proven = f"{len(rows) - run} proven by the tests of the checkout"
+    return "\n".join(
+        [as_table(table), *failed, f"{counted(run, 'row')} run, {proven}, {counted(len(failed), 'failure')}"]
+    )
 
 
 def cases(found: Sequence[CaseSummary]) -> str:
@@ -81,19 +114,37 @@ def cases(found: Sequence[CaseSummary]) -> str:
     rows = [("CASE", "STATE", "MAILS", "LAST MAIL", "CUSTOMER", "SUBJECT")]
     for entry in found:
         case = entry.case
-        state, last = case.state.value, _instant(entry.last_received_at)
+        state, last = case.state.value, instant_text(entry.last_received_at)
         rows.append((case.id, state, str(entry.mails), last, case.customer_address, case.subject))
-    return _table(rows)
+    return as_table(rows)
+
+
+def outbox(found: Sequence[Entry]) -> str:
+    """A table of the mails that are not known to be out."""
+    if not found:
+        return "nothing waits, and nothing is uncertain or failed"
+    rows = [("ID", "KIND", "STATUS", "AGE", "TRIES", "NEXT TRY", "RECIPIENT", "CASE", "LAST WORD")]
+    for mail in found:
+        next_try = f"{mail.next_try_at:%Y-%m-%d %H:%M}" if mail.next_try_at is not None else NOTHING
+        tried = (mail.kind.value, mail.status.value, _age(mail.age_s), str(mail.attempts), next_try)
+        rows.append((mail.outbox_id, *tried, mail.recipient, mail.case_id or NOTHING, mail.detail or ""))
+    return as_table(rows)
+
+
+def _age(seconds: float) -> str:
+    minutes = int(seconds // 60)
+    days, hours = minutes // 1440, minutes // 60 % 24
+    return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"
 
 
 def timeline(story: CaseStory) -> str:
     """A case from its first mail to now."""
-    head = _table(
+    head = as_table(
         [
             ("case", story.case_id),
             ("customer", story.customer_address),
             ("subject", story.subject),
-            ("state", f"{story.state.value}, opened {_instant(story.opened_at)}"),
+            ("state", f"{story.state.value}, opened {instant_text(story.opened_at)}"),
         ]
     )
     return "\n".join([head, *(line for mail in story.mails for line in _mail(mail))])
@@ -122,10 +173,10 @@ def _replayed(entries: Sequence[Replayed]) -> str:
         verdict = "identical" if entry.is_identical else "DIFFERS"
         lines.append(f"{entry.case_id or NOTHING}  {entry.kind.value:<15}  {verdict}")
         lines += [f"    {clean_line(problem)}" for problem in entry.problems]
-        lines += _indented(entry.diff, 4)
+        lines += indented(entry.diff, 4)
     differ = sum(not entry.is_identical for entry in entries)
     summary = "identical" if not differ else f"{differ} of them differ"
-    return "\n".join([*lines, f"{_counted(len(entries), 'mail')} replayed: {summary if entries else 'nothing to do'}"])
+    return "\n".join([*lines, f"{counted(len(entries), 'mail')} replayed: {summary if entries else 'nothing to do'}"])
 
 
 def _replanned(entries: Sequence[Replanned], counts: Mapping[Status, int]) -> str:
@@ -139,13 +190,13 @@ def _replanned(entries: Sequence[Replanned], counts: Mapping[Status, int]) -> st
                 "",
             ]
     told = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in counts.items())
-    return "\n".join([*lines, f"{_counted(len(entries), 'mail')} planned again: {told}"])
+    return "\n".join([*lines, f"{counted(len(entries), 'mail')} planned again: {told}"])
 
 
 def trial(tried: Tried) -> str:
     """One dry run: who, the calls, the answer or why there is none, and the time."""
     result, sender = tried.trial, tried.sender
-    cost = f"{result.seconds:.2f} s, {_counted(result.forward_passes, 'forward pass', 'forward passes')}"
+    cost = f"{result.seconds:.2f} s, {counted(result.forward_passes, 'forward pass', 'forward passes')}"
     why = "" if tried.decision is None else tried.decision.why
     outcome = ": ".join(part for part in (result.outcome, result.reason, why) if part)
     rows = [
@@ -154,15 +205,17 @@ def trial(tried: Tried) -> str:
         ("outcome", outcome),
         ("took", cost),
     ]
-    lines = [clean_line(result.file), *_indented(_table(rows), 2)]
+    lines = [clean_line(result.file), *indented(as_table(rows), 2)]
     if tried.decision is not None:
-        lines += _indented(_table(_tried_calls(tried.decision)), 2)
+        lines += indented(as_table(_tried_calls(tried.decision)), 2)
     if result.answer is not None:
-        lines += ["", f"  Subject: {clean_line(result.answer.subject)}", "", *_quoted(result.answer.text)]
+        lines += ["", f"  Subject: {clean_line(result.answer.subject)}", "", *quoted(result.answer.text)]
     return "\n".join([*lines, ""])
 
 
 def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
+    from support_agent.desk.packing import call_text  # with what decides, for which `pause` must not wait
+
     """The calls without those that carry no choice."""
     return [
         ("call", call_text(call.tool, call.args), format_confidence(call.confidence), call.status.replace("_", " "))
@@ -175,9 +228,9 @@ def _mail(mail: MailStory) -> Iterator[str]:
     level = NOTHING if mail.level is None else f"{mail.level} ({mail.level_why})"
     reason = ": ".join(part for part in (mail.reason_code, mail.why) if part)
     yield ""
-    yield f"{_instant(mail.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
-    yield from _indented(
-        _table(
+    yield f"{instant_text(mail.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
+    yield from indented(
+        as_table(
             [
                 ("subject", mail.subject),
                 ("level", level),
@@ -187,7 +240,7 @@ def _mail(mail: MailStory) -> Iterator[str]:
         ),
         2,
     )
-    yield from _quoted(mail.text)
+    yield from quoted(mail.text)
     if mail.plan is not None:
         yield from _plan(mail.plan)
     for sent in mail.sent:
@@ -200,10 +253,10 @@ def _by_rule(rule: str | None) -> str:
 
 def _plan(plan: PlanStory) -> Iterator[str]:
     reason = "" if plan.reason is None else f" ({plan.reason})"
-    passes = _counted(plan.forward_passes, "forward pass", "forward passes")
-    cost = f"{plan.seconds:.2f} s, {passes}, {_counted(plan.tokens, 'token', 'tokens')}"
+    passes = counted(plan.forward_passes, "forward pass", "forward passes")
+    cost = f"{plan.seconds:.2f} s, {passes}, {counted(plan.tokens, 'token', 'tokens')}"
     model = f", model {plan.model}" if plan.model else ""
-    yield f"{_instant(plan.planned_at)}  plan: {plan.outcome}{reason}, {cost}{model}"
+    yield f"{instant_text(plan.planned_at)}  plan: {plan.outcome}{reason}, {cost}{model}"
     for number, question in enumerate(plan.questions, start=1):
         yield f"  question {number}: {clean_line(question)}"
         calls = [call for call in plan.calls if call.question == number]
@@ -226,17 +279,20 @@ def _call(call: CallStory, *, show_considered: bool) -> Iterator[str]:
 
 
 def _sent(sent: SentStory) -> Iterator[str]:
-    tries = _counted(sent.attempts, "try", "tries")
-    when = f" at {_instant(sent.sent_at)}" if sent.sent_at is not None else ""
+    tries = counted(sent.attempts, "try", "tries")
+    when = f" at {instant_text(sent.sent_at)}" if sent.sent_at is not None else ""
     yield f"{sent.kind.value} to {clean_line(sent.recipient)}: {sent.status.value}{when} after {tries}"
     rows = [("subject", sent.subject), ("id", sent.message_id)]
     if sent.detail:
         rows.append(("server", sent.detail))
+    for entry in sent.settled:
+        told = f"{entry.before.value} to {entry.after.value} by {entry.by.value}: {entry.detail}"
+        rows.append(("settled", f"{instant_text(entry.settled_at)}  {told}"))
     rows.append(("templates", f"version {sent.templates_version[:12]}"))
     rows += [("item", f"{item.says}  [{item.source}]") for item in sent.items]
-    yield from _indented(_table(rows), 2)
+    yield from indented(as_table(rows), 2)
     if not sent.kind.is_for_desk:
-        yield from _quoted(sent.text)
+        yield from quoted(sent.text)
 
 
 def _why_mail(mail: WhyMail) -> Iterator[str]:
@@ -253,7 +309,7 @@ def _why_mail(mail: WhyMail) -> Iterator[str]:
     if queries:
         yield ""
         yield "queries, as accounts.toml declared them then"
-        yield from _indented(_table([(name or NOTHING, query) for name, query in queries.items()]), 2)
+        yield from indented(as_table([(name or NOTHING, query) for name, query in queries.items()]), 2)
 
 
 def _beside(line: WhyLine) -> Iterator[str]:
@@ -263,8 +319,8 @@ def _beside(line: WhyLine) -> Iterator[str]:
         yield ""
         return
     sources = _told(line.sources)
-    for left, right in zip_longest(_wrapped(text[0], TEXT_CELLS), sources, fillvalue=""):
-        yield f"{_padded(left, TEXT_CELLS)} | {right}".rstrip(" ")
+    for left, right in zip_longest(wrapped(text[0], TEXT_CELLS), sources, fillvalue=""):
+        yield f"{padded(left, TEXT_CELLS)} | {right}".rstrip(" ")
 
 
 def _told(sources: Sequence[WhySource]) -> list[str]:
@@ -272,75 +328,27 @@ def _told(sources: Sequence[WhySource]) -> list[str]:
     spoken = [source for source in sources if any(map(str.isalnum, source.text))] or sources
     if len(spoken) == 1:
         return [clean_line(spoken[0].what)]
-    return [f'"{_cut(clean_line(source.text), QUOTE_CELLS)}": {clean_line(source.what)}' for source in spoken]
+    return [f'"{cut(clean_line(source.text), QUOTE_CELLS)}": {clean_line(source.what)}' for source in spoken]
 
 
 def _headers(headers: Iterable[WhyHeader]) -> Iterator[str]:
     yield "headers"
-    yield from _indented(_table([(header.name, header.what, header.value) for header in headers]), 2)
+    yield from indented(as_table([(header.name, header.what, header.value) for header in headers]), 2)
 
 
 def _change(entry: Replanned) -> Iterator[str]:
     match entry.status:
         case "changed":
-            yield from _indented(entry.diff, 4)
+            yield from indented(entry.diff, 4)
         case "newly_answered":
             yield f"    before: {_reason(entry.before)}"
-            yield from _indented(entry.after.text, 4, mark="+")
+            yield from indented(entry.after.text, 4, mark="+")
         case "newly_escalated":
             yield f"    now: {_reason(entry.after)}"
-            yield from _indented(entry.before.text, 4, mark="-")
+            yield from indented(entry.before.text, 4, mark="-")
         case "same":
             return
 
 
 def _reason(said: Said) -> str:
     return f"a person ({clean_line(said.reason or 'no reason recorded')})"
-
-
-def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell, two spaces between them; rows may end early."""
-    cleaned = [[clean_line(cell) for cell in row] for row in rows]
-    limited = [[*(_cut(cell) for cell in row[:-1]), *row[-1:]] for row in cleaned]
-    count = max((len(row) for row in limited), default=0)
-    widths = [max((cell_len(row[i]) for row in limited if len(row) > i + 1), default=0) for i in range(count)]
-    return "\n".join(
-        "  ".join(_padded(cell, width) for cell, width in zip(row, widths, strict=False)).rstrip() for row in limited
-    )
-
-
-def _cut(cell: str, cells: int = CELL_LIMIT) -> str:
-    return cell if cell_len(cell) <= cells else f"{chop_cells(cell, cells - 3)[0]}..."
-
-
-def _padded(text: str, cells: int) -> str:
-    return text + " " * (cells - cell_len(text))
-
-
-def _wrapped(text: str, cells: int) -> list[str]:
-    """Lines of at most that many cells, broken at spaces where there are any."""
-    lines = [""]
-    for word in text.split(" "):
-        longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if cell_len(longer) <= cells:
-            lines[-1] = longer
-            continue
-        pieces = chop_cells(word, cells)
-        lines = [*(lines if lines[-1] else lines[:-1]), *pieces]
-    return lines
-
-
-def _indented(text: str, spaces: int, mark: str = "") -> list[str]:
-    return [f"{' ' * spaces}{mark}{line}".rstrip() for line in clean_lines(text)]
-
-
-def _quoted(text: str) -> list[str]:
-    return [f"  | {line}".rstrip() for line in clean_lines(text)]
-
-
-def _instant(instant: datetime | None) -> str:
-    return NOTHING if instant is None else instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _counted(count: int, one: str, many: str | None = None) -> str:
-    return f"{count} {one if count == 1 else many or one + 's'}"

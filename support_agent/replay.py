@@ -29,6 +29,7 @@ from support_agent.letters import Headers, Letter, again
 from support_agent.levels import CUSTOMER
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import parse
+from support_agent.rates import Rates
 from support_agent.store.records import (
     CaseId,
     LetterKind,
@@ -151,7 +152,7 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
 def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
     problems: list[str] = []
     diff = ""
-    record = store.letter_for(row.mail_id, row.kind)
+    record = store.letter_for(row.mail_id, row.kind, row.number)
     if record is None:
         problems.append("what it was made from is not stored")
     else:
@@ -236,7 +237,9 @@ def _replanned(
     sender = Sender(address=address, level=mail.level or 0, why=mail.sender_why or "")
     customer = customer_of(address) if sender.level >= CUSTOMER else None
     before = _said_before(store, mail, plan)
-    after = _said_now(rehearse(decider, message, sender, customer, plan.planned_at))
+    message = decider.with_attached_text(message, lambda: store.raw_mail(mail.id), sender)
+    sent = Rates(store, decider.settings.agent).answers_before(mail.id, mail.case_id, sender, plan.planned_at)
+    after = _said_now(rehearse(decider, message, sender, customer, plan.planned_at, sent))
     status = _status(before, after)
     diff = _text_diff(before.text, after.text) or _text_diff(before.html, after.html)
     return Replanned(

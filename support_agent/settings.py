@@ -1,4 +1,4 @@
-"""All configuration: one frozen tree, read once, from `support-agent.toml` and the environment.
+"""All configuration: one frozen tree; `configuration.load` reads it from `support-agent.toml` and the environment.
 
 Precedence: command-line flag, environment (`SUPPORT_AGENT__SECTION__KEY`), file, default. Every setting lives
 in a section, because pydantic-settings ignores a misspelt top-level variable but refuses a misspelt nested
@@ -7,43 +7,18 @@ one. Paths in the file are relative to the file. Units are in the names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    model_validator,
-)
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from support_agent.levels import AUTHENTICATED, CUSTOMER
 from support_agent.locales import FALLBACK_LOCALE, LocaleTag
-from support_agent.settings_sources import (
-    ENV_PREFIX,
-    ENVIRONMENT,
-    Problem,
-    SettingsRefused,
-    explain,
-    merged,
-    read_environment,
-    read_file,
-)
+from support_agent.settings_sources import ENV_PREFIX
 
-MIN_SECRET_CHARACTERS = 32
-DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
@@ -53,6 +28,21 @@ class Security(StrEnum):
     TLS = "tls"
     STARTTLS = "starttls"
     PLAIN = "plain"
+
+
+class SignIn(StrEnum):
+    """What a server is shown: a password, or an access token that `[oauth]` says how to get."""
+
+    PASSWORD = "password"
+    XOAUTH2 = "xoauth2"
+
+
+class SentCopies(StrEnum):
+    """Who files a copy of each mail that goes out into the Sent folder."""
+
+    AGENT = "agent"
+    PROVIDER = "provider"
+    NONE = "none"
 
 
 OptionalPath = Annotated[Path | None, BeforeValidator(lambda value: None if value == "" else value)]
@@ -70,6 +60,7 @@ class Server(Section):
 
     host: str = ""
     security: Security = Security.TLS
+    auth: SignIn = SignIn.PASSWORD
     user: str = ""
     password: SecretStr = SecretStr("")
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
@@ -89,23 +80,87 @@ class ImapSettings(Server):
 
     port: Annotated[int, Field(ge=1, le=65535)] = 993
     folder: str = "INBOX"
-    handled_folder: str = ""
-    """Handled mail is moved here; empty: it stays where it is, flagged only with a keyword."""
+    move_handled_to: str = ""
+    """Mail is moved into this folder once it is recorded; empty: it stays, with a keyword only."""
+    sent_copies: SentCopies = SentCopies.AGENT
+    """Who files a copy of what goes out: 'provider' where the server that sends does so by itself, as those of Gmail
+    and Microsoft 365 do; what it has filed did go out."""
+    sent_folder: str = ""
+    """Where the copies are; empty: the folder that the server calls the one for sent mail."""
+    sent_search_days: Annotated[int, Field(ge=1, le=365)] = 3
+    """For so many days after its last try a mail's copy is looked for, or filed."""
     skip_existing: bool = False
     """At the first start leave alone what is in the folder already, and from then on whatever arrived before."""
     poll_interval_s: Annotated[float, Field(ge=0.1, le=3600)] = 30.0
+    """How often the folder is looked at, also while the server is to tell of new mail by itself."""
+    idle: bool = True
+    """Let the server tell of new mail (IDLE), where it can; else the folder is only looked at now and then."""
+    idle_max_s: Annotated[float, Field(ge=1, le=1740)] = 1500.0
+    """Longest IDLE before it is said anew: servers may end one of 30 minutes (RFC 2177)."""
+    idle_pause_s: Annotated[float, Field(ge=1, le=86_400)] = 3600.0
+    """For so long no IDLE is tried after one that failed."""
+    reconnect_base_s: Annotated[float, Field(ge=0.01, le=3600)] = 1.0
+    """Wait after the first failure in a row, or as little as half of it; doubles with each."""
+    reconnect_max_s: Annotated[float, Field(ge=0.1, le=3600)] = 300.0
+    """Longest such wait, or as little as half of it."""
+    alarm_after_s: Annotated[float, Field(ge=1, le=604_800)] = 900.0
+    """A mailbox that could not be read for so long is an alarm, in the log and of `doctor`."""
     max_message_bytes: Annotated[int, Field(ge=10_000, le=200_000_000)] = 25_000_000
+
+
+class OAuthSettings(Section):
+    """Where access tokens for `auth = "xoauth2"` come from (RFC 6749).
+
+    With a `refresh_token_file` a person has signed in once (section 6); without one the program is itself let in,
+    by client id and secret (section 4.4), as Microsoft 365 can.
+    """
+
+    token_url: str = ""
+    client_id: str = ""
+    client_secret_file: OptionalPath = None
+    """The client's secret, in a file of its own; empty: a client without one."""
+    refresh_token_file: OptionalPath = None
+    """The refresh token, in a file of its own that can be written: a server may give a new one with each answer."""
+    scope: str = ""
+    timeout_s: Annotated[float, Field(gt=0, le=600)] = 20.0
+    renew_before_s: Annotated[float, Field(ge=0, le=3600)] = 120.0
+    """A token that expires within so long is not used any more."""
+
+    @field_validator("token_url")
+    @classmethod
+    def _is_protected(cls, url: str) -> str:
+        try:
+            parts = urlsplit(url)
+        except ValueError:
+            raise ValueError("not a URL") from None
+        if url and parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+            raise ValueError("the address must begin with https://, as secrets are sent there")
+        return url
 
 
 class SmtpSettings(Server):
     """The server that sends."""
 
     port: Annotated[int, Field(ge=1, le=65535)] = 465
-    max_attempts: Annotated[int, Field(ge=1, le=20)] = 12
+    max_attempts: Annotated[int, Field(ge=1, le=100)] = 13
     retry_base_s: Annotated[float, Field(ge=0.01, le=3600)] = 60.0
-    """Wait before the second try; doubles with each try, so that 12 tries outlast a server's lost day."""
+    """Wait before the second try, and up to a quarter more; doubles with each try."""
+    retry_max_s: Annotated[float, Field(ge=0.01, le=604_800)] = 21_600.0
+    """Longest such wait: with it 13 tries outlast a server's lost day."""
     final_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 600.0
     """Wait for the reply to a whole mail; giving up early leaves it uncertain (RFC 5321, section 4.5.3.2.6)."""
+    mails_per_connection: Annotated[int, Field(ge=1, le=100_000)] = 100
+    """Mails sent over one connection before a new one is opened."""
+    idle_s: Annotated[float, Field(ge=0, le=3600)] = 30.0
+    """A connection is kept for so long after a mail; 0: each mail has its own."""
+    verp: bool = False
+    """Give each mail an envelope sender of its own, support+b-<token>@, so that any bounce says which mail it is about;
+    needs a mailbox that takes such addresses."""
+    asks_delivery_reports: bool = False
+    """Ask for a report of each delivery (RFC 3461), where the server can: it settles what is uncertain, and is one mail
+    more for each that is sent."""
+    suppression_days: Annotated[int, Field(ge=0, le=3650)] = 60
+    """An address that bounced for good (5.1.z) gets no automatic mail for so long; 0: only that one mail fails."""
 
 
 class AgentSettings(Section):
@@ -115,8 +170,22 @@ class AgentSettings(Section):
     name: str = "Support"
     aliases: tuple[str, ...] = ()
     """Further addresses that reach this mailbox."""
-    authserv_ids: tuple[str, ...] = ()
+    authserv_ids: tuple[Annotated[str, Field(pattern=r"^[^\s;\"()=]+$")], ...] = ()
     """authserv-id of our own border server: its topmost Authentication-Results is believed (RFC 8601)."""
+    believes_results_without_id: bool = False
+    """Believe the topmost Authentication-Results that has no authserv-id, as Exchange Online writes it; only where the
+    border server takes away every one that a mail brings along."""
+    alignment: Literal["strict", "relaxed"] = "strict"
+    """Where there is no DMARC policy, an spf or dkim pass for the From domain itself proves it, whoever checked it;
+    "relaxed": one of the same organisation too, as the domain may allow or forbid (RFC 7489, section 3.1)."""
+    arc_sealers: tuple[Annotated[str, Field(pattern=r"^[^\s@]+\.[^\s@]+$")], ...] = ()
+    """Domains of forwarders whose word is taken for what they saw, where our server reports arc=pass (RFC 8617)."""
+    verify_dkim: bool = False
+    """Verify DKIM signatures ourselves, with questions to the DNS, where the border server says nothing of them."""
+    dkim_timeout_s: Annotated[float, Field(gt=0, le=60)] = 5.0
+    """Longest wait for one answer of the DNS."""
+    dkim_max_signatures: Annotated[int, Field(ge=1, le=20)] = 4
+    """Signatures of a mail that are looked up, those of its From domain first; with them up to two policies."""
     secret: SecretStr = SecretStr("")
     """Key of the Message-ID and origin headers; 32 characters or more; `init` writes `secret.key`."""
     secret_file: OptionalPath = None
@@ -125,14 +194,47 @@ class AgentSettings(Section):
     them some forged ones: what such a stranger gets holds public documents and nothing of the mail."""
     acknowledges_from_level: Annotated[int, Field(ge=AUTHENTICATED, le=CUSTOMER)] = AUTHENTICATED
     """Lowest sender level that is told that a person has the case; below: nothing is sent but the desk's packet."""
+    spam_verdicts: tuple[Annotated[str, Field(pattern=r"^[!-9;-~]+:\s*\S")], ...] = (
+        "X-Spam-Flag: YES",
+        "X-Spam-Status: Yes",
+    )
+    """"Name: word" of fields that our own server adds: mail is spam, and never answered, where the topmost of that name
+    begins with the word or has it between semicolons ("X-Forefront-Antispam-Report: SFV:SPM"). Empty: none is believed.
+    """
     max_received: Annotated[int, Field(ge=5, le=200)] = 50
     max_hops: Annotated[int, Field(ge=1, le=20)] = 3
     max_letters_per_case: Annotated[int, Field(ge=1, le=1000)] = 5
     """Automatic letters (answers and acknowledgements) in one case; a mail above goes to the desk, and nothing is
     sent to its customer: a machine without marks may be writing (RFC 3834, section 2)."""
     max_letters_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
-    """The same for all cases of a sender within 24 hours, and the most packets about them; a mail above both is filed.
-    """
+    """The same for all cases of a sender within 24 hours, and the most packets about them. Of the mails above both the
+    first is one packet more, which says so; the others are filed, and `doctor` counts them."""
+    max_letters_per_hour: Annotated[int, Field(ge=1, le=1_000_000)] = 200
+    """Automatic mails to all senders and to the desk, notices too, within an hour. Above, everything automatic waits
+    until the hour has room again, and the desk is told once (RFC 3834, section 2)."""
+    identical_answer_days: Annotated[int, Field(ge=0, le=3650)] = 7
+    """For so many days nobody is sent the same answer again in another case: it did not help, or a machine asks; a
+    person gets the question. 0: it may be repeated there at once. Within a case no answer is ever repeated."""
+    max_participants_per_case: Annotated[int, Field(ge=1, le=1000)] = 20
+    """Addresses that may continue a case: its customer, and whom they write to as well, the first ones."""
+    paused: bool = False
+    """No automatic mail to customers; what a rule gives to people still reaches the desk, the rest waits.
+    `support-agent pause` does the same without a restart."""
+    pause_file: Path = Path("paused")
+    """While a file of this name is there the agent is paused, whoever made it; its first line says why."""
+
+    @property
+    def can_identify(self) -> bool:
+        """Whether a sender can have a level above 0 at all."""
+        return bool(self.authserv_ids) or self.believes_results_without_id or self.verify_dkim
+
+    def may_answer(self, level: int) -> bool:
+        """Whether a sender of this level gets answers (S13)."""
+        return level >= self.answers_from_level
+
+    def may_acknowledge(self, level: int) -> bool:
+        """Whether a sender of this level is told that a person has the case (S13)."""
+        return level >= self.acknowledges_from_level
 
 
 class DeskSettings(Section):
@@ -201,6 +303,9 @@ class PlannerSettings(Section):
     max_questions: Annotated[int, Field(ge=1, le=20)] = 5
     max_mail_characters: Annotated[int, Field(ge=200, le=100_000)] = 4_000
     """Longer mail goes to a person: its middle is never silently dropped."""
+    max_attachment_characters: Annotated[int, Field(ge=0, le=100_000)] = 4_000
+    """The same for the text of txt, md, pdf and docx attachments, which is read where the mail itself says no more than
+    that it is attached; 0: never read."""
     threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.6
     threshold_data: Annotated[float, Field(ge=0, le=1)] = 0.5
     shortlist: Annotated[int, Field(ge=2, le=16)] = 6
@@ -251,12 +356,13 @@ class LogSettings(Section):
 
 
 class Settings(BaseSettings):
-    """The whole tree; `load` is the way to get one, and the only place where the environment is read."""
+    """The whole tree; `configuration.load` is the way to get one."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter="__")
 
     imap: ImapSettings = ImapSettings()
     smtp: SmtpSettings = SmtpSettings()
+    oauth: OAuthSettings = OAuthSettings()
     agent: AgentSettings = AgentSettings()
     desk: DeskSettings = DeskSettings()
     company: CompanySettings = CompanySettings()
@@ -266,6 +372,13 @@ class Settings(BaseSettings):
     engine: EngineSettings = EngineSettings()
     chroma: ChromaSettings = ChromaSettings()
     log: LogSettings = LogSettings()
+
+    @model_validator(mode="after")
+    def _remembers_answers(self) -> Settings:
+        kept, needed = self.store.retention_days, self.agent.identical_answer_days
+        if kept < needed:  # an answer that is forgotten would go out again
+            raise ValueError(f"store.retention_days = {kept} must not be below agent.identical_answer_days = {needed}")
+        return self
 
     @classmethod
     def settings_customise_sources(
@@ -278,94 +391,3 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments only: a `Settings()` made in code is the same on every machine."""
         return (init_settings,)
-
-
-def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Settings:
-    """Read the configuration: overrides over environment over file over defaults.
-
-    Relative paths from the file, the environment and the defaults are relative to the file's folder (to the
-    working folder where `path` is None); those from `overrides`, which a person typed, to the working folder.
-
-    Args:
-        path: `support-agent.toml`, or None for none.
-        overrides: Dotted keys ("store.url") and their values; None values count as not given.
-    Raises:
-        ConfigError: one line for each thing that is wrong: where it was set, the key, what to do
-            (`SettingsRefused` where that is a setting). Values are never repeated: they may be secrets.
-    """
-    base = (path.parent if path else Path()).absolute()
-    given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    from_file = read_file(Settings, path) if path else {}
-    from_environment = read_environment(Settings)
-    from_flags: dict[str, Any] = {}
-    for dotted, value in given.items():
-        section, _, key = dotted.partition(".")
-        from_flags.setdefault(section, {})[key] = value
-    origins = ((from_flags, "flag"), (from_environment, ENVIRONMENT), (from_file, str(path)))
-    try:
-        settings = Settings(**merged(from_file, from_environment, from_flags))
-    except ValidationError as error:
-        errors = error.errors(include_input=False)
-        problems = [explain(Settings, e["loc"], e["type"], e["msg"], origins) for e in errors]
-        raise SettingsRefused(problems) from None
-    return _with_secret(_with_absolute_paths(settings, base, from_flags))
-
-
-def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str, Any]) -> Settings:
-    """The settings with each `Path` of each section absolute, and a SQLite `store.url`."""
-
-    def folder(section: str, key: str) -> Path:
-        return Path.cwd() if key in from_flags.get(section, {}) else base
-
-    changed: dict[str, Section] = {}
-    for section in Settings.model_fields:
-        values: Section = getattr(settings, section)
-        update: dict[str, Any] = {
-            key: folder(section, key) / value.expanduser() for key, value in values if isinstance(value, Path)
-        }
-        if section == "store":
-            update["url"] = sqlite_url_in(folder(section, "url"), settings.store.url, name="store.url")
-        changed[section] = values.model_copy(update=update)
-    return settings.model_copy(update=changed)
-
-
-def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
-    """A database URL with a relative SQLite path made absolute below `folder`; any other URL as it is.
-
-    Raises:
-        ConfigError: it is no SQLAlchemy URL; `name` says which setting it is.
-    """
-    try:
-        parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        section, _, key = name.rpartition(".")
-        text = f"{name}: not a database URL: {DATABASE_URL_HELP}"
-        raise SettingsRefused([Problem(section, key, text)]) from None
-    file = parsed.database or ""
-    if parsed.get_backend_name() != "sqlite" or file in {"", ":memory:"} or file.startswith("file:"):
-        return url
-    absolute = folder / Path(file).expanduser()
-    return parsed.set(database=str(absolute)).render_as_string(hide_password=False)
-
-
-def _with_secret(settings: Settings) -> Settings:
-    """The settings with `agent.secret` from `agent.secret_file`; a secret that is given directly wins."""
-    agent = settings.agent
-    secret, key, origin = agent.secret.get_secret_value(), "secret", "agent.secret"
-
-    def refused(why: str) -> SettingsRefused:
-        return SettingsRefused([Problem("agent", key, f"{origin}: {why}")])
-
-    if not secret and agent.secret_file is not None:
-        key, origin = "secret_file", f"agent.secret_file ({agent.secret_file})"
-        try:
-            secret = agent.secret_file.read_text("utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not text"
-            raise refused(f"cannot be read: {reason}; `init` writes one") from None
-        if not secret:
-            raise refused("empty; `support-agent init` writes one")
-    if secret and len(secret) < MIN_SECRET_CHARACTERS:
-        todo = f"use at least {MIN_SECRET_CHARACTERS} random characters"
-        raise refused(f"shorter than {MIN_SECRET_CHARACTERS} characters: {todo}")
-    return settings.model_copy(update={"agent": agent.model_copy(update={"secret": SecretStr(secret)})})

@@ -13,11 +13,14 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from support_agent.errors import ConfigError
 from support_agent.findings import nearest
 from support_agent.toml_file import read_toml
 
+DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
 ENVIRONMENT = "environment variable"
 ENV_PREFIX = "SUPPORT_AGENT__"
 
@@ -86,7 +89,9 @@ def explain(
     message: str,
     origins: Iterable[tuple[Mapping[str, Any], str]],
 ) -> Problem:
-    """One refused key: where it was set, which key, what to do."""
+    """One refused key: where it was set, which key, what to do; without a key what is wrong between two of them."""
+    if not loc:
+        return Problem("", "", message.removeprefix("Value error, "))
     section, key = str(loc[0]), str(loc[1]) if len(loc) > 1 else ""
     origin = "default"
     for source, name in origins:
@@ -124,3 +129,22 @@ def _all_keys(model: type[BaseSettings]) -> tuple[str, ...]:
 def _home_of(model: type[BaseSettings], key: str) -> str:
     """The first section that has such a key, or ""."""
     return next((section for section in model.model_fields if key in _keys(model, section)), "")
+
+
+def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
+    """A database URL with a relative SQLite path made absolute below `folder`; any other URL as it is.
+
+    Raises:
+        ConfigError: it is no SQLAlchemy URL; `name` says which setting it is.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        section, _, key = name.rpartition(".")
+        text = f"{name}: not a database URL: {DATABASE_URL_HELP}"
+        raise SettingsRefused([Problem(section, key, text)]) from None
+    file = parsed.database or ""
+    if parsed.get_backend_name() != "sqlite" or file in {"", ":memory:"} or file.startswith("file:"):
+        return url
+    absolute = folder / Path(file).expanduser()
+    return parsed.set(database=str(absolute)).render_as_string(hide_password=False)

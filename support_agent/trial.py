@@ -22,10 +22,13 @@ from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.frozen import Frozen
 from support_agent.letters import Letter, answer_letter
 from support_agent.levels import CUSTOMER, Level
-from support_agent.mail.identity import Sender, identify
+from support_agent.mail.dkim_check import verify_dkim
+from support_agent.mail.dns_lookup import SYSTEM_DNS, TxtLookup
+from support_agent.mail.identity import DkimCheck, Sender, identify
 from support_agent.mail.message import Message, parse
 from support_agent.mail.screening import Screening, Verdict, screen
 from support_agent.settings import Settings
+from support_agent.tools.base import SentAnswer
 
 
 class TriedCall(Frozen):
@@ -91,6 +94,7 @@ def try_mail(
     *,
     as_level: int | None,
     as_customer: str | None,
+    lookup_txt: TxtLookup = SYSTEM_DNS,
 ) -> Tried:
     """Run one mail through the journey without a mailbox, a store or a sender.
 
@@ -99,13 +103,16 @@ def try_mail(
         decider: Opened only when a mail gets as far as the model.
         as_level: The sender level to assume, instead of what the mail proves.
         as_customer: The customer's address to assume; implies level 3 where no level is given.
+        lookup_txt: Asked where `agent.verify_dkim` is on.
     Raises:
         ConfigError: there is no such customer, or the decider cannot be opened.
     """
     started = time.monotonic()
     message = parse(raw)
     screening = screen(message, settings.agent, settings.desk, lambda address: accounts.customer(address) is not None)
-    sender, customer = _sender(message, accounts, settings, as_level, as_customer)
+    agent = settings.agent
+    check = (lambda domain: verify_dkim(raw, domain, agent, now, lookup_txt)) if agent.verify_dkim else None
+    sender, customer = _sender(message, accounts, settings, check, as_level, as_customer)
     rehearsal: Rehearsal | None = None
     outcome: Literal["answer", "escalate", "filed"] = "escalate"
     reason = screening.rule
@@ -114,7 +121,8 @@ def try_mail(
     elif screening.verdict is Verdict.DESK:
         reason, _ = screened_out(screening)
     else:
-        rehearsal = rehearse(decider(), message, sender, customer, now)
+        opened = decider()
+        rehearsal = rehearse(opened, opened.with_attached_text(message, lambda: raw, sender), sender, customer, now)
         outcome = "escalate" if rehearsal.letter is None else "answer"
         reason = rehearsal.decision.plan.reason
     plan = None if rehearsal is None else rehearsal.decision.plan
@@ -136,10 +144,17 @@ def try_mail(
     return Tried(trial=trial, sender=sender, screening=screening, decision=decision)
 
 
-def rehearse(decider: Decider, message: Message, sender: Sender, customer: Customer | None, now: datetime) -> Rehearsal:
+def rehearse(
+    decider: Decider,
+    message: Message,
+    sender: Sender,
+    customer: Customer | None,
+    now: datetime,
+    sent: tuple[SentAnswer, ...] = (),
+) -> Rehearsal:
     """Decide a mail and write its answer as the journey does: what fails, or what the gate refuses, escalates."""
     try:
-        decision = decider.decide(message, sender, customer, now)
+        decision = decider.decide(message, sender, customer, now, sent)
     except SupportAgentError as error:
         return Rehearsal(decider.failed(error, now), None)
     try:
@@ -158,10 +173,11 @@ def _sender(
     message: Message,
     accounts: Accounts,
     settings: Settings,
+    check: DkimCheck | None,
     as_level: int | None,
     as_customer: str | None,
 ) -> tuple[Sender, Customer | None]:
-    sender = identify(message, settings.agent, lambda address: accounts.customer(address) is not None)
+    sender = identify(message, settings.agent, lambda address: accounts.customer(address) is not None, check)
     if as_customer is not None:
         customer = accounts.customer(as_customer)
         if customer is None:

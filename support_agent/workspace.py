@@ -21,7 +21,8 @@ SECRET_FILE = "secret.key"
 SECRET_BYTES = 32
 
 CONFIG = """\
-# support-agent.toml: everything that is set, in sections. Unknown keys are errors; `support-agent check` tells.
+# support-agent.toml: what most people set, in sections; every setting is described in support_agent/settings.py.
+# Unknown keys are errors; `support-agent check` tells.
 # Each key can be given as an environment variable too: SUPPORT_AGENT__IMAP__PASSWORD=...
 # Paths count from this file. What is commented out shows its default.
 
@@ -39,10 +40,17 @@ name = "Harborfile Support"
 # The authserv-id that YOUR OWN border server writes into Authentication-Results (RFC 8601). Only its topmost header
 # is believed. Without one every sender has level 0 and every mail goes to the desk.
 authserv_ids = ["mx.harborfile.example"]
+# verify_dkim = false          # true: check DKIM signatures ourselves, by DNS, where that server says nothing of them
+# alignment = "strict"         # or "relaxed": without DMARC, spf and dkim of another name of the same organisation do
+# arc_sealers = []             # forwarders whose word is taken for what they saw, where that server reports arc=pass
+# believes_results_without_id = false  # true for Exchange Online, which writes no authserv-id
 # answers_from_level = 1       # lowest sender level that gets answers: 2 is DMARC pass; 3 known customers only
 # acknowledges_from_level = 1  # lowest sender level that is told that a person has the case
 # max_letters_per_case = 5     # automatic letters in one case; above, its mail goes to the desk without a word
 # max_letters_per_sender_a_day = 10  # the same for one sender; after as many packets too, the mail is only filed
+# max_letters_per_hour = 200   # the same for everybody; above, everything automatic waits and the desk is told once
+# identical_answer_days = 7    # nor is the same answer sent in another case so soon; within a case never
+# paused = false               # true, or a file "paused" beside this one: no automatic mail to customers
 secret_file = "secret.key"     # key of our Message-IDs; keep it, and keep it secret
 
 [desk]
@@ -55,9 +63,12 @@ host = ""                      # for example "imap.example.com"
 # security = "tls"             # or "starttls"; "plain" for loopback only
 # user = "support@harborfile.example"
 # password = ""                # better: SUPPORT_AGENT__IMAP__PASSWORD
+# auth = "password"            # or "xoauth2" (Gmail, Microsoft 365): see [oauth]
 # folder = "INBOX"
+# move_handled_to = ""         # a folder into which mail is moved once it is recorded; empty: it stays
 # skip_existing = false        # true: at the first start leave alone what is in the folder already
-# poll_interval_s = 30.0
+# poll_interval_s = 30.0       # how often the folder is looked at, also where the server tells of mail by itself
+# sent_copies = "agent"        # "provider" where the sending server files copies itself (Gmail, Microsoft 365); "none"
 
 [smtp]
 host = ""                      # for example "smtp.example.com"
@@ -65,6 +76,15 @@ host = ""                      # for example "smtp.example.com"
 # security = "tls"
 # user = "support@harborfile.example"
 # password = ""                # better: SUPPORT_AGENT__SMTP__PASSWORD
+# auth = "password"            # or "xoauth2": see [oauth]
+# asks_delivery_reports = false  # true: ask for a report of each delivery; it settles what is uncertain
+
+[oauth]                        # access tokens for auth = "xoauth2"; the README has this for Gmail and Microsoft 365
+# token_url = ""
+# client_id = ""
+# client_secret_file = ""      # a file with nothing else in it
+# refresh_token_file = ""      # the same; it must be writable. Empty: the application signs in by itself
+# scope = ""
 
 [model]
 # planner = "llama"            # the embedded model; "openai" for any OpenAI-compatible server:

@@ -20,6 +20,7 @@ from pydantic import JsonValue, SecretStr
 
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
+from support_agent.cursor import Cursor
 from support_agent.decide import Decider
 from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
 from support_agent.demo.seed import seed
@@ -30,18 +31,12 @@ from support_agent.planner.choice import NONE_TITLE
 from support_agent.planner.loop import Planner
 from support_agent.planner.port import Prompt, Scores, Usage
 from support_agent.resources import packaged
-from support_agent.settings import (
-    AgentSettings,
-    CompanySettings,
-    DeskSettings,
-    EngineSettings,
-    Settings,
-    SmtpSettings,
-)
+from support_agent.settings import AgentSettings, CompanySettings, DeskSettings, EngineSettings, Settings, SmtpSettings
 from support_agent.stages import Stages
 from support_agent.steps import Steps, Work
-from support_agent.store.records import Cursor, LetterKind, MailId, OutboxRecord
+from support_agent.store.records import LetterKind, MailId, OutboxRecord
 from support_agent.store.store import Store
+from support_agent.threads import known_as
 from support_agent.tools.base import Match
 
 T = TypeVar("T")
@@ -122,7 +117,7 @@ class FakeTransport(Transport):
         self.given: list[tuple[str, bytes]] = []
         self.deliveries: list[Delivery] = []
 
-    def deliver(self, raw: bytes, envelope_from: str, recipient: str) -> Delivery:
+    def deliver(self, raw: bytes, envelope_from: str, recipient: str, envelope_id: str = "") -> Delivery:
         """Take the mail."""
         self.given.append((recipient, raw))
         return self.deliveries.pop(0) if self.deliveries else Delivery(status="sent", detail="250 ok")
@@ -195,7 +190,7 @@ class Office:
         """Record a mail as the agent's loop does."""
         self.received += 1
         cursor = Cursor(folder="INBOX", uid_validity=1, last_uid=self.received)
-        return self.store.record_mail(raw, parse(raw).message_id, cursor, self.clock()).id
+        return self.store.record_mail(raw, known_as(parse(raw)), cursor, self.clock()).id
 
     def handle(self, raw: bytes, steps: Steps | None = None) -> tuple[MailId, str]:
         """Record a mail and take it to its end; its id and what became of it."""
@@ -230,6 +225,7 @@ def open_office(company: CompanySettings, store: Store) -> Office:
             name="Harborfile Support",
             authserv_ids=(AUTHSERV_ID,),
             secret=SecretStr("0123456789abcdef0123456789abcdef"),
+            pause_file=company.policies.parent / "paused",
         ),
         desk=DeskSettings(address=DESK),
     )
@@ -243,6 +239,13 @@ def open_office(company: CompanySettings, store: Store) -> Office:
     office = Office(settings=settings, store=store, decider=decider)
     office.stages.keep_company()
     return office
+
+
+def with_agent(office: Office, **values: object) -> Office:
+    """The same office with other values of `agent` in its settings, checked as those of a file."""
+    agent = AgentSettings.model_validate({**dict(office.settings.agent), **values})
+    settings = office.settings.model_copy(update={"agent": agent})
+    return replace(office, settings=settings, decider=replace(office.decider, settings=settings))
 
 
 def write(
@@ -263,7 +266,7 @@ def write(
     domain = sender.rpartition("@")[2]
     results = {
         "dmarc": f"dmarc=pass header.from={domain}",
-        "spf": f"spf=pass smtp.mailfrom={domain}",
+        "spf": "spf=pass smtp.mailfrom=bounces.mailer.example",
     }
     lines = [
         f"Return-Path: <{sender}>",

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import tomllib
 from datetime import date
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,17 @@ from support_agent.cli import app
 from support_agent.company.account_specs import read_specs
 from support_agent.company.documents import load_documents, parse_document
 from support_agent.company.values import Period
+from support_agent.configuration import load
 from support_agent.findings import Severity
 from support_agent.planner.port import Model
-from support_agent.settings import Settings, load
+from support_agent.settings import Security, Settings, SignIn
 from support_agent.toml_file import read_toml
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "support_agent"
 README = (ROOT / "README.md").read_text("utf-8")
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text("utf-8")
-MAX_LINES = 460
+MAX_LINES = 500
 MAX_WIDTH = 110
 COMMANDS = typer.main.get_command(app)
 PATH = re.compile(r"^[\w./-]+(\.(py|md|toml|yaml|j2|sh)|/)$")
@@ -58,7 +60,7 @@ def section(title: str) -> str:
 
 def table(title: str) -> list[list[str]]:
     """The cells of the first table below a heading, without its head."""
-    lines = [line for line in section(title).splitlines() if line.startswith("|")]
+    lines = section(title).partition("\n|")[2].partition("\n\n")[0].splitlines()
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
@@ -66,9 +68,15 @@ def leaves(command: Any, words: tuple[str, ...] = ()) -> dict[tuple[str, ...], A
     """Every command that does something, by its words."""
     if not hasattr(command, "commands"):
         return {words: command}
-    return {
+    itself = {words: command} if words and command.invoke_without_command else {}
+    return itself | {
         key: leaf for name, child in command.commands.items() for key, leaf in leaves(child, (*words, name)).items()
     }
+
+
+def words_of(row: list[str]) -> tuple[str, ...]:
+    """The words of a command in a row of the table, without its arguments and options."""
+    return tuple(word for word in row[0].strip("`").split() if word.islower() and word.replace("-", "").isalpha())
 
 
 def prose_codes() -> list[str]:
@@ -85,9 +93,9 @@ LEAVES = leaves(COMMANDS)
 def test_the_readme_has_snippets_of_every_kind_that_is_checked_here() -> None:
     """A renamed fence would leave its snippets unchecked."""
     assert {language: len(blocks(language)) for language in ("sh", "python", "toml", "markdown")} == {
-        "sh": 5,
+        "sh": 6,
         "python": 2,
-        "toml": 1,
+        "toml": 2,
         "markdown": 1,
     }
     assert len(PATHS) > 20
@@ -115,8 +123,7 @@ def test_the_two_commands_are_the_first_ones() -> None:
 
 def test_the_commands_table_has_exactly_the_commands_of_the_program() -> None:
     """A command that is added, renamed or dropped is so in the README too."""
-    rows = [row[0].strip("`").split() for row in table("Commands")]
-    named = [tuple(word for word in words if word.islower() and word.isalpha()) for words in rows]
+    named = [words_of(row) for row in table("Commands")]
     assert len(named) == len(set(named))
     assert set(named) == set(LEAVES)
 
@@ -124,7 +131,7 @@ def test_the_commands_table_has_exactly_the_commands_of_the_program() -> None:
 @pytest.mark.parametrize("words", LEAVES, ids=" ".join)
 def test_every_command_has_the_options_that_the_table_names(words: tuple[str, ...]) -> None:
     """Options in a row of the commands table are options of that command."""
-    (row,) = [row for row in table("Commands") if row[0].strip("`").split()[: len(words)] == list(words)]
+    (row,) = [row for row in table("Commands") if words_of(row) == words]
     known = {option for parameter in LEAVES[words].params for option in parameter.opts}
     assert set(re.findall(r"--[a-z][a-z-]*", " ".join(row))) <= known
 
@@ -164,7 +171,7 @@ def test_the_document_of_the_readme_is_a_document_beside_the_demo_companys() -> 
 
 def test_the_account_field_of_the_readme_is_one(made: Path, tmp_path: Path) -> None:
     """The snippet can be put at the end of the `accounts.toml` that `init` writes."""
-    (text,) = blocks("toml")
+    _, text = blocks("toml")
     (name,) = tomllib.loads(text)["fields"]
     path = tmp_path / "accounts.toml"
     path.write_text((made / "accounts.toml").read_text("utf-8") + "\n" + text, "utf-8")
@@ -172,6 +179,21 @@ def test_the_account_field_of_the_readme_is_one(made: Path, tmp_path: Path) -> N
     assert findings == []
     assert specs is not None
     assert specs.fields[name].label_for("de-DE") == "Verbleibende Supportstunden"
+
+
+def test_the_settings_for_gmail_and_microsoft_365_are_ones(tmp_path: Path) -> None:
+    """The snippet is a configuration, and so is each key that a comment of it names."""
+    text, _ = blocks("toml")
+    path = tmp_path / "support-agent.toml"
+    path.write_text(text, "utf-8")
+    assert load(path).imap.auth is load(path).smtp.auth is SignIn.XOAUTH2
+    other = text.replace('authserv_ids = ["mx.google.com"]       # instead: ', "")
+    other = other.replace('"smtp.gmail.com"                # smtp.office365.com, ', '"smtp.office365.com"\n').replace(
+        ", sec", "\nsec"
+    )
+    path.write_text(other, "utf-8")
+    smtp = load(path).smtp
+    assert (load(path).agent.believes_results_without_id, smtp.port, smtp.security) == (True, 587, Security.STARTTLS)
 
 
 def test_the_workspace_of_step_one_passes_check(made: Path) -> None:
@@ -204,7 +226,7 @@ def test_every_word_of_the_glossary_is_in_the_code(row: list[str]) -> None:
     found = getattr(importlib.import_module(".".join(("support_agent", *module))), name)
     fields = names[-1:] if is_field else []
     for field in (*fields, *re.findall(r"`([a-z_]+)`", meaning)):
-        assert field in found.model_fields
+        assert field in (found.__members__ if issubclass(found, Enum) else found.model_fields)
 
 
 def test_the_settings_of_the_readme_have_the_defaults_it_says(made: Path) -> None:

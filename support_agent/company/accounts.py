@@ -42,7 +42,7 @@ from support_agent.findings import Finding, Severity
 from support_agent.frozen import Frozen
 from support_agent.levels import lower_address
 from support_agent.locales import FALLBACK_LOCALE, TAG
-from support_agent.settings import sqlite_url_in
+from support_agent.settings_sources import sqlite_url_in
 from support_agent.toml_file import TomlFile, read_toml
 
 __all__ = ["Accounts", "FieldSpec", "Queries", "SeriesSpec", "check_accounts"]

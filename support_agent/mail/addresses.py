@@ -19,9 +19,12 @@ from support_agent.levels import lower_address
 
 MAX_LOCAL_CHARACTERS = 64
 MAX_DOMAIN_CHARACTERS = 253
+MAX_ADDRESSES = 1_000
+"""Of one field: a domain in another script takes the time of many in ASCII."""
 LOCAL_PART = re.compile(
     r"[^\s<>()\[\]\\,;:@\"\x00-\x20\x7f-\x9f\xad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+"
 )
+RUN = re.compile(r"[^\"(<,;:]*")
 ASCII_DOMAIN = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
 
 
@@ -37,10 +40,14 @@ class Address(Frozen):
 
 
 class Addresses(NamedTuple):
-    """The usable addresses of one field; `is_exact` where the field is nothing but plain addresses."""
+    """The usable addresses of one field; `is_exact` where the field is nothing but plain addresses.
+
+    `is_whole` is False where the field has more than the limit, and goes on unread.
+    """
 
     found: tuple[Address, ...]
     is_exact: bool
+    is_whole: bool = True
 
 
 def normal_address(text: str) -> str | None:
@@ -83,10 +90,13 @@ def parse_addresses(value: str, decode: Callable[[str], str]) -> Addresses:
     found: list[Address] = []
     is_exact = True
     mailbox = _Mailbox()
-    at = 0
+    at = tried = 0
     while at <= len(value):
         char = value[at] if at < len(value) else ","
         if char in ",;":
+            if tried == MAX_ADDRESSES:
+                return Addresses(tuple(found), False, is_whole=mailbox.is_empty() and not value[at:].strip(" ,"))
+            tried += not mailbox.is_empty()
             is_exact &= _finish(mailbox, found, decode)
             is_exact &= char == ","
             mailbox = _Mailbox()
@@ -115,10 +125,7 @@ def _token_end(value: str, at: int) -> int | None:
             end = value.find(">", at)
             return None if end < 0 else end + 1
         case _:
-            end = at + 1
-            while end < len(value) and value[end] not in '"(<,;:':
-                end += 1
-            return end
+            return RUN.match(value, at + 1).end()  # type: ignore[union-attr]  # the pattern matches anywhere
 
 
 def _closing(value: str, at: int, closer: str) -> int | None:
@@ -169,7 +176,9 @@ def _finish(mailbox: _Mailbox, found: list[Address], decode: Callable[[str], str
         is_exact = len(mailbox.phrase) == len(mailbox.bare)
         name = " ".join(mailbox.comment)
     else:
-        is_exact = "@" not in bare
+        # some clients write the address a second time, as an unquoted name
+        is_same = len(mailbox.phrase) == len(mailbox.bare) and normal_address(bare) == addr
+        is_exact = is_same or "@" not in bare
         name = "".join(mailbox.phrase)
     found.append(Address(name=" ".join(decode(name).split()), addr=addr))
     return is_exact

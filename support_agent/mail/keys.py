@@ -21,6 +21,10 @@ MIN_SECRET_CHARACTERS = 32
 TOKEN_BITS = 96
 TAG_BITS = 128
 MESSAGE_ID = re.compile(r"<sa\.([0-9a-f]{24})\.([0-9a-f]{32})@[^<>@\s]+>")
+ENVELOPE_ID = re.compile(r"sa\.([0-9a-f]{24})\.([0-9a-f]{32})")
+VERP_TAG_DIGITS = 16
+VERP_ADDRESS = re.compile(r"[^@]+\+b-([0-9a-f]{24})([0-9a-f]{16})@[^@]+")
+MAX_LOCAL_CHARACTERS = 64
 ORIGIN_HEADER = "X-Support-Agent-Origin"
 ORIGIN = re.compile(r"v1; hops=([0-9]{1,4}); token=([0-9a-f]{24}); tag=([0-9a-f]{32})")
 
@@ -52,6 +56,44 @@ def is_own_message_id(secret: SecretStr, candidate: str) -> bool:
     """Whether `message_id` made it under this key, whatever the domain (gateways rewrite that)."""
     match = MESSAGE_ID.fullmatch(candidate.strip())
     return match is not None and _verifies(secret, match[2], "message-id", match[1])
+
+
+def envelope_id(own_id: str) -> str:
+    """What a bounce shall name the mail with that Message-ID by (ENVID, RFC 3461); "" where the id is not one of ours.
+
+    It has no domain, and a tag of its own length: whoever makes one up must have seen the mail.
+    """
+    match = MESSAGE_ID.fullmatch(own_id)
+    return "" if match is None else f"sa.{match[1]}.{match[2]}"
+
+
+def bounce_address(address: str, own_id: str) -> str:
+    """The envelope sender of one mail (VERP): our address with the mail's token; ours alone where that is too long."""
+    local, _, domain = address.rpartition("@")
+    match = MESSAGE_ID.fullmatch(own_id)
+    if match is None:
+        return address
+    keyed = f"{local}+b-{match[1]}{match[2][:VERP_TAG_DIGITS]}"
+    return f"{keyed}@{domain}" if len(keyed) <= MAX_LOCAL_CHARACTERS else address
+
+
+def named_id(secret: SecretStr, domain: str, text: str) -> str | None:
+    """The Message-ID of ours that a Message-ID, an envelope id or a bounce address names; None: it is not ours.
+
+    Args:
+        domain: Right side of the id, the domain of our address; that of a Message-ID may have been rewritten.
+    """
+    for form, tag_digits in (
+        (MESSAGE_ID, TAG_BITS // 4),
+        (ENVELOPE_ID, TAG_BITS // 4),
+        (VERP_ADDRESS, VERP_TAG_DIGITS),
+    ):
+        match = form.fullmatch(text.strip())
+        if match is not None and _is_usable(secret):
+            tag = _tag(secret, "message-id", match[1])
+            is_ours = hmac.compare_digest(match[2], tag[:tag_digits])
+            return f"<sa.{match[1]}.{tag}@{domain}>" if is_ours else None
+    return None
 
 
 def origin_header(secret: SecretStr, own_id: str, hops: int) -> str:

@@ -1,56 +1,52 @@
-"""The mailbox we read, over IMAP: what is new since a cursor, and marking what is done.
+"""The mailbox we read, over IMAP: what is new since a cursor, waiting for more, and marking what is done.
 
 Invariant: the cursor is (folder, UIDVALIDITY, last UID) and nothing else (S30), reading never sets \\Seen
 (S32), nothing is expunged that we did not mark, and each mail of the folder is yielded, if only as a header
 or a note that it cannot be read (S37). Checked against a real Dovecot by
-tests/integration/mail/test_mailbox.py.
+tests/integration/mail/test_mailbox.py, and tests/integration/mail/test_mailbox_cuts.py for a connection that dies.
 """
 
 from __future__ import annotations
 
-import socket
-import ssl
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
-import imapclient  # type: ignore[import-untyped]
-from imapclient.exceptions import (  # type: ignore[import-untyped]
-    CapabilityError,
-    IMAPClientAbortError,
-    IMAPClientError,
-    LoginError,
-    ProtocolError,
-)
+import structlog
 
-from support_agent.errors import ConfigError, SupportAgentError, TransientError
+from support_agent.cursor import Cursor
+from support_agent.errors import ConfigError
 from support_agent.frozen import Frozen
-from support_agent.mail.message import not_read
-from support_agent.mail.tls import client_context
-from support_agent.settings import ImapSettings, Security
+from support_agent.mail.imap import (
+    DELETED,
+    SEEN,
+    Refused,
+    SignInRefused,
+    connect,
+    folder_name,
+    mapped,
+    open_folder,
+    sign_in,
+    wait_for_input,
+)
+from support_agent.mail.oauth import TokenSource
+from support_agent.mail.reading import FolderReader
+from support_agent.settings import ImapSettings, SignIn
+
+log = structlog.get_logger(__name__)
 
 HANDLED_KEYWORD = b"$SupportAgentHandled"
-SIZE_BATCH = 500
-"""UIDs asked for their size in one command."""
-TEMPORARY_LOGIN_CODES = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
-"""Response codes of a refused login that pass by themselves (RFC 5530)."""
-
-
-class Cursor(Frozen):
-    """How far a folder has been read; UIDs mean nothing under another `uid_validity`."""
-
-    folder: str
-    uid_validity: int
-    last_uid: int
+WAIT_SLICE_S = 1.0
+"""How soon a wait notices that the program is to stop."""
 
 
 class Fetched(Frozen):
     """One mail. `cursor` is what to store once the mail is stored.
 
-    `is_rescan`: the folder's UIDVALIDITY is not the cursor's, so that everything is read again from the start
-    and the caller must recognise what it has by sha256 and Message-ID (S31).
+    `is_rescan`: the folder was numbered anew, and this mail was there then, so that the caller must recognise what
+    it has by sha256 and Message-ID (S31).
     `arrived_at` is when the server got the mail (INTERNALDATE), None where it does not say.
     """
 
@@ -66,21 +62,29 @@ class Mailbox:
 
     Raises, from every method: ConfigError where the operator must act (login, certificate, STARTTLS, folder),
     TransientError where a later try may pass.
+
+    Args:
+        tokens, now: For `imap.auth = "xoauth2"`: where access tokens come from, and the clock.
     """
 
-    def __init__(self, settings: ImapSettings) -> None:
+    def __init__(
+        self, settings: ImapSettings, tokens: TokenSource | None = None, now: Callable[[], datetime] | None = None
+    ) -> None:
         self._settings = settings
+        self._tokens = tokens
+        self._now = now
         self._client: Any = None
         self._selected: dict[bytes, Any] = {}
+        self._is_target_there = False
+        self.is_writable = True
+        """Whether mails may be marked and moved, known once the folder is open."""
 
-    def __enter__(self) -> Mailbox:
-        with self._mapped():
-            self._client = self._connect()
+    def __enter__(self) -> Self:
         try:
-            with self._mapped():
-                self._client.login(self._settings.user, self._settings.password.get_secret_value())
+            self._sign_in()
             self._select()
-            self._make_handled_folder()
+            if not self.is_writable:
+                log.warning("mailbox_read_only", folder=self._settings.folder)
         except BaseException:
             self.close()
             raise
@@ -97,75 +101,183 @@ class Mailbox:
             self._client.__exit__(None, None, None)
             self._client = None
 
-    def fetch_after(self, cursor: Cursor | None) -> Iterator[Fetched]:
-        """Yield the mails after a cursor in the order of their UIDs; all of them for None."""
+    # Reading
+
+    def resume(self, cursor: Cursor | None) -> Cursor:
+        """Look at the folder anew, and where to go on in it: before the oldest mail for None.
+
+        A folder that was numbered anew is read again from the start, with the mark of a rescan on all that is there
+        now (S31).
+        """
         self._select()
         uid_validity = self._uid_validity()
-        is_rescan = cursor is not None and cursor.uid_validity != uid_validity
-        last_uid = 0 if cursor is None or is_rescan else cursor.last_uid
-        for uid, size_bytes, arrived_at in self._new_mails(last_uid):
-            raw = self._read(uid, size_bytes)
-            if raw is None:  # gone since it was listed
-                continue
-            here = Cursor(folder=self._settings.folder, uid_validity=uid_validity, last_uid=uid)
-            yield Fetched(uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, arrived_at=arrived_at)
-
-    def count_after(self, cursor: Cursor | None) -> int:
-        """How many mails `fetch_after` would yield; none of them is read."""
-        self._select()
-        is_same = cursor is not None and cursor.uid_validity == self._uid_validity()
-        return len(self._uids_after(cursor.last_uid if cursor is not None and is_same else 0))
+        if cursor is None:
+            return Cursor(folder=self._settings.folder, uid_validity=uid_validity, last_uid=0)
+        if cursor.uid_validity == uid_validity:
+            return cursor
+        changes = {"uid_validity": uid_validity, "last_uid": 0, "rescan_until": self._reader().newest_uid()}
+        return cursor.model_copy(update=changes)
 
     def end(self) -> Cursor:
         """The cursor behind the newest mail: for a first start that leaves old mail alone."""
-        self._select()
-        last_uid = int(self._selected.get(b"UIDNEXT", 1)) - 1
-        return Cursor(folder=self._settings.folder, uid_validity=self._uid_validity(), last_uid=last_uid)
+        return self.resume(None).model_copy(update={"last_uid": self._reader().newest_uid()})
 
-    def mark_handled(self, uid: int) -> None:
-        """Set our keyword where the folder permits it, then move the mail to `handled_folder` where one is
-        set.
+    def fetch_after(self, cursor: Cursor) -> Iterator[Fetched]:
+        """Yield the mails after a cursor that `resume` or `end` gave, in the order of their UIDs."""
+        for listed, raw in self._reader().mails_after(cursor.last_uid):
+            yield Fetched(
+                uid=listed.uid,
+                raw=raw,
+                cursor=cursor.model_copy(update={"last_uid": listed.uid}),
+                is_rescan=listed.uid <= cursor.rescan_until,
+                arrived_at=listed.arrived_at,
+            )
+
+    def count_after(self, cursor: Cursor | None) -> int:
+        """How many mails are after a cursor; none of them is read."""
+        here = self.resume(cursor)
+        return sum(map(len, self._reader().uids_after(here.last_uid)))
+
+    @property
+    def can_idle(self) -> bool:
+        """Whether the server says that it can tell of new mail by itself."""
+        with mapped(self._settings):
+            return bool(self._client.has_capability("IDLE"))
+
+    def wait(self, timeout_s: float, is_stopping: Callable[[], bool]) -> bool:
+        """Wait in IDLE until the server tells of mail, for at most this long; whether it told (RFC 2177)."""
+        with mapped(self._settings):
+            self._client.idle()
+            waited_s, is_heard = 0.0, False
+            while not is_heard and waited_s < timeout_s and not is_stopping():
+                slice_s = min(WAIT_SLICE_S, timeout_s - waited_s)
+                is_heard = wait_for_input(self._client, slice_s)
+                waited_s += slice_s
+            self._client.idle_done()
+        return is_heard
+
+    # Marking
+
+    def mark_handled(self, uid: int, message_id: str | None = None) -> None:
+        """Set our keyword where the folder permits it, then move the mail to `imap.move_handled_to` where that is set.
 
         Moves with MOVE (RFC 6851), else COPY, \\Deleted and UID EXPUNGE of this one UID (RFC 4315); a server
-        with neither keeps the mail in place, because a bare EXPUNGE would take what others have marked.
-        """
-        folder = self._settings.handled_folder
-        with self._mapped():
-            permitted = self._selected.get(b"PERMANENTFLAGS", ())
-            if b"\\*" in permitted or HANDLED_KEYWORD in permitted:
-                self._client.add_flags([uid], [HANDLED_KEYWORD], silent=True)
-            if not folder:
-                return
-            if self._client.has_capability("MOVE"):
-                self._client.move([uid], folder)
-            elif self._client.has_capability("UIDPLUS"):
-                self._client.copy([uid], folder)
-                self._client.add_flags([uid], [imapclient.DELETED], silent=True)
-                self._client.uid_expunge([uid])
+        with neither keeps the mail in place, because a bare EXPUNGE would take what others have marked. A mail that
+        the server does not let us mark or move stays where it is.
 
-    def _connect(self) -> Any:
-        settings = self._settings
-        context = None if settings.security is Security.PLAIN else client_context(settings, "imap")
-        client = imapclient.IMAPClient(
-            settings.host,
-            port=settings.port,
-            ssl=settings.security is Security.TLS,
-            ssl_context=context,
-            timeout=settings.timeout_s,
-        )
-        client.normalise_times = False  # with the server's own zone
+        Args:
+            message_id: Given where the process died, perhaps in here: no second copy of such a mail is made.
+        """
+        if not self.is_writable:
+            return
         try:
-            if settings.security is Security.STARTTLS:
-                client.starttls(context)  # raises where the server does not offer it: never in the clear
-        except BaseException:
-            with suppress(OSError):
-                client.shutdown()
-            raise
-        return client
+            with mapped(self._settings):
+                self._mark(uid)
+                if self._settings.move_handled_to:
+                    self._make_target(self._settings.move_handled_to)
+                    self._move(uid, self._settings.move_handled_to, message_id)
+        except Refused as error:
+            log.warning("mail_not_marked", uid=uid, error=str(error))
+
+    def _mark(self, uid: int) -> None:
+        permitted = self._selected.get(b"PERMANENTFLAGS", ())
+        if b"\\*" in permitted or HANDLED_KEYWORD in permitted:
+            self._client.add_flags([uid], [HANDLED_KEYWORD], silent=True)
+
+    def _move(self, uid: int, folder: str, message_id: str | None) -> None:
+        if self._client.has_capability("MOVE"):
+            self._client.move([uid], folder)
+        elif self._client.has_capability("UIDPLUS"):
+            if message_id is None or not self._is_copied(uid, folder, message_id):
+                self._client.copy([uid], folder)
+            self._client.add_flags([uid], [DELETED], silent=True)
+            self._client.uid_expunge([uid])
+
+    def _is_copied(self, uid: int, folder: str, message_id: str) -> bool:
+        """Whether the other folder has a mail of the same Message-ID and size; a mail that is gone was moved."""
+        own = self._sizes([uid])
+        with self._other(folder):
+            return not own or own[uid] in self._sizes(self._with_message_id(message_id)).values()
+
+    def _sizes(self, uids: Sequence[int]) -> dict[int, object]:
+        told = self._client.fetch(uids, ["RFC822.SIZE"]) if uids else {}
+        return {uid: data[b"RFC822.SIZE"] for uid, data in told.items()}
+
+    # Other folders
+
+    def has_message_id(self, folder: str, message_id: str) -> bool:
+        """Whether a folder has a mail with this Message-ID, angle brackets included."""
+        with mapped(self._settings, folder), self._other(folder):
+            return bool(self._with_message_id(message_id))
+
+    def append(self, folder: str, raw: bytes, sent_at: datetime) -> None:
+        """File a mail that went out into a folder, as read; as often as it is called."""
+        with mapped(self._settings):
+            self._client.append(folder, raw, flags=[SEEN], msg_time=sent_at)
+
+    def special_folder(self, use: str) -> str | None:
+        """The name of the folder for a use such as "\\\\Sent" (RFC 6154), or of one that is commonly called so."""
+        with mapped(self._settings):
+            name = self._client.find_special_folder(use.encode("ascii"))
+        return None if name is None else folder_name(name)
+
+    def has_folder(self, folder: str) -> bool:
+        """Whether there is a folder of this name."""
+        with mapped(self._settings):
+            return bool(self._client.folder_exists(folder))
+
+    def _with_message_id(self, message_id: str) -> list[int]:
+        if not (message_id.isascii() and message_id.isprintable()):
+            return []  # such an identifier cannot be asked for
+        return list(self._client.search(["HEADER", "Message-ID", message_id]))
+
+    @contextmanager
+    def _other(self, folder: str) -> Iterator[None]:
+        """Another folder is open inside, for reading; afterwards our own is again."""
+        self._client.select_folder(folder, readonly=True)
+        try:
+            yield
+        finally:
+            self._select()
+
+    # The connection
+
+    def _sign_in(self) -> None:
+        """An access token that the server does not take is replaced, once: it may have been revoked early."""
+        token = self._token()
+        try:
+            self._connect(token)
+        except SignInRefused:
+            if token is None or self._tokens is None:
+                raise
+            log.warning("access_token_refused", host=self._settings.host)
+            self._tokens.refused(token)
+            self.close()
+            self._connect(self._token())
+
+    def _token(self) -> str | None:
+        if self._settings.auth is not SignIn.XOAUTH2:
+            return None
+        if self._tokens is None or self._now is None:
+            raise ValueError("a mailbox with imap.auth = 'xoauth2' is given a TokenSource and a clock")
+        return self._tokens.token(self._now())
+
+    def _connect(self, token: str | None) -> None:
+        with mapped(self._settings):
+            self._client = connect(self._settings)
+            sign_in(self._client, self._settings, token)
 
     def _select(self) -> None:
-        with self._mapped(folder=self._settings.folder):
-            self._selected = self._client.select_folder(self._settings.folder)
+        with mapped(self._settings, self._settings.folder):
+            self._selected, self.is_writable = open_folder(self._client, self._settings.folder)
+
+    def _reader(self) -> FolderReader:
+        return FolderReader(self._client, self._settings, self._selected)
+
+    def _make_target(self, folder: str) -> None:
+        if not self._is_target_there and not self._client.folder_exists(folder):
+            self._client.create_folder(folder)
+        self._is_target_there = True
 
     def _uid_validity(self) -> int:
         value = self._selected.get(b"UIDVALIDITY")
@@ -176,94 +288,3 @@ class Mailbox:
                 code="imap_uid_validity",
             )
         return int(value)
-
-    def _make_handled_folder(self) -> None:
-        folder = self._settings.handled_folder
-        if folder:
-            with self._mapped(folder=folder):
-                if not self._client.folder_exists(folder):
-                    self._client.create_folder(folder)
-
-    def _new_mails(self, last_uid: int) -> Iterator[tuple[int, int, datetime | None]]:
-        """UIDs after the last one with their sizes and when they arrived."""
-        uids = self._uids_after(last_uid)
-        for start in range(0, len(uids), SIZE_BATCH):
-            batch = uids[start : start + SIZE_BATCH]
-            with self._mapped():
-                told = self._client.fetch(batch, ["RFC822.SIZE", "INTERNALDATE"])
-            for uid in batch:
-                if uid in told:
-                    yield uid, int(told[uid][b"RFC822.SIZE"]), _aware(told[uid].get(b"INTERNALDATE"))
-
-    def _uids_after(self, last_uid: int) -> list[int]:
-        """In ascending order. "n:*" always names the newest mail, new or not (S30)."""
-        with self._mapped():
-            found = self._client.search(["UID", f"{last_uid + 1}:*"])
-        return sorted(uid for uid in found if uid > last_uid)
-
-    def _read(self, uid: int, size_bytes: int) -> bytes | None:
-        """The mail; its header alone where it is over the limit, nothing of it where the server cannot give it.
-
-        What was not read stands in the bytes, as the topmost header field: they are all that is kept of a mail.
-        """
-        limit = self._settings.max_message_bytes
-        is_whole = size_bytes <= limit
-        item = "BODY[]" if is_whole else "BODY[HEADER]"
-        try:
-            with self._mapped():
-                answer = self._client.fetch([uid], [item.replace("BODY", "BODY.PEEK")])
-        except _Unreadable:
-            where = f"UID {uid} of {self._settings.folder}, UIDVALIDITY {self._uid_validity()}"
-            return not_read(f"the server cannot give {where}, {size_bytes} bytes") + b"\r\n"
-        raw = answer.get(uid, {}).get(item.encode())
-        if not isinstance(raw, bytes):
-            return None
-        cut = not_read(f"{size_bytes} bytes, only the header of a mail over {limit} is read")
-        return raw if is_whole else cut + raw
-
-    @contextmanager
-    def _mapped(self, folder: str | None = None) -> Iterator[None]:
-        """Map every library error to ours; `folder` is the one that the commands inside name."""
-        try:
-            yield
-        except SupportAgentError:
-            raise
-        except (IMAPClientError, OSError, ssl.SSLError) as error:
-            raise _map_error(error, self._settings, folder) from error
-
-
-def _aware(arrived_at: object) -> datetime | None:
-    return arrived_at if isinstance(arrived_at, datetime) and arrived_at.tzinfo is not None else None
-
-
-class _Unreadable(TransientError):
-    """The server answered NO or nonsense to one command; the connection still stands."""
-
-
-def _map_error(error: Exception, settings: ImapSettings, folder: str | None) -> SupportAgentError:
-    where = f"{settings.host}:{settings.port}"
-    text = " ".join(str(error).split())[:300]
-    if isinstance(error, LoginError):
-        if any(code in text.upper() for code in TEMPORARY_LOGIN_CODES):
-            return TransientError(f"{where} cannot log in {settings.user!r} now: {text}")
-        return ConfigError(
-            f"{where} refuses imap.user {settings.user!r} ({text}): check imap.user and imap.password",
-            code="imap_login",
-        )
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return ConfigError(
-            f"the certificate of {where} cannot be verified ({text}): check imap.host, or set imap.ca_file",
-            code="imap_certificate",
-        )
-    if isinstance(error, CapabilityError):
-        return ConfigError(
-            f"{where} does not offer STARTTLS ({text}): set imap.security = 'tls' and its port, usually 993",
-            code="imap_security",
-        )
-    if isinstance(error, IMAPClientAbortError | socket.gaierror | OSError):
-        return TransientError(f"{where} cannot be used now: {text or type(error).__name__}")
-    if folder is not None:
-        return ConfigError(f"{where} cannot open the folder {folder!r} ({text}): check [imap]", code="imap_folder")
-    if isinstance(error, ProtocolError):
-        return _Unreadable(f"{where} answered what is not IMAP: {text}")
-    return _Unreadable(f"{where} refused a command: {text}")

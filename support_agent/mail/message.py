@@ -14,28 +14,34 @@ import hashlib
 import re
 import unicodedata
 from datetime import UTC, datetime
+from functools import cached_property
 
 from support_agent.frozen import Frozen
+from support_agent.mail.addresses import MAX_ADDRESSES, parse_addresses
 from support_agent.mail.addresses import Address as Address
-from support_agent.mail.addresses import Addresses, parse_addresses
 from support_agent.mail.body import LIMIT, Body, read_body
 from support_agent.mail.body import Attachment as Attachment
 from support_agent.mail.decoding import decode_words, header_text
+from support_agent.mail.head import read_head
+from support_agent.mail.limits import beyond_limits, careful_tree
 from support_agent.mail.quotation import split_quotation
+from support_agent.mail.structure import read_tree
 
 MAX_HEADERS = 1_000
 MAX_HEADER_CHARACTERS = 100_000
-MAX_CONTENT_TYPE_BYTES = 2_000
-MAX_PARSE_STEPS = 20_000_000
-"""Containers times lines: the standard parser compares each line with the boundary of each open container."""
+MANY_FIELDS = f"{LIMIT}more than {MAX_HEADERS} header fields"
+LONG_FIELD = f"{LIMIT}a header field of more than {MAX_HEADER_CHARACTERS} characters"
+LONG_HEADER = f"{LIMIT}a header of more than {MAX_HEADER_CHARACTERS} characters"
+OF_HEADER = frozenset({MANY_FIELDS, LONG_FIELD, LONG_HEADER})
+"""Behind what was read of such a header there may be another From field, and the marks of a machine."""
 MAX_REFERENCES = 500
 INVISIBLE = frozenset({"Cc", "Cf", "Co", "Zl", "Zp"})
 SEEN = frozenset("\t\r\n\u200c\u200d")
 """Folds, and the joiners of Persian, Hindi and emoji in a display name; no address may hold one."""
 NOT_READ = "X-Support-Agent-Not-Read"
-"""Field that the mailbox puts before a mail that it could not read whole; a sender who writes it gets a person."""
+"""Field that the mailbox puts before a mail that it could not read whole; anywhere else a sender wrote it, who gets a
+person, and none of whose words is passed on as ours."""
 
-CONTENT_TYPE = re.compile(rb"(?:\A|[\r\n])content-type:([^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*)", re.IGNORECASE)
 HEAD_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 MESSAGE_ID = re.compile(r"<[^<>\s]{1,990}>")
 DECODED_FIELDS = frozenset(
@@ -50,7 +56,8 @@ class Message(Frozen):
     """One inbound mail.
 
     `message_id` carries its angle brackets and is synthetic (from the raw bytes) where the mail has none.
-    `from_` is None unless there is exactly one From field with exactly one address and nothing hidden (S22).
+    `from_` is None unless there is exactly one From field with exactly one address and nothing hidden, in a header that
+    every reader sees alike (S22).
     `text` is the whole plain text (made from HTML where there is no text part); `visible_text` is the part
     the sender wrote now, `quoted_text` what it replies to, `signature` the rest. `headers` keeps order and
     duplicates, names as written, values unfolded, and decoded in the fields that people read. `content_types`
@@ -84,7 +91,19 @@ class Message(Frozen):
 
     def all_headers(self, name: str) -> tuple[str, ...]:
         """Every value of a header, topmost first; names compared without case."""
-        return tuple(value for key, value in self.headers if key.lower() == name.lower())
+        return self._by_name.get(name.lower(), ())
+
+    @cached_property
+    def _by_name(self) -> dict[str, tuple[str, ...]]:
+        """The values by lower-case name: screening asks for thirty names, and most are not there.
+
+        A copy (`model_copy`) takes it along, so no copy may have other headers.
+        """
+        found: dict[str, tuple[str, ...]] = {}
+        for name, value in self.headers:
+            lower = name.lower()
+            found[lower] = (*found.get(lower, ()), value)
+        return found
 
 
 def not_read(why: str) -> bytes:
@@ -92,29 +111,43 @@ def not_read(why: str) -> bytes:
     return f"{NOT_READ}: {' '.join(why.split())}\r\n".encode()
 
 
+def _not_read(raw: bytes, values: list[str]) -> list[str]:
+    """What a mail says of what was not read of it; believed of the first line, which is the mailbox's."""
+    own = values[:1] if raw.startswith(f"{NOT_READ}: ".encode()) else []
+    forged = ["the mail bears our own mark"] if len(values) > len(own) else []
+    return [f"{LIMIT}{why}" for why in (*own, *forged)]
+
+
 def parse(raw: bytes) -> Message:
     """Read one mail, any bytes at all. Never raises; the same bytes give the same Message."""
     found: list[str] = []
-    head, body = _read(raw, found)
+    readable, objection = read_head(raw)
+    head, body = _read(readable, found)
     fields = _fields(head, found)
-    found += [f"{LIMIT}{why}" for why in _values(fields, NOT_READ.lower())]
-    sender = _sender(head, fields, found)
-    ids = MESSAGE_ID.findall(" ".join(_values(fields, "message-id")))
+    by_name: dict[str, list[str]] = {}
+    for name, value in fields:
+        by_name.setdefault(name.lower(), []).append(value)
+    found += _not_read(raw, by_name.get(NOT_READ.lower(), []))
+    sender = _sender(head, by_name.get("from", []), found)
+    if objection or not OF_HEADER.isdisjoint(found):
+        sender = None
+        found += [objection] if objection else []
+    ids = _ids(by_name, "message-id")
     digest = hashlib.sha256(raw).hexdigest()
-    split = split_quotation(body.text)
+    split = split_quotation(body.text, sender)
     return Message(
         raw_sha256=digest,
         size_bytes=len(raw),
         message_id=ids[0] if ids else f"<{digest[:32]}@synthetic.invalid>",
         has_synthetic_id=not ids,
-        in_reply_to=next(iter(MESSAGE_ID.findall(" ".join(_values(fields, "in-reply-to")))), None),
-        references=tuple(MESSAGE_ID.findall(" ".join(_values(fields, "references")))[:MAX_REFERENCES]),
-        subject=next((decode_words(value) for value in _values(fields, "subject")), ""),
-        sent_at=_sent_at(fields),
+        in_reply_to=next(iter(_ids(by_name, "in-reply-to")), None),
+        references=tuple(_ids(by_name, "references")[:MAX_REFERENCES]),
+        subject=decode_words(by_name.get("subject", [""])[0]),
+        sent_at=_sent_at(by_name.get("date", [])),
         from_=sender,
-        reply_to=_addresses(fields, "reply-to"),
-        to=_addresses(fields, "to"),
-        cc=_addresses(fields, "cc"),
+        reply_to=_addresses(by_name, "reply-to", found),
+        to=_addresses(by_name, "to", found),
+        cc=_addresses(by_name, "cc", found),
         text=body.text,
         visible_text=split.visible,
         quoted_text=split.quoted,
@@ -126,34 +159,30 @@ def parse(raw: bytes) -> Message:
     )
 
 
+def attached_bytes(raw: bytes) -> tuple[bytes, ...]:
+    """The bytes of the attachments of a mail, in the order of `Message.attachments`."""
+    return tuple(_read(read_head(raw).raw, [])[1].files)
+
+
 def _read(raw: bytes, defects: list[str]) -> tuple[email.message.Message, Body]:
     """The parsed header and the body; the header alone where the body is beyond the parser's limits."""
     policy = email.policy.compat32
     try:
-        if reason := _beyond_limits(raw):
+        if reason := beyond_limits(raw):
             raise ValueError(reason)
-        whole = email.parser.BytesParser(policy=policy).parsebytes(raw)
-        return whole, read_body(whole)
+        quick = read_tree(raw)
+        whole = careful_tree(raw) if quick is None else quick
+        return whole, read_body(whole, is_crlf=b"\r\n" in raw)
     except Exception as error:  # any library error on hostile bytes, RecursionError included: the header is enough
         defects.append(f"{LIMIT}{str(error)[:200] or type(error).__name__}")
     end = HEAD_END.search(raw)
     head = raw[: end.end()] if end else raw[:MAX_HEADER_CHARACTERS]
+    if end is None and len(raw) > MAX_HEADER_CHARACTERS:
+        defects.append(LONG_HEADER)
     try:
         return email.parser.BytesParser(policy=policy).parsebytes(head, headersonly=True), Body()
     except Exception:  # see above
         return email.message.Message(policy=policy), Body()
-
-
-def _beyond_limits(raw: bytes) -> str:
-    containers = 0
-    for match in CONTENT_TYPE.finditer(raw):
-        value = match[1]
-        if len(value) > MAX_CONTENT_TYPE_BYTES:
-            return f"a Content-Type of more than {MAX_CONTENT_TYPE_BYTES} bytes"
-        containers += value.lstrip().lower().startswith((b"multipart/", b"message/"))
-    if containers * (raw.count(b"\n") + raw.count(b"\r")) > MAX_PARSE_STEPS:
-        return f"{containers} nested parts on too many lines"
-    return ""
 
 
 def _fields(head: email.message.Message, defects: list[str]) -> list[tuple[str, str]]:
@@ -161,26 +190,26 @@ def _fields(head: email.message.Message, defects: list[str]) -> list[tuple[str, 
     fields: list[tuple[str, str]] = []
     for name, value in head.raw_items():
         if len(fields) == MAX_HEADERS:
-            defects.append(f"{LIMIT}more than {MAX_HEADERS} header fields")
+            defects.append(MANY_FIELDS)
             break
         text = str(value)
         if len(text) > MAX_HEADER_CHARACTERS:
-            defects.append(f"{LIMIT}a header field of more than {MAX_HEADER_CHARACTERS} characters")
+            defects.append(LONG_FIELD)
             text = text[:MAX_HEADER_CHARACTERS]
         fields.append((header_text(name), header_text(text)))
     return fields
 
 
-def _values(fields: list[tuple[str, str]], name: str) -> list[str]:
-    return [value for key, value in fields if key.lower() == name]
+def _ids(by_name: dict[str, list[str]], name: str) -> list[str]:
+    values = by_name.get(name)
+    return MESSAGE_ID.findall(" ".join(values)) if values else []
 
 
-def _sender(head: email.message.Message, fields: list[tuple[str, str]], defects: list[str]) -> Address | None:
+def _sender(head: email.message.Message, values: list[str], defects: list[str]) -> Address | None:
     """The one address of the one From field (RFC 5322, section 3.6: each is allowed once).
 
-    `fields` lack the characters that nobody sees, and without them it could be the address of somebody else.
+    `values` lack the characters that nobody sees, and without them it could be the address of somebody else.
     """
-    values = _values(fields, "from")
     if len(values) != 1:
         defects.append("no From field" if not values else "several From fields")
         return None
@@ -196,19 +225,32 @@ def _sender(head: email.message.Message, fields: list[tuple[str, str]], defects:
 
 def _is_veiled(raw: str) -> bool:
     """Whether a field as it came has a character that is not seen, besides white space and what joins letters."""
+    if raw.isascii() and raw.isprintable():
+        return False
     text = raw.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
     return any(unicodedata.category(char) in INVISIBLE and char not in SEEN for char in text)
 
 
-def _addresses(fields: list[tuple[str, str]], name: str) -> tuple[Address, ...]:
-    parsed: list[Addresses] = [parse_addresses(value, decode_words) for value in _values(fields, name)]
-    return tuple(address for addresses in parsed for address in addresses.found)
+def _addresses(by_name: dict[str, list[str]], name: str, defects: list[str]) -> tuple[Address, ...]:
+    """The addresses of all fields of a name, up to the limit of one: each field is allowed once."""
+    addresses: list[Address] = []
+    is_whole = True
+    for value in by_name.get(name, ()):
+        if len(addresses) >= MAX_ADDRESSES:
+            is_whole = False
+            break
+        parsed = parse_addresses(value, decode_words)
+        addresses += parsed.found
+        is_whole &= parsed.is_whole
+    if not is_whole:
+        defects.append(f"{LIMIT}more than {MAX_ADDRESSES} addresses in {name.capitalize()}")
+    return tuple(addresses)
 
 
-def _sent_at(fields: list[tuple[str, str]]) -> datetime | None:
+def _sent_at(values: list[str]) -> datetime | None:
     """The Date field as aware UTC; "-0000" and a missing zone count as UTC."""
     try:
-        sent_at = email.utils.parsedate_to_datetime(_values(fields, "date")[0][:200])
+        sent_at = email.utils.parsedate_to_datetime(values[0][:200])
         return (sent_at if sent_at.tzinfo else sent_at.replace(tzinfo=UTC)).astimezone(UTC)
     except (IndexError, ValueError, TypeError, OverflowError):
         return None

@@ -47,7 +47,8 @@ class Head(Frozen):
     """What the header is made from, besides the parent mail; with it the same bytes come out without the key.
 
     `message_id` is made by `keys.message_id`, `origin` by `keys.origin_header`; `sent_at` is aware, and the same
-    on each try; `from_address` and `from_name` are From and Reply-To.
+    on each try; `from_address` and `from_name` are From and Reply-To. `is_threaded`: the ids of the parent mail, which
+    its sender chose, stand in In-Reply-To and References.
     """
 
     message_id: str
@@ -56,10 +57,11 @@ class Head(Frozen):
     from_address: str
     from_name: str
     origin: str
+    is_threaded: bool = True
 
 
 def compose(head: Head, *, subject: str, text: str, html: str, parent: Message) -> bytes:
-    """An automatic mail to the customer: multipart/alternative of the two bodies, in the parent's thread.
+    """An automatic mail to the customer: multipart/alternative of the two bodies, in the parent's thread or in none.
 
     Args:
         head: Its `to` is the From address of the parent and nothing else (S16).
@@ -70,7 +72,8 @@ def compose(head: Head, *, subject: str, text: str, html: str, parent: Message) 
     Raises:
         PermanentError: a control character in a header value, or an address that cannot be written to.
     """
-    fields = [*_fields(head, subject), *_thread(parent), *_automatic("auto-replied"), *_origin(head)]
+    thread = _thread(parent) if head.is_threaded else []
+    fields = [*_fields(head, subject), *thread, *_automatic("auto-replied"), *_origin(head)]
     parts = [_text_part("text/plain", text), _text_part("text/html", html)]
     return _assemble(fields, "multipart/alternative", parts, head.message_id)
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+MAX_CHARACTERS = 100_000
+"""Of the beginning of a text, and of its end; nobody asks for a person in the middle of a book."""
 BUILT_IN = (
     "person",
     "operator",
@@ -42,9 +44,11 @@ def asks_for_person(text: str, person_words: tuple[str, ...]) -> str | None:
     """The words by which a person is asked for, or None.
 
     Args:
-        text: What the customer wrote (visible text or subject), any length.
+        text: What the customer wrote (visible text or subject), any length; of a very long one both ends are searched.
         person_words: `desk.person_words`.
     """
+    if len(text) > 2 * MAX_CHARACTERS:
+        text = f"{text[:MAX_CHARACTERS]}\n{text[-MAX_CHARACTERS:]}"
     plain = " ".join(text.replace("\u2019", "'").split())
     for pattern in _patterns(person_words):
         match = pattern.search(plain)

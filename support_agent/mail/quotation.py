@@ -11,63 +11,82 @@ to a person, a customer's words taken for a quotation would be silently unanswer
 from __future__ import annotations
 
 import re
-from enum import Enum, auto
 from typing import NamedTuple
+
+from support_agent.mail.addresses import Address
+from support_agent.mail.quotation_words import (
+    ATTRIBUTION_STARTS,
+    DATE_LABELS,
+    FOLLOWING,
+    FORWARD_LINES,
+    FROM_LABELS,
+    OTHER_LABELS,
+    REPLY_ABOVE,
+    RULER_WORDS,
+    SENT_LABELS,
+    SUBJECT_LABELS,
+    TO_LABELS,
+    WROTE,
+    WROTE_BEFORE_NAME,
+    WROTE_SUFFIXES,
+)
+from support_agent.mail.signatures import signature_start
 
 MAX_PATTERN_CHARACTERS = 500
 """Longer lines are no attribution, header or signature line: no pattern is tried on them."""
 ATTRIBUTION_LINES = 4
 """Mail clients wrap "On <date>, <name> <address> wrote:" over at most this many lines."""
-HEADER_BLOCK_LINES = 6
-"""Outlook's copied header block (From, Sent, To, Cc, Subject) with room for one wrapped line."""
-SIGNATURE_LINES = 12
-"""A bare "--" without its space starts a signature only when no more lines than this follow it."""
+HEADER_BLOCK_LINES = 8
+"""Outlook's copied header block (From, Sent, To, Cc, Subject) with room for wrapped lines."""
+MIN_HEADER_LINES = 3
+QUOTE_WITHIN_LINES = 6
+"""Blank lines between an attribution and its quotation, at most."""
+BARE_LABEL_LINES = 16
+"""The same block as old Lotus Notes writes it: each label and each value on a line of its own, with blank ones."""
 
-SEPARATOR = re.compile(
-    r"^[\s*_>-]*-{2,}\s*(original message|original appointment|forwarded message|urspr[üu]ngliche nachricht"
-    r"|originalnachricht|weitergeleitete nachricht|mensaje original|mensaje reenviado"
-    r"|message d['\u2019]origine"
-    r"|message original|message transf[ée]r[ée])\s*-{2,}\s*$",
-    re.IGNORECASE,
-)
-APPLE_FORWARD = re.compile(
-    r"^(begin forwarded message|anfang der weitergeleiteten nachricht|inicio del mensaje reenviado"
-    r"|début du message réexpédié|reply above this line.*)\s*:?\s*$",
-    re.IGNORECASE,
-)
-RULER = re.compile(r"^\s*[_-]{8,}\s*$")
-FROM_LINE = re.compile(r"^\s*\*?(from|von|de|da|van)\s?:\*?\s*\S", re.IGNORECASE)
-SUBJECT_LINE = re.compile(r"^\s*\*?(subject|betreff|asunto|objet|oggetto|onderwerp)\s?:", re.IGNORECASE)
-HEADER_LINE = re.compile(
-    r"^\s*\*?(sent|date|to|cc|reply-to|gesendet|datum|an|enviado|enviado el|fecha|para|envoyé|à)\s?:",
-    re.IGNORECASE,
-)
-WROTE = re.compile(
-    r"(\bwrote|\bschrieb\b.{0,200}|\bescribió|\ba écrit|\bhat geschrieben|\bha scritto|написал[аи]?)\s?:\s*$",
+VISIBLE, QUOTED, SIGNATURE = "v", "q", "s"
+
+
+def _any(words: tuple[str, ...]) -> str:
+    """One alternative of the words, the longest first."""
+    return "|".join(sorted(dict.fromkeys(words), key=len, reverse=True))
+
+
+SEPARATOR = re.compile(rf"(?:{_any(RULER_WORDS)})\s*:?", re.IGNORECASE)
+DASHES = ("--", "==")
+FORWARD = frozenset(FORWARD_LINES)
+ABOVE = re.compile(rf"[\W_]*+(?:please |bitte |por favor )?(?:{_any(REPLY_ABOVE)})[\W_]*$", re.IGNORECASE)
+ABOVE_HINTS = ("above this", "dieser linie", "dieser zeile", "esta l", "cette ligne", "questa ", "deze ")
+RULER = re.compile(r"\s*[_=*-]{8,}\s*$")
+FROM = frozenset(FROM_LABELS)
+SENT, DATED, TO, SUBJECT = map(frozenset, (SENT_LABELS, DATE_LABELS, TO_LABELS, SUBJECT_LABELS))
+HEADER = FROM | SENT | DATED | TO | SUBJECT | frozenset(OTHER_LABELS)
+MAX_LABEL_CHARACTERS = 60
+LABEL_EDGE = " \t\xa0*\u200e\u200f"
+BARE_SUBJECT = frozenset((*SUBJECT_LABELS, "thema"))
+WROTE_END = re.compile(
+    rf"(?:(?<![^\W\d_])(?:{_any(WROTE)})(?: (?:{_any(FOLLOWING)}))?(?: ?\([^()]{{0,80}}\))?"
+    rf"|(?<![^\W\d_])(?:{_any(WROTE_BEFORE_NAME)})(?![^\W\d_]).{{0,200}}|(?:{_any(WROTE_SUFFIXES)}))\s?[:\uff1a]$",
     re.IGNORECASE,
 )
 ATTRIBUTION_START = re.compile(
-    r"^\s*(on|am|el|le|il|op|den)\s.*?(\d|@)|^\s*[\d\"'<\w].{0,200}?(\d{4}|\d\d[:.]\d\d|@)", re.IGNORECASE
-)
-SENTENCE_END = re.compile(r"[.!?:]\s*$")
-ANY_ATTRIBUTION = re.compile(r"(@|\d{1,2}:\d\d\b).*:\s*$")
-"""A line in any language with an address or a time and a final colon; believed only above a "> " line."""
-STAMP = re.compile(r"@|\d[:.]\d\d\b")
-"""What clients put into an attribution and people who retell hardly ever: an address or a time of day."""
-QUOTE = re.compile(r"^\s{0,3}>")
-EXACT_DASHES = re.compile(r"^-- $")
-LOOSE_DASHES = re.compile(r"^\s*(--|__|—)\s*$")
-DEVICE = re.compile(
-    r"^\s*("
-    r"sent (from|with|via) (?:my |a |an )?(?:[\w.-]+ ){0,4}[\w.()-]+"
-    r"|get outlook for \w+|sent from \w+ mail for \w+.*"
-    r"|(?:von meinem|von meiner) (?:[\w.-]+ ){1,4}gesendet|gesendet (?:von|mit) (?:[\w.-]+ ){0,5}[\w.-]+"
-    r"|diese nachricht wurde von meinem .{2,60} gesendet"
-    r"|enviado (?:desde|con) (?:mi |el )?(?:[\w.-]+ ){0,4}[\w.-]+"
-    r"|envoyé (?:de|depuis|à partir de) (?:mon |ma )?(?:[\w.-]+ ){0,4}[\w.-]+"
-    r")(?:\s*[<(]http\S*[>)])?\s*$",
+    rf"[\s*_-]*+(?:(?:{_any(ATTRIBUTION_STARTS)})\b.*?(?:\d|@)|[\d\"'<\w\u200f\u202b].{{0,200}}?(?:\d{{4}}|\d\d[:.]\d\d|@))",
     re.IGNORECASE,
 )
+DIGIT_OR_AT = re.compile(r"[\d@]")
+"""What each start of an attribution has, and few lines of a text; much quicker to look for."""
+ADDRESS_END = re.compile(r"\d.*<[^\s<>@]{1,90}@[^\s<>@]{1,250}>\W{0,3}[:\uff1a]$")
+"""A date and "<address>:", an attribution in any language even without its verb."""
+SENTENCE_END = re.compile(r"(?:[.!?:\u3002\uff1f]|[^\s\d][.!?])\s*$")
+STAMP = re.compile(r"@|\d[:.]\d\d\b|\d{4}[-/\u5e74.]\d|\d[-/.]\d{1,2}[-/.]\d\d")
+"""What clients put into an attribution and people who retell hardly ever: an address, a time of day, a date of
+digits."""
+DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d{1,2}[-/.]\s?\d{1,2}[-/.]\s?\d\d")
+TIME = re.compile(r"(?<![\d.:])\d{1,2}(?:[:.]\d\d(?!\d|\.\d)|\s?[hH]\s?\d\d(?!\d))")
+MAILBOX = re.compile(r"<\s?[^\s<>@]{1,90}@[^\s<>@]{1,250}>|\[mailto:", re.IGNORECASE)
+"""An address as clients write it and people do not."""
+QUOTE = re.compile(r"\s{0,3}>")
+COLONS = (":", "\uff1a")
 
 
 class Split(NamedTuple):
@@ -78,108 +97,183 @@ class Split(NamedTuple):
     signature: str
 
 
-class _Kind(Enum):
-    VISIBLE = auto()
-    QUOTED = auto()
-    SIGNATURE = auto()
-
-
-def split_quotation(text: str) -> Split:
+def split_quotation(text: str, sender: Address | None = None) -> Split:
     """Split plain text whose lines end in LF.
 
-    Understands "> " quotation (also answered inline or below), attribution lines in English, German, Spanish,
-    French and some others, Outlook's copied header block, "Original Message" rulers, "-- " signatures (RFC
-    3676, section 4.3) and the "Sent from my ..." line of phones.
+    Understands "> " quotation (also answered inline or below), attribution lines, Outlook's copied header block and
+    rulers in the languages of `quotation_words`, "-- " signatures (RFC 3676, section 4.3), the "Sent from my ..." line
+    of phones, and a block of contact data under the sender's name.
+
+    Args:
+        sender: Whose name and address tell a signature without a mark from text.
     """
     lines = text.split("\n")
     kinds = _mark_quotations(lines)
-    _mark_signatures(lines, kinds)
-    return Split(*(_join(lines, kinds, kind) for kind in (_Kind.VISIBLE, _Kind.QUOTED, _Kind.SIGNATURE)))
+    for start, end in _visible_stretches(kinds):
+        begin = signature_start(lines, start, end, sender)
+        kinds[begin:end] = [SIGNATURE] * (end - begin)
+    parts: dict[str, list[str]] = {VISIBLE: [], QUOTED: [], SIGNATURE: []}
+    for line, kind in zip(lines, kinds, strict=True):
+        parts[kind].append(line.rstrip())
+    return Split(*("\n".join(part).strip("\n") for part in parts.values()))
 
 
-def _mark_quotations(lines: list[str]) -> list[_Kind]:
-    kinds = [_Kind.VISIBLE] * len(lines)
+def _mark_quotations(lines: list[str]) -> list[str]:
+    kinds = [VISIBLE] * len(lines)
+    has_final_colon = [line.rstrip().endswith(COLONS) for line in lines]
+    lower = "\n".join(line for line in lines if len(line) <= MAX_PATTERN_CHARACTERS).lower()
+    may_be_above = any(hint in lower for hint in ABOVE_HINTS)
     at = 0
     while at < len(lines):
-        length = _quoted_length(lines, at)
-        kinds[at : at + length] = [_Kind.QUOTED] * length
+        line = lines[at]
+        if not line:
+            at += 1
+            continue
+        if _is_quoted(line):
+            length = 1
+        else:
+            may_attribute = True in has_final_colon[at : at + ATTRIBUTION_LINES]
+            length = _quoted_length(lines, at, may_attribute, may_be_above)
+        if length:
+            kinds[at : at + length] = [QUOTED] * length
         at += max(length, 1)
     return kinds
 
 
-def _quoted_length(lines: list[str], at: int) -> int:
-    """How many lines from here are quoted for sure; 0 when this one is the sender's own."""
-    if QUOTE.match(lines[at]):
-        return 1
+def _is_quoted(line: str) -> bool:
+    return line[:1] == ">" or (line[:1].isspace() and QUOTE.match(line) is not None)
+
+
+def _quoted_length(lines: list[str], at: int, may_attribute: bool, may_be_above: bool) -> int:
+    """How many lines from here are quoted for sure; 0 when this one is the sender's own.
+
+    Args:
+        lines: All lines of the text.
+        at: Index of a line that is not marked as quoted.
+        may_attribute: Whether a line near enough ends like an attribution.
+        may_be_above: Whether words of `ABOVE_HINTS` are anywhere in the text.
+    """
+    if len(lines[at]) > MAX_PATTERN_CHARACTERS:
+        return 0
     rest = len(lines) - at
-    if _starts_copied_mail(lines, at):
+    if _starts_copied_mail(lines, at, may_be_above):
         return rest
-    length = _attribution_length(lines, at)
+    length = _attribution_length(lines, at) if may_attribute else 0
     if length == 0 or _is_quote_next(lines, at + length):
         return length
-    # A client that quotes without marks: everything below is the old mail.
-    return rest if STAMP.search(" ".join(lines[at : at + length])) else 0
+    # A client that quotes without marks: everything below is the old mail. A person who retells gives no address in
+    # angle brackets, and seldom the date with the time ("Yesterday at 10:30 your colleague wrote:").
+    attribution = " ".join(lines[at : at + length])
+    is_of_client = MAILBOX.search(attribution) or (DATE.search(attribution) and TIME.search(attribution))
+    return rest if is_of_client else 0
 
 
-def _starts_copied_mail(lines: list[str], at: int) -> bool:
+def _starts_copied_mail(lines: list[str], at: int, may_be_above: bool) -> bool:
     """Whether a client's ruler or copied header block begins here."""
     line = lines[at]
-    if len(line) > MAX_PATTERN_CHARACTERS:
-        return False
-    if SEPARATOR.match(line) or APPLE_FORWARD.match(line):
+    if ("--" in line or "==" in line) and _is_separator(line):
         return True
-    if RULER.match(line):
+    bare = line.strip(" \t*:\uff1a").lower()
+    if bare in FORWARD or (may_be_above and any(hint in bare for hint in ABOVE_HINTS) and ABOVE.match(line)):
+        return True
+    if bare[:1] in ("_", "=", "-", "") and RULER.match(line):
         following = _next_text(lines, at + 1, 3)
-        return following is not None and _is_header_block(lines, following)
-    return _is_header_block(lines, at)
+        return following is not None and _is_header_block(lines, following, has_ruler=True)
+    if (":" in line or "\uff1a" in line) and _is_header_block(lines, at, has_ruler=False):
+        return True
+    return "@" in line and _is_bare_header_block(lines, at)
 
 
-def _is_header_block(lines: list[str], at: int) -> bool:
-    """Whether copied mail header lines begin here: From, a Subject or an address, and one more.
+def _is_separator(line: str) -> bool:
+    """Whether known words stand between two runs of dashes."""
+    ruler = line.strip(" \t*_>")
+    words = ruler.strip("-= \t")
+    return bool(words) and ruler.startswith(DASHES) and ruler.endswith(DASHES) and bool(SEPARATOR.fullmatch(words))
 
-    "From: Berlin / To: Paris / Date: 3 May" is a customer's own words and has neither of the two.
+
+def _is_header_block(lines: list[str], at: int, *, has_ruler: bool) -> bool:
+    """Whether copied mail header lines begin here: who, when, and to whom.
+
+    A customer types labels too: "From: Berlin / To: Paris / Date: 3 May", or the sender, the subject and the day of a
+    mail that got lost. So without a client's ruler above it takes a date with its year or a time, and all of the four
+    lines where their label says no more than "Date"; "Sent" is a program's word, and one beside a mailbox is enough.
     """
-    if not _is_header_line(lines[at]):
+    if _label(lines[at]) not in HEADER:
         return False
-    window = [line[:MAX_PATTERN_CHARACTERS] for line in lines[at : at + HEADER_BLOCK_LINES]]
-    senders = [line for line in window if FROM_LINE.match(line)]
-    has_mark = any(SUBJECT_LINE.match(line) for line in window) or any("@" in line for line in senders)
-    return bool(senders) and has_mark and sum(_is_header_line(line) for line in window) >= 3
+    window = lines[at : at + HEADER_BLOCK_LINES]
+    found = [(_label(line), line[:MAX_PATTERN_CHARACTERS]) for line in window if _has_value(line)]
+    labels = {label for label, _ in found}
+    senders = " ".join(line for label, line in found if label in FROM)
+    is_sent = bool(labels & SENT)
+    if not senders:
+        return False
+    if has_ruler:
+        return len([label for label, _ in found if label in HEADER]) >= MIN_HEADER_LINES and (is_sent or "@" in senders)
+    if not labels & TO:
+        return False
+    stamps = [line for label, line in found if label in SENT | DATED and (DATE.search(line) or TIME.search(line))]
+    if is_sent:
+        return bool(stamps or MAILBOX.search(senders))
+    return bool(stamps and labels & SUBJECT)
 
 
-def _is_header_line(line: str) -> bool:
-    head = line[:MAX_PATTERN_CHARACTERS]
-    return any(pattern.match(head) for pattern in (FROM_LINE, SUBJECT_LINE, HEADER_LINE))
+def _label(line: str) -> str:
+    """What stands before the first colon near the start of a line, without marks of bold, in lower case; or ""."""
+    head = line[:MAX_LABEL_CHARACTERS]
+    label, colon, _ = head.replace("\uff1a", ":").partition(":")
+    return label.strip(LABEL_EDGE).lower() if colon else ""
+
+
+def _has_value(line: str) -> bool:
+    return bool(line.replace("\uff1a", ":", 1).partition(":")[2].strip(LABEL_EDGE))
+
+
+def _is_bare_header_block(lines: list[str], at: int) -> bool:
+    """Whether the address here, a date, and "To" and "Subject" on lines of their own follow (Lotus Notes)."""
+    window = [line for line in lines[at : at + BARE_LABEL_LINES] if len(line) <= MAX_PATTERN_CHARACTERS]
+    bare = [index for index, line in enumerate(window) if line.strip().lower() in TO]
+    return (
+        bool(bare)
+        and any(line.strip().lower() in BARE_SUBJECT for line in window[bare[0] :])
+        and any(STAMP.search(line) for line in window[1 : bare[0]])
+    )
 
 
 def _attribution_length(lines: list[str], at: int) -> int:
     """How many lines from here are an attribution ("On ... wrote:"); 0 if none."""
     first = lines[at]
-    if not first.strip() or len(first) > MAX_PATTERN_CHARACTERS:
-        return 0
     if _ends_like_attribution(first) and _is_quote_next(lines, at + 1):
         return 1
-    if not ATTRIBUTION_START.match(first):
+    if not DIGIT_OR_AT.search(first) or not ATTRIBUTION_START.match(first):
         return 0
     joined = ""
     for length, line in enumerate(lines[at : at + ATTRIBUTION_LINES], start=1):
-        if not line.strip() or len(line) > MAX_PATTERN_CHARACTERS or QUOTE.match(line):
+        if not line.strip() or len(line) > MAX_PATTERN_CHARACTERS or _is_quoted(line):
             return 0
         joined = f"{joined} {line.strip()}".strip()[-MAX_PATTERN_CHARACTERS:]
-        if WROTE.search(joined) or (_ends_like_attribution(joined) and _is_quote_next(lines, at + length)):
-            return length
-        if SENTENCE_END.search(line):  # the sender's own sentence ended: what follows is another one
-            return 0
+        if joined.endswith(COLONS):
+            is_attribution = WROTE_END.search(joined) is not None or ADDRESS_END.search(joined) is not None
+            if is_attribution or (STAMP.search(joined) and _is_quote_next(lines, at + length)):
+                return length
+        if SENTENCE_END.search(line) and not _may_be_cut_date(line):
+            return 0  # the sender's own sentence ended: what follows is another one
     return 0
 
 
+def _may_be_cut_date(line: str) -> bool:
+    """Whether a line that ends in a full stop may be half of a date ("Am Mo., 9." / "ma 9. maalisk.")."""
+    words = line.split()
+    return line.rstrip().endswith(".") and len(words[-1]) <= 9 and STAMP.search(line) is None and len(words) <= 6
+
+
 def _ends_like_attribution(line: str) -> bool:
-    return line.rstrip().endswith(":") and ANY_ATTRIBUTION.search(line) is not None
+    """Whether a line in any language has an address or a time and a final colon; believed only above a "> " line."""
+    return line.rstrip().endswith(COLONS) and STAMP.search(line) is not None
 
 
 def _is_quote_next(lines: list[str], at: int) -> bool:
-    following = _next_text(lines, at, 6)
-    return following is not None and QUOTE.match(lines[following]) is not None
+    following = _next_text(lines, at, QUOTE_WITHIN_LINES)
+    return following is not None and _is_quoted(lines[following])
 
 
 def _next_text(lines: list[str], at: int, within: int) -> int | None:
@@ -187,41 +281,6 @@ def _next_text(lines: list[str], at: int, within: int) -> int | None:
     return next((i for i in range(at, min(at + within, len(lines))) if lines[i].strip()), None)
 
 
-def _mark_signatures(lines: list[str], kinds: list[_Kind]) -> None:
-    """Mark signatures inside the visible stretches; a signature reaches to the next quotation."""
-    for at, end in _visible_stretches(kinds):
-        in_signature = False
-        for index in range(at, end):
-            if not in_signature and _starts_signature(lines, index, end):
-                in_signature = True
-            if in_signature:
-                kinds[index] = _Kind.SIGNATURE
-
-
-def _visible_stretches(kinds: list[_Kind]) -> list[tuple[int, int]]:
-    stretches: list[tuple[int, int]] = []
-    start: int | None = None
-    for index, kind in enumerate([*kinds, _Kind.QUOTED]):
-        if kind is _Kind.VISIBLE:
-            start = index if start is None else start
-        elif start is not None:
-            stretches.append((start, index))
-            start = None
-    return stretches
-
-
-def _starts_signature(lines: list[str], at: int, end: int) -> bool:
-    line = lines[at]
-    if len(line) > MAX_PATTERN_CHARACTERS:
-        return False
-    if EXACT_DASHES.match(line):
-        return True
-    if LOOSE_DASHES.match(line):
-        return end - at - 1 <= SIGNATURE_LINES
-    if DEVICE.match(line):  # only as the last words: nothing but a few blank lines may follow
-        return all(not rest.strip() or DEVICE.match(rest[:200]) for rest in lines[at + 1 : end][:SIGNATURE_LINES])
-    return False
-
-
-def _join(lines: list[str], kinds: list[_Kind], wanted: _Kind) -> str:
-    return "\n".join(line.rstrip() for line, kind in zip(lines, kinds, strict=True) if kind is wanted).strip("\n")
+def _visible_stretches(kinds: list[str]) -> list[tuple[int, int]]:
+    """Where the visible lines are, without the quoted ones between."""
+    return [match.span() for match in re.finditer(f"{VISIBLE}+", "".join(kinds))]

@@ -109,6 +109,7 @@ class _Work:
                 if number > self.limits.max_questions:
                     raise _Stop(Reason.LIMIT)
                 item = self._answer()
+                self._check_not_sent(item)
             except _Stop as stop:
                 self._end("escalate", {"reason": stop.reason.value}, self.considered)
                 self.reasons.append(stop.reason)
@@ -119,6 +120,13 @@ class _Work:
                 if item is not None and Answer(items=(item,)) not in self.answers:
                     self.answers.append(Answer(items=(item,)))
         self._end("finish", {}, ())
+
+    def _check_not_sent(self, item: Item | None) -> None:
+        """What was answered already, to the last value, did not help, or a machine asks (RFC 3834, section 2)."""
+        earlier = next((sent for sent in self.context.sent if item is not None and item in sent.answer.items), None)
+        if earlier is not None:
+            self.context.repeated.append(earlier)
+            raise _Stop(Reason.REPEATED)
 
     def _answer(self) -> Item | None:
         """The item that answers the question in hand, after a bounded number of repairs.

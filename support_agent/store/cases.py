@@ -39,8 +39,10 @@ def open_case(session: Session, case: CaseRecord, mail_id: MailId) -> CaseRecord
     return _existing(session, case.id)
 
 
-def join_case(session: Session, mail_id: MailId, case_id: CaseId) -> CaseRecord:
+def join_case(session: Session, mail_id: MailId, case_id: CaseId, participants: Sequence[str]) -> CaseRecord:
     _existing(session, case_id)
+    for address in participants:
+        insert_if_new(session, ParticipantRow(case_id=case_id, address=address))
     mails.set_case(session, mail_id, case_id)
     return _existing(session, case_id)
 
@@ -65,29 +67,34 @@ def _no_case(case_id: CaseId) -> PermanentError:
     return PermanentError(f"case {case_id} is not in the store", code="no_case")
 
 
-def case_for_thread(session: Session, references: Sequence[str]) -> CaseRecord | None:
-    """See `Store.case_for_thread`."""
+def cases_for_thread(session: Session, references: Sequence[str]) -> tuple[CaseRecord, ...]:
+    """See `Store.cases_for_thread`."""
+    found: dict[CaseId, None] = {}
     for start in range(0, len(references), CHUNK):
         keys = [index_key(reference) for reference in references[start : start + CHUNK]]
-        found = _cases_by_message_id(session, keys)
-        for key in keys:
-            if key in found:
-                return _existing(session, found[key])
-    return None
+        owners = _cases_by_message_id(session, keys)
+        found |= {case_id: None for key in keys for case_id in owners.get(key, ())}
+    return tuple(_existing(session, case_id) for case_id in found)
 
 
-def _cases_by_message_id(session: Session, keys: Sequence[str]) -> dict[str, CaseId]:
-    """Which case a Message-ID belongs to: that of our own mail, else of the first mail that bore it."""
-    received = (
-        select(MailRow.message_id, MailRow.case_id)
-        .where(col(MailRow.message_id).in_(keys), col(MailRow.case_id).is_not(None))
-        .order_by(col(MailRow.received_at).desc())
-    )
+def _cases_by_message_id(session: Session, keys: Sequence[str]) -> dict[str, list[CaseId]]:
+    """The cases a Message-ID belongs to: that of our own mail, then those of the mails that bore it, the first first.
+
+    Senders make their ids, so a stranger's mail may bear that of a customer's; ours are keyed and unique.
+    """
     sent = select(OutboxRow.message_id, OutboxRow.case_id).where(
         col(OutboxRow.message_id).in_(keys), col(OutboxRow.case_id).is_not(None)
     )
-    # Later entries win: the oldest mail over younger ones, what we sent over all of them.
-    return {key: CaseId(owner) for query in (received, sent) for key, owner in session.exec(query) if owner}
+    received = (
+        select(MailRow.message_id, MailRow.case_id)
+        .where(col(MailRow.message_id).in_(keys), col(MailRow.case_id).is_not(None))
+        .order_by(col(MailRow.received_at), col(MailRow.id))
+    )
+    owners: dict[str, list[CaseId]] = {}
+    for query in (sent, received):
+        for key, owner in session.exec(query):
+            owners.setdefault(key, []).append(CaseId(str(owner)))
+    return owners
 
 
 def give_to_person(session: Session, case_id: CaseId) -> None:

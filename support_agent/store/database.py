@@ -39,9 +39,11 @@ WRITES = "support_agent_writes"
 UPGRADE_LOCK = 7_103_462_911
 """Key of the PostgreSQL advisory lock that lets one process at a time change the schema."""
 UNUSABLE_FILE = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_READONLY", "SQLITE_PERM"}
-MISSING_SCHEMA = {"42P01", "42703"}
-"""SQLSTATE of an undefined table and an undefined column."""
-MISSING_IN_SQLITE = re.compile(r"^no such (table|column)|has no column named")
+OTHER_SCHEMA = {"42P01", "42703", "42P07", "42701"}
+"""SQLSTATE of a table and a column that are not there, or are there where a migration is to make them."""
+OTHER_IN_SQLITE = re.compile(
+    r"^no such (table|column)|has no column named|^duplicate column|^(table|index) \S+ already exists"
+)
 
 _alembic = threading.Lock()  # Alembic keeps its context in a module: one run at a time in a process
 
@@ -86,8 +88,12 @@ def mapped_errors() -> Iterator[None]:
 def _translated(error: DBAPIError) -> SupportAgentError:
     # The first line only: the next ones may quote the row, which is a customer's.
     what = (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]
-    if MISSING_IN_SQLITE.search(what) or getattr(error.orig, "sqlstate", None) in MISSING_SCHEMA:
-        return ConfigError(f"the database has another schema ({what}): upgrade it first", code="schema")
+    if OTHER_IN_SQLITE.search(what) or getattr(error.orig, "sqlstate", None) in OTHER_SCHEMA:
+        return ConfigError(
+            f"the database has other tables than this version of the program ({what}): `support-agent cases` upgrades"
+            " those of an older one; if it says the same, put a copy back or name a new database in store.url",
+            code="schema",
+        )
     # Extended codes such as SQLITE_READONLY_DIRECTORY begin with the plain one.
     name = "_".join(getattr(error.orig, "sqlite_errorname", "").split("_")[:2])
     if name in UNUSABLE_FILE:

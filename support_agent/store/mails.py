@@ -10,16 +10,16 @@ import hashlib
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import or_, update
-from sqlalchemy.orm import QueryableAttribute, defer
+from sqlalchemy import and_, func, or_, update
+from sqlalchemy.orm import QueryableAttribute, aliased, defer
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from support_agent.cursor import Cursor
 from support_agent.errors import PermanentError
 from support_agent.levels import Level
 from support_agent.store.records import (
     CaseId,
-    Cursor,
     MailId,
     MailRecord,
     MailStatus,
@@ -74,6 +74,24 @@ def cursor(session: Session, folder: str) -> Cursor | None:
     return None if row is None else Cursor.model_validate(row)
 
 
+def mark_fetched(session: Session, folder: str, at: datetime) -> None:
+    affected(session, update(CursorRow).where(col(CursorRow.folder) == folder).values(fetched_at=at))
+
+
+def fetched_at(session: Session, folder: str) -> datetime | None:
+    return session.exec(select(CursorRow.fetched_at).where(col(CursorRow.folder) == folder)).first()
+
+
+def mail_at(session: Session, cursor: Cursor) -> MailRecord | None:
+    here = (
+        col(MailRow.folder) == cursor.folder,
+        col(MailRow.uid_validity) == cursor.uid_validity,
+        col(MailRow.uid) == cursor.last_uid,
+    )
+    found = records(session, without_raw().where(*here))
+    return found[0] if found else None
+
+
 def without_raw() -> SelectOfScalar[MailRow]:
     """Select mails without their bytes; reading those by mistake raises."""
     return select(MailRow).options(defer(cast("QueryableAttribute[bytes]", MailRow.raw), raiseload=True))
@@ -110,6 +128,25 @@ def mails_with_message_id(session: Session, message_id: str) -> tuple[MailRecord
     return records(session, without_raw().where(col(MailRow.message_id) == message_id))
 
 
+def follows_open_mail(session: Session, mail_id: MailId) -> bool:
+    """See `Store.follows_open_mail`."""
+    mine, earlier = aliased(MailRow), aliased(MailRow)
+    query = (
+        select(earlier.id)
+        .join(mine, col(mine.case_id) == col(earlier.case_id))
+        .where(
+            col(mine.id) == mail_id,
+            col(earlier.id) != mail_id,
+            col(earlier.status) == MailStatus.NEW,
+            or_(
+                col(earlier.received_at) < col(mine.received_at),
+                and_(col(earlier.received_at) == col(mine.received_at), col(earlier.uid) < col(mine.uid)),
+            ),
+        )
+    )
+    return session.exec(query.limit(1)).first() is not None
+
+
 def records(session: Session, query: SelectOfScalar[MailRow]) -> tuple[MailRecord, ...]:
     """Run a `without_raw` query, the oldest mail first."""
     ordered = query.order_by(col(MailRow.received_at), col(MailRow.uid), col(MailRow.id))
@@ -120,8 +157,13 @@ def save_screening(session: Session, mail_id: MailId, verdict: str, rule: str | 
     _set(session, mail_id, screening_verdict=verdict, screening_rule=rule)
 
 
-def save_sender(session: Session, mail_id: MailId, level: Level, why: str) -> None:
-    _set(session, mail_id, level=level, sender_why=why)
+def save_sender(session: Session, mail_id: MailId, address: str, level: Level, why: str) -> None:
+    _set(session, mail_id, sender_address=address, level=level, sender_why=why)
+
+
+def last_handled_at(session: Session, reason_code: str) -> datetime | None:
+    """See `Store.last_handled_at`."""
+    return session.exec(select(func.max(MailRow.handled_at)).where(col(MailRow.reason_code) == reason_code)).one()
 
 
 def set_case(session: Session, mail_id: MailId, case_id: CaseId) -> None:

@@ -7,18 +7,15 @@ tests/contract/store/test_outbox.py and tests/integration/store/test_concurrency
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import func, update
-from sqlalchemy.orm import aliased
+from sqlalchemy import update
 from sqlmodel import Session, col, select
 
-from support_agent.errors import PermanentError
-from support_agent.levels import Level
+from support_agent.errors import PermanentError, TransientError
 from support_agent.store import mails
 from support_agent.store.records import (
-    CaseId,
     LetterKind,
     LetterRecord,
     MailId,
@@ -27,9 +24,11 @@ from support_agent.store.records import (
     OutboxStatus,
 )
 from support_agent.store.rows import affected, insert_if_new
-from support_agent.store.tables import CaseRow, LetterRow, MailRow, OutboxRow
+from support_agent.store.tables import LetterRow, OutboxRow
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
+LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
+"""What a mail is of which nobody may think that the customer has it."""
 
 
 def queue(session: Session, letter: LetterRecord, mail: OutboxRecord) -> OutboxRecord:
@@ -37,7 +36,7 @@ def queue(session: Session, letter: LetterRecord, mail: OutboxRecord) -> OutboxR
     mails.lock(session, mail.mail_id)
     if insert_if_new(session, OutboxRow(**mail.model_dump(), id=mail.id)):
         insert_if_new(session, LetterRow(**letter.model_dump()))
-    stored = outgoing(session, mail_id=mail.mail_id, kind=mail.kind)
+    stored = [row for row in outgoing(session, mail_id=mail.mail_id, kind=mail.kind) if row.number == mail.number]
     if not stored:
         raise PermanentError(
             f"{mail.id} has the Message-ID of another mail: it must be made from the mail and the kind",
@@ -46,8 +45,23 @@ def queue(session: Session, letter: LetterRecord, mail: OutboxRecord) -> OutboxR
     return stored[0]
 
 
-def letter_for(session: Session, mail_id: MailId, kind: LetterKind) -> LetterRecord | None:
-    row = session.get(LetterRow, (mail_id, kind.value))
+def queue_notice(session: Session, letter: LetterRecord, notice: OutboxRecord, lost: OutboxId) -> OutboxRecord | None:
+    """See `Store.queue_notice`."""
+    statement = (
+        update(OutboxRow)
+        .where(col(OutboxRow.id) == lost, col(OutboxRow.status).in_(LOST), col(OutboxRow.told_at).is_(None))
+        .values(told_at=notice.created_at)
+    )
+    if affected(session, statement) != 1:
+        return None
+    queued = queue(session, letter, notice)
+    if queued.raw != notice.raw:
+        raise TransientError(f"{notice.id} became another notice in between", code="number_taken")
+    return queued
+
+
+def letter_for(session: Session, mail_id: MailId, kind: LetterKind, number: int) -> LetterRecord | None:
+    row = session.get(LetterRow, (mail_id, kind.value, number))
     return None if row is None else LetterRecord.model_validate(row)
 
 
@@ -55,7 +69,7 @@ def letters(session: Session, mail_id: MailId) -> tuple[LetterRecord, ...]:
     query = (
         select(LetterRow)
         .where(col(LetterRow.mail_id) == mail_id)
-        .order_by(col(LetterRow.created_at), col(LetterRow.kind))
+        .order_by(col(LetterRow.created_at), col(LetterRow.kind), col(LetterRow.number))
     )
     return tuple(LetterRecord.model_validate(row) for row in session.exec(query))
 
@@ -89,43 +103,12 @@ def outgoing(
     return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
 
 
-def count_for_case(session: Session, kinds: Collection[LetterKind], case_id: CaseId, but_for: MailId) -> int:
-    """See `Store.count_for_case`."""
-    query = select(func.count(col(OutboxRow.id))).where(
-        col(OutboxRow.kind).in_(kinds), col(OutboxRow.case_id) == case_id, col(OutboxRow.mail_id) != but_for
-    )
-    return session.exec(query).one()
-
-
-def count_for_sender(
-    session: Session, kinds: Collection[LetterKind], address: str, level: Level, since: datetime, but_for: MailId
-) -> int:
-    """See `Store.count_for_sender`."""
-    query = (
-        select(func.count(col(OutboxRow.id)))
-        .join(CaseRow, col(CaseRow.id) == col(OutboxRow.case_id))
-        .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-        .where(
-            col(OutboxRow.kind).in_(kinds),
-            col(OutboxRow.created_at) >= since,
-            col(OutboxRow.mail_id) != but_for,
-            col(CaseRow.customer_address) == address,
-            col(MailRow.level) >= level,
-        )
-    )
-    return session.exec(query).one()
-
-
 def untold_losses(session: Session, mail_id: MailId | None) -> tuple[OutboxRecord, ...]:
     """See `Store.untold_losses`."""
-    failure = aliased(OutboxRow)
-    told = select(failure.id).where(
-        col(failure.mail_id) == col(OutboxRow.mail_id), col(failure.kind) == LetterKind.FAILURE
-    )
     query = select(OutboxRow).where(
-        col(OutboxRow.status).in_((OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)),
+        col(OutboxRow.status).in_(LOST),
         col(OutboxRow.kind).in_([kind for kind in LetterKind if not kind.is_for_desk]),
-        ~told.exists(),
+        col(OutboxRow.told_at).is_(None),
     )
     if mail_id is not None:
         query = query.where(col(OutboxRow.mail_id) == mail_id)

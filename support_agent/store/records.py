@@ -10,7 +10,7 @@ import hashlib
 import json
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Literal, NewType
+from typing import Annotated, Literal, NamedTuple, NewType
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
@@ -58,7 +58,8 @@ class CaseState(StrEnum):
 class LetterKind(StrEnum):
     """What an outgoing mail is to the mail that caused it; at most one of each kind goes out for a mail.
 
-    `failure` is a packet of its own: it tells the desk what went wrong after the mail was decided.
+    `failure` is a packet of its own: it tells the desk what went wrong after the mail was decided. More than one thing
+    may, so there may be several: they are numbered.
     """
 
     ANSWER = "answer"
@@ -71,6 +72,20 @@ class LetterKind(StrEnum):
     def is_for_desk(self) -> bool:
         """Whether it goes to the desk, not to a customer."""
         return self in (LetterKind.PACKET, LetterKind.FAILURE)
+
+    @property
+    def is_automatic_letter(self) -> bool:
+        """Whether it goes to a sender, and no person wrote it."""
+        return self in (LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT)
+
+    @property
+    def is_automatic(self) -> bool:
+        """Whether no person wrote it, to whomever it goes."""
+        return self is not LetterKind.PERSON_REPLY
+
+    def named(self, number: int) -> str:
+        """What it is called among those for one mail; the first bears no number."""
+        return self.value if number == 1 else f"{self.value}-{number}"
 
 
 class ToolCallStatus(StrEnum):
@@ -96,18 +111,6 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
 
 
-class Cursor(Record):
-    """How far a folder has been read: everything up to and including `last_uid` is recorded (RFC 3501 2.3.1.1).
-
-    `left_before`: mail that arrived before is left alone, also where the folder is numbered anew; None: none is.
-    """
-
-    folder: str
-    uid_validity: Annotated[int, Field(ge=0, lt=2**32)]
-    last_uid: Annotated[int, Field(ge=0, lt=2**32)]
-    left_before: Instant | None = None
-
-
 class RecordedMail(Record):
     """`is_new` is False where the same bytes were recorded before, also when they have been deleted since."""
 
@@ -130,6 +133,7 @@ class MailRecord(Record):
     reason_code: str | None = None
     why: str | None = None
     handled_at: Instant | None = None
+    sender_address: str | None = None
     level: Level | None = None
     sender_why: str | None = None
     screening_verdict: str | None = None
@@ -196,6 +200,7 @@ class LetterRecord(Record):
 
     mail_id: MailId
     kind: LetterKind
+    number: Annotated[int, Field(ge=1)] = 1
     payload: JsonObject
     templates_version: str
     rendered: JsonObject
@@ -212,7 +217,9 @@ class StoredDocument(Record):
 
 
 class OutboxRecord(Record):
-    """A mail that is to be sent, or was. `attempts` counts claims; `last_detail` is the server's last word.
+    """A mail that is to be sent, or was. `attempts` counts claims; `last_detail` is the last word about it, mostly the
+    server's; `copied_at` is when the Sent folder was seen to have it, `told_at` when the desk's notice that it is lost
+    came into the outbox. `number` counts the notices for a mail; of any other kind there is the first alone.
 
     `message_id` is the same on each try, and no other mail has it.
     """
@@ -220,6 +227,7 @@ class OutboxRecord(Record):
     mail_id: MailId
     case_id: CaseId | None
     kind: LetterKind
+    number: Annotated[int, Field(ge=1)] = 1
     message_id: str
     envelope_from: str
     recipient: str
@@ -230,11 +238,59 @@ class OutboxRecord(Record):
     next_try_at: Instant
     last_detail: str | None = None
     sent_at: Instant | None = None
+    copied_at: Instant | None = None
+    told_at: Instant | None = None
 
     @property
     def id(self) -> OutboxId:
-        """Its key: there is one mail of a kind for a mail."""
-        return OutboxId(f"{self.mail_id}-{self.kind.value}")
+        """Its key: there is one mail of a kind and number for a mail."""
+        return OutboxId(f"{self.mail_id}-{self.kind.named(self.number)}")
+
+
+class EarlierAnswer(Record):
+    """An answer that went out before, or is on its way: `payload` is its FinalAnswer."""
+
+    case_id: CaseId | None
+    queued_at: Instant
+    payload: JsonObject
+
+
+class Passed(NamedTuple):
+    """How many mails came into the outbox since an instant, and how many left it."""
+
+    queued: int
+    sent: int
+
+
+class SettledBy(StrEnum):
+    """Who says what became of a mail, besides the server that was asked to take it."""
+
+    OPERATOR = "the operator"
+    SENT_FOLDER = "the Sent folder"
+    BOUNCE = "a bounce"
+    DELIVERY_REPORT = "a delivery report"
+
+
+class Settlement(Record):
+    """One change of an outgoing mail that the sender did not make itself; `number` counts from 1."""
+
+    outbox_id: OutboxId
+    number: Annotated[int, Field(ge=1)]
+    before: OutboxStatus
+    after: OutboxStatus
+    by: SettledBy
+    detail: str
+    settled_at: Instant
+
+
+class Suppression(Record):
+    """An address that gets no automatic mail until an instant, and the mail of ours that bounced there."""
+
+    address: str
+    outbox_id: OutboxId
+    detail: str
+    since: Instant
+    until: Instant
 
 
 class MailTimeline(Record):

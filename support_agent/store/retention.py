@@ -24,6 +24,7 @@ from support_agent.store.tables import (
     OutboxRow,
     ParticipantRow,
     PlanRow,
+    SettlementRow,
     ToolCallRow,
 )
 
@@ -54,10 +55,14 @@ def delete_older_than(session: Session, instant: datetime) -> Deleted:
     for part in _chunks(mails):
         for mail_id in part:
             insert_if_new(session, ForgottenMailRow(id=mail_id))
+        outgoing = select(OutboxRow.id).where(col(OutboxRow.mail_id).in_(part))
+        affected(session, delete(SettlementRow).where(col(SettlementRow.outbox_id).in_(outgoing)))
         for table in (OutboxRow, LetterRow, ToolCallRow, PlanRow):
             affected(session, delete(table).where(col(table.mail_id).in_(part)))
         affected(session, delete(MailRow).where(col(MailRow.id).in_(part)))
     for part in _chunks(cases):
+        outgoing = select(OutboxRow.id).where(col(OutboxRow.case_id).in_(part))
+        affected(session, delete(SettlementRow).where(col(SettlementRow.outbox_id).in_(outgoing)))
         affected(session, delete(OutboxRow).where(col(OutboxRow.case_id).in_(part)))
         affected(session, delete(ParticipantRow).where(col(ParticipantRow.case_id).in_(part)))
         affected(session, delete(CaseRow).where(col(CaseRow.id).in_(part)))

@@ -6,12 +6,13 @@ leaves the same rows and no error. Checked by tests/contract/store on SQLite and
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from support_agent.cursor import Cursor
 from support_agent.levels import Level
 from support_agent.store import cases, mails, outbox, plans, retention
 from support_agent.store.database import Database, normalise_url
@@ -20,7 +21,6 @@ from support_agent.store.records import (
     CaseRecord,
     CaseSummary,
     Counts,
-    Cursor,
     Deleted,
     JsonObject,
     LetterKind,
@@ -36,6 +36,9 @@ from support_agent.store.records import (
     StoredDocument,
     Timeline,
 )
+from support_agent.store.settlements import Settlements
+from support_agent.store.suppression import Suppressions
+from support_agent.store.traffic import Traffic
 
 
 class Store:
@@ -47,6 +50,9 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.traffic = Traffic(database)
+        self.settlements = Settlements(database)
+        self.suppressions = Suppressions(database)
 
     @classmethod
     def open(cls, url: str, migrations_dir: Path, *, timeout_s: float = 30.0) -> Self:
@@ -103,6 +109,21 @@ class Store:
         with self.database.read() as session:
             return mails.cursor(session, folder)
 
+    def mark_fetched(self, folder: str, at: datetime) -> None:
+        """A folder that has a cursor was read to its end at this instant."""
+        with self.database.write() as session:
+            mails.mark_fetched(session, folder, at)
+
+    def fetched_at(self, folder: str) -> datetime | None:
+        """Return when a folder was last read to its end; None: it never was."""
+        with self.database.read() as session:
+            return mails.fetched_at(session, folder)
+
+    def mail_at(self, cursor: Cursor) -> MailRecord | None:
+        """Return the mail that was recorded when the cursor stood there; None: no new one was."""
+        with self.database.read() as session:
+            return mails.mail_at(session, cursor)
+
     def mail(self, mail_id: MailId) -> MailRecord | None:
         """Return one mail."""
         with self.database.read() as session:
@@ -123,15 +144,20 @@ class Store:
         with self.database.read() as session:
             return mails.mails_with_message_id(session, message_id)
 
+    def follows_open_mail(self, mail_id: MailId) -> bool:
+        """Whether an older mail of its case is still `new`."""
+        with self.database.read() as session:
+            return mails.follows_open_mail(session, mail_id)
+
     def save_screening(self, mail_id: MailId, verdict: str, rule: str | None) -> None:
         """Record whether the mail may be answered by a machine, and the rule that said so."""
         with self.database.write() as session:
             mails.save_screening(session, mail_id, verdict, rule)
 
-    def save_sender(self, mail_id: MailId, level: Level, why: str) -> None:
-        """Record the sender's level, 0 to 3, and what it rests on."""
+    def save_sender(self, mail_id: MailId, address: str, level: Level, why: str) -> None:
+        """Record the sender's address, "" for none, the level, 0 to 3, and what it rests on."""
         with self.database.write() as session:
-            mails.save_sender(session, mail_id, level, why)
+            mails.save_sender(session, mail_id, address, level, why)
 
     def settle_mail(
         self,
@@ -149,6 +175,11 @@ class Store:
         with self.database.write() as session:
             return mails.settle_mail(session, mail_id, status, reason_code, why, handled_at)
 
+    def last_handled_at(self, reason_code: str) -> datetime | None:
+        """Return when a mail was last settled for this reason; None: none was."""
+        with self.database.read() as session:
+            return mails.last_handled_at(session, reason_code)
+
     # Cases
 
     def open_case(self, case: CaseRecord, mail_id: MailId) -> CaseRecord:
@@ -156,28 +187,28 @@ class Store:
         with self.database.write() as session:
             return cases.open_case(session, case, mail_id)
 
-    def join_case(self, mail_id: MailId, case_id: CaseId) -> CaseRecord:
-        """Put a mail into a case."""
+    def join_case(self, mail_id: MailId, case_id: CaseId, participants: Sequence[str] = ()) -> CaseRecord:
+        """Put a mail into a case, and with it these participants, who may continue it from now on."""
         with self.database.write() as session:
-            return cases.join_case(session, mail_id, case_id)
+            return cases.join_case(session, mail_id, case_id, participants)
 
     def case(self, case_id: CaseId) -> CaseRecord | None:
         """Return one case."""
         with self.database.read() as session:
             return cases.case(session, case_id)
 
-    def case_for_thread(self, references: Sequence[str]) -> CaseRecord | None:
-        """Find the case that a mail continues.
+    def cases_for_thread(self, references: Sequence[str]) -> tuple[CaseRecord, ...]:
+        """Find the cases that a mail may continue, each once.
 
         Anybody can write a Message-ID into a header: the caller must check that the sender is a participant.
 
         Args:
             references: Message-IDs, the nearest first: In-Reply-To, then References from its end.
         Returns:
-            The case of the first one that is known, sent by us or received; None: a new thread.
+            In the order of the references; for one of them the case of our own mail, then those of received ones.
         """
         with self.database.read() as session:
-            return cases.case_for_thread(session, references)
+            return cases.cases_for_thread(session, references)
 
     def give_to_person(self, case_id: CaseId) -> None:
         """Close a case to automation; there is no way back."""
@@ -253,10 +284,21 @@ class Store:
         with self.database.write() as session:
             return tuple(outbox.queue(session, letter, mail) for letter, mail in mails)
 
-    def letter_for(self, mail_id: MailId, kind: LetterKind) -> LetterRecord | None:
+    def queue_notice(self, letter: LetterRecord, notice: OutboxRecord, lost: OutboxId) -> OutboxRecord | None:
+        """Put the desk's notice of a lost mail into the outbox, and remember with it that the desk is told.
+
+        Returns:
+            The notice's row; None: somebody else has told it, or it is not lost any more, and nothing is queued.
+        Raises:
+            TransientError: the notice's number was taken in between; it must be made with the next one.
+        """
+        with self.database.write() as session:
+            return outbox.queue_notice(session, letter, notice, lost)
+
+    def letter_for(self, mail_id: MailId, kind: LetterKind, number: int = 1) -> LetterRecord | None:
         """Return what a mail in the outbox was made from."""
         with self.database.read() as session:
-            return outbox.letter_for(session, mail_id, kind)
+            return outbox.letter_for(session, mail_id, kind, number)
 
     def ready(self, now: datetime, limit: int) -> tuple[OutboxRecord, ...]:
         """Return what is due, the longest due first; each must be claimed before it is sent."""
@@ -274,26 +316,8 @@ class Store:
         with self.database.read() as session:
             return outbox.outgoing(session, status, mail_id, kind, message_id)
 
-    def count_for_case(self, kinds: Collection[LetterKind], case_id: CaseId, but_for: MailId) -> int:
-        """Return how many mails of these kinds are in the outbox for a case, those for one of its mails left out."""
-        with self.database.read() as session:
-            return outbox.count_for_case(session, kinds, case_id, but_for)
-
-    def count_for_sender(
-        self, kinds: Collection[LetterKind], address: str, level: Level, since: datetime, but_for: MailId
-    ) -> int:
-        """Return how many mails of these kinds are in the outbox for the cases of a customer's address.
-
-        Args:
-            level: Only what mails of at least this level caused: who forges an address uses up nothing of its owner's.
-            since: Only what was put there at this instant or later.
-            but_for: What this mail caused is left out, so that a step that runs again counts the same.
-        """
-        with self.database.read() as session:
-            return outbox.count_for_sender(session, kinds, address, level, since, but_for)
-
     def untold_losses(self, mail_id: MailId | None = None) -> tuple[OutboxRecord, ...]:
-        """Return the mails to customers that are `failed` or `uncertain` and of which the desk has no failure letter.
+        """Return the mails to customers that are `failed` or `uncertain` and of which the desk was not told since.
 
         Args:
             mail_id: Only what went out for this mail.
@@ -307,10 +331,10 @@ class Store:
             return outbox.claim(session, outbox_id, now)
 
     def mark_sent(self, outbox_id: OutboxId, detail: str, sent_at: datetime) -> None:
-        """The server took it; also for an `uncertain` row whose mail was found to have gone out."""
-        sources = (OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
+        """The server took it; what is found out later about a mail is for `settlements`, with who says so."""
+        changes = {"last_detail": detail, "sent_at": sent_at}
         with self.database.write() as session:
-            outbox.move(session, outbox_id, sources, OutboxStatus.SENT, last_detail=detail, sent_at=sent_at)
+            outbox.move(session, outbox_id, (OutboxStatus.SENDING,), OutboxStatus.SENT, **changes)
 
     def mark_uncertain(self, outbox_id: OutboxId, detail: str) -> None:
         """The connection was lost after the final dot: never tried again by the machine."""
@@ -318,10 +342,9 @@ class Store:
             outbox.move(session, outbox_id, (OutboxStatus.SENDING,), OutboxStatus.UNCERTAIN, last_detail=detail)
 
     def mark_failed(self, outbox_id: OutboxId, detail: str) -> None:
-        """The server refused it for good; also for an `uncertain` row that is known not to have gone out."""
-        sources = (OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
+        """The server refused it for good, or nobody will ask it again."""
         with self.database.write() as session:
-            outbox.move(session, outbox_id, sources, OutboxStatus.FAILED, last_detail=detail)
+            outbox.move(session, outbox_id, (OutboxStatus.SENDING,), OutboxStatus.FAILED, last_detail=detail)
 
     def mark_retry(self, outbox_id: OutboxId, detail: str, next_try_at: datetime) -> None:
         """It was certainly not taken: back to `ready`, due at `next_try_at`."""

@@ -22,6 +22,9 @@ NAMING = {
     "ix": "ix_%(table_name)s_%(column_0_name)s",
 }
 
+NUMBER = {"autoincrement": False, "server_default": "1"}
+"""Of a letter; what was there before letters had one is the first."""
+
 
 class Row(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING))):
     """Base of all tables; keeps them apart from any other SQLModel metadata of the process."""
@@ -66,6 +69,7 @@ class MailRow(Row, table=True):
     reason_code: str | None = Field(default=None, sa_type=StoredText)
     why: str | None = Field(default=None, sa_type=StoredText)
     handled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    sender_address: str | None = Field(default=None, sa_type=KeyText, index=True)
     level: int | None = None
     sender_why: str | None = Field(default=None, sa_type=StoredText)
     screening_verdict: str | None = Field(default=None, sa_type=StoredText)
@@ -80,7 +84,9 @@ class CursorRow(Row, table=True):
     folder: str = Field(primary_key=True, sa_type=KeyText)
     uid_validity: int = Field(sa_type=BigInteger)
     last_uid: int = Field(sa_type=BigInteger)
+    rescan_until: int = Field(default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
     left_before: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    fetched_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
 class ForgottenMailRow(Row, table=True):
@@ -134,6 +140,7 @@ class LetterRow(Row, table=True):
 
     mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="mails.id")
     kind: str = Field(primary_key=True, sa_type=StoredText)
+    number: int = Field(default=1, primary_key=True, sa_column_kwargs=NUMBER)
     payload: Any = Field(sa_type=JSON)
     templates_version: str = Field(sa_type=StoredText)
     rendered: Any = Field(sa_type=JSON)
@@ -173,12 +180,13 @@ class OutboxRow(Row, table=True):
     """A mail that is to be sent, or was."""
 
     __tablename__ = "outbox"
-    __table_args__ = (UniqueConstraint("mail_id", "kind"),)
+    __table_args__ = (UniqueConstraint("mail_id", "kind", "number"),)
 
     id: str = Field(primary_key=True, sa_type=StoredText)
     mail_id: str = Field(sa_type=StoredText, foreign_key="mails.id")
     case_id: str | None = Field(default=None, sa_type=StoredText, foreign_key="cases.id", index=True)
     kind: str = Field(sa_type=StoredText)
+    number: int = Field(default=1, sa_column_kwargs=NUMBER)
     message_id: str = Field(sa_type=KeyText, unique=True)
     envelope_from: str = Field(sa_type=StoredText)
     recipient: str = Field(sa_type=StoredText)
@@ -187,5 +195,33 @@ class OutboxRow(Row, table=True):
     attempts: int
     next_try_at: datetime = Field(sa_type=UtcDateTime)
     last_detail: str | None = Field(default=None, sa_type=StoredText)
-    created_at: datetime = Field(sa_type=UtcDateTime)
-    sent_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    created_at: datetime = Field(sa_type=UtcDateTime, index=True)
+    sent_at: datetime | None = Field(default=None, sa_type=UtcDateTime, index=True)
+    copied_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    told_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class SettlementRow(Row, table=True):
+    """What was found out about an outgoing mail after it was tried, and by whom."""
+
+    __tablename__ = "settlements"
+
+    outbox_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="outbox.id")
+    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    before: str = Field(sa_type=StoredText)
+    after: str = Field(sa_type=StoredText)
+    by: str = Field(sa_type=StoredText)
+    detail: str = Field(sa_type=StoredText)
+    settled_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class SuppressionRow(Row, table=True):
+    """An address that gets no automatic mail for a while; retention may delete the mail that bounced first."""
+
+    __tablename__ = "suppressions"
+
+    address: str = Field(primary_key=True, sa_type=KeyText)
+    outbox_id: str = Field(sa_type=StoredText)
+    detail: str = Field(sa_type=StoredText)
+    since: datetime = Field(sa_type=UtcDateTime)
+    until: datetime = Field(sa_type=UtcDateTime)

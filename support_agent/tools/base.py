@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 from typing import ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from support_agent.answer.final_answer import CalculationItem, Item, Operand, TableItem
+from support_agent.answer.final_answer import Answer, CalculationItem, Item, Operand, TableItem
 from support_agent.company.accounts import FieldSpec, SeriesSpec
 from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
@@ -91,12 +91,21 @@ class Search(Protocol):
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
 
 
+class SentAnswer(Frozen):
+    """One block of an answer that the sender has had: what it said, as data, when, and in which case."""
+
+    case_id: str
+    sent_at: datetime
+    answer: Answer
+
+
 @dataclass
 class Context:
     """Everything the tools may see of the mail in hand, and what they have put down for it so far.
 
     `questions` are the customer's own, cut out of the mail; `data` is filled by the data tools ("@1", "@2",
-    ...) and `found` by `find_documents`, by question number from 1.
+    ...) and `found` by `find_documents`, by question number from 1. `sent` is what the sender was answered lately, the
+    newest first; what of it was chosen once more is put down in `repeated`.
     """
 
     today: date
@@ -113,6 +122,8 @@ class Context:
     """The number of the question in hand, from 1."""
     data: dict[str, Data] = field(default_factory=dict)
     found: dict[int, tuple[Match, ...]] = field(default_factory=dict)
+    sent: tuple[SentAnswer, ...] = ()
+    repeated: list[SentAnswer] = field(default_factory=list)
 
     @property
     def current_question(self) -> str:

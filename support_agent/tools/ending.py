@@ -19,6 +19,7 @@ class Reason(StrEnum):
     TOOL_FAILED = "tool_failed"
     MODEL_FAILED = "model_failed"
     PERSON_ASKED_FOR = "person_asked_for"
+    REPEATED = "repeated"
 
 
 class Escalate(Tool):

@@ -21,6 +21,7 @@ from typing import Any
 import llama_cpp
 
 from support_agent.app import open_decider, progress
+from support_agent.configuration import load
 from support_agent.decide import Decider
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message, parse
@@ -29,7 +30,6 @@ from support_agent.planner.llama import LlamaModel
 from support_agent.planner.models import language_model
 from support_agent.planner.openai import OpenAIModel
 from support_agent.planner.port import Prompt, Scores
-from support_agent.settings import load
 from support_agent.workspace import CONFIG_FILE, init
 from tests.servers.llama import serve
 

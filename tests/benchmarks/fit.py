@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from support_agent.app import open_decider, open_model, progress
+from support_agent.configuration import load
 from support_agent.decide import Decider
 from support_agent.frozen import Frozen
 from support_agent.mail.message import parse
@@ -51,7 +52,7 @@ from support_agent.planner.choice import (
 )
 from support_agent.planner.loop import topic_option
 from support_agent.planner.questions import questions_of
-from support_agent.settings import PlannerSettings, load
+from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context
 from support_agent.workspace import CONFIG_FILE, init
 from tests.labelled import MAILS, labels

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from support_agent.app import open_decider, progress
-from support_agent.settings import load
+from support_agent.configuration import load
 from support_agent.trial import Trial, read_mail, try_mail
 from support_agent.workspace import CONFIG_FILE, init
 from tests.labelled import Label, Score, outcomes_of, scores_of, total

@@ -12,13 +12,14 @@ import pytest
 from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
+from support_agent.configuration import load
 from support_agent.decide import Decider
 from support_agent.letters import answer_letter
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import parse
 from support_agent.planner.loop import Planner
 from support_agent.planner.port import Prompt, Scores, Usage
-from support_agent.settings import Settings, load
+from support_agent.settings import Settings
 from support_agent.tools.base import Match
 from support_agent.workspace import CONFIG_FILE, init
 

@@ -15,7 +15,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -69,6 +69,18 @@ class Dovecot:
             client.select_folder(folder)
             yield client
 
+    def fill(self, user: str, raws: Iterable[bytes]) -> None:
+        """Put many mails into an empty INBOX at once, each with lines that end in CRLF."""
+        folder = self.folder / "mail" / user.lower() / "Maildir"
+        for name in ("cur", "new", "tmp"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        for number, raw in enumerate(raws):
+            # Sizes in the names: Dovecot need not open a file to tell them.
+            name = f"{1_600_000_000 + number}.M{number}P1.test,S={len(raw)},W={len(raw)}:2,"
+            (folder / "cur" / name).write_bytes(raw)
+        for path in (folder.parent, folder, *folder.iterdir()):
+            os.chown(path, *mail_user())
+
     def arrived(self, user: str, timeout_s: float = 20.0) -> bytes:
         """Wait for the one mail in a user's mailbox and return it."""
         end = time.monotonic() + timeout_s
@@ -108,7 +120,7 @@ def mail_user() -> tuple[int, int]:
     return os.geteuid(), os.getegid()
 
 
-def _configuration(server: Dovecot, certificates: Certificates, capability: str) -> str:
+def _configuration(server: Dovecot, certificates: Certificates, capability: str, extra: str) -> str:
     uid, gid = mail_user()
     internal, login = ("dovecot", "dovenull") if os.geteuid() == 0 else (getpass.getuser(),) * 2
     return f"""
@@ -171,12 +183,14 @@ protocol imap {{
   {f"imap_capability = {capability}" if capability else ""}
   mail_max_userip_connections = 50
 }}
+{extra}
 """
 
 
 @contextmanager
-def running_dovecot(certificates: Certificates, capability: str = "") -> Iterator[Dovecot]:
-    """Start a server and stop it; `capability` replaces what it says it can do."""
+def running_dovecot(certificates: Certificates, capability: str = "", extra: str = "") -> Iterator[Dovecot]:
+    """Start a server and stop it; `capability` replaces what it says it can do, `extra` is more configuration,
+    in which FOLDER stands for the server's own."""
     program = shutil.which("dovecot") or shutil.which("dovecot", path="/usr/sbin:/usr/local/sbin")
     if program is None:
         skip_or_fail("Dovecot is not installed: deploy/install-servers.sh installs it")
@@ -188,7 +202,7 @@ def running_dovecot(certificates: Certificates, capability: str = "") -> Iterato
     os.chown(folder / "mail", *mail_user())
     (folder / "log").touch()
     (folder / "log").chmod(0o666)  # dovecot-lda logs as the user that it delivers for
-    server.config.write_text(_configuration(server, certificates, capability))
+    server.config.write_text(_configuration(server, certificates, capability, extra.replace("FOLDER", str(folder))))
     process = subprocess.Popen([program, "-F", "-c", server.config], stderr=subprocess.DEVNULL)
     try:
         wait_for_port(server.imaps_port, process, folder / "log")

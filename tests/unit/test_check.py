@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from support_agent.check import check, check_file, tool_codes
+from support_agent.configuration import load
 from support_agent.findings import Finding, Severity
-from support_agent.settings import load
 from support_agent.workspace import CONFIG_FILE, init
 
 TODAY = date(2026, 6, 1)
@@ -270,7 +270,7 @@ def test_a_refused_variable_is_found(workspace: Path, monkeypatch: pytest.Monkey
             "address",
             "desk.address is the agent's",
         ),
-        ("secret_file =", "# secret_file =", "[agent]", "agent.secret_file is not set"),
+        ("\nsecret_file =", "\n# secret_file =", "[agent]", "agent.secret_file is not set"),
         ("[model]\n", '[model]\nplanner = "openai"\nname = "m"\n', "[model]", "model.base_url is not set"),
     ],
 )
@@ -304,6 +304,22 @@ def test_what_may_be_set_where_the_agent_runs_is_a_warning(
     found = check_file(workspace / CONFIG_FILE, TODAY)
     assert {finding.severity for finding in found} == {Severity.WARNING}
     assert any(finding.what.startswith(what) and finding.todo for finding in found)
+
+
+def test_s36_a_login_by_token_says_what_it_lacks_and_asks_for_no_password(workspace: Path, edit: Edit) -> None:
+    edit(CONFIG_FILE, "[imap]\nhost = ", '[imap]\nhost = "imap.example.com"\nuser = "me"\nauth = "xoauth2"\n# ')
+    for key, value in (("token_url", "https://example.com"), ("client_id", "a"), ("refresh_token_file", "b")):
+        found = [finding.what for finding in check_file(workspace / CONFIG_FILE, TODAY)]
+        assert not [what for what in found if "password" in what]
+        assert [what for what in found if what.startswith(f"oauth.{key} is not set")]
+        edit(CONFIG_FILE, f'# {key} = ""', f'{key} = "{value}"')
+    assert not [finding for finding in check_file(workspace / CONFIG_FILE, TODAY) if "login" in finding.what]
+
+
+@pytest.mark.parametrize("other", ["verify_dkim = true", "believes_results_without_id = true"])
+def test_s21_another_way_to_know_senders_is_no_warning(workspace: Path, edit: Edit, other: str) -> None:
+    edit(CONFIG_FILE, 'authserv_ids = ["mx.harborfile.example"]', f"authserv_ids = []\n{other}")
+    assert not [finding for finding in check_file(workspace / CONFIG_FILE, TODAY) if "authserv" in finding.what]
 
 
 def test_one_broken_file_does_not_hide_another(workspace: Path, edit: Edit) -> None:

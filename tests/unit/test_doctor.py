@@ -14,15 +14,14 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.app import real_probes
-from support_agent.doctor import CHECKS, MANY_MAILS, Diagnosis, Health, Probes, diagnose
+from support_agent.cursor import Cursor
+from support_agent.doctor import CHECKS, MANY_MAILS, Diagnosis, Health, Probes, SeenMailbox, diagnose
 from support_agent.errors import ConfigError, SupportAgentError, ToolCallRejected, TransientError
-from support_agent.mail.mailbox import Cursor
 from support_agent.planner.models import STAMP_SUFFIX
 from support_agent.planner.pinned import MODELS
 from support_agent.planner.port import Scores, Usage
 from support_agent.resources import packaged
-from support_agent.settings import ChromaSettings, ImapSettings, ModelSettings, Settings, SmtpSettings
-from support_agent.store.records import Cursor as StoredCursor
+from support_agent.settings import ChromaSettings, ModelSettings, SentCopies, Settings
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, put, record
@@ -38,17 +37,18 @@ class Outside:
     """The servers: what they answer, or raise; `cursors` are those that the mailbox was asked with."""
 
     mails: int | Exception = 0
+    sent_folder: str | None = "Sent"
     sender: Exception | None = None
     model: Scores | Exception = SURE
     entries: int | Exception | None = None
     cursors: list[Cursor | None] = field(default_factory=list)
 
     def probes(self, now: datetime = NOON) -> Probes:
-        def count_mails(_: ImapSettings, cursor: Cursor | None) -> int:
+        def look_at_mailbox(_: Settings, cursor: Cursor | None) -> SeenMailbox:
             self.cursors.append(cursor)
-            return _given(self.mails)
+            return SeenMailbox(_given(self.mails), self.sent_folder)
 
-        def check_sender(_: SmtpSettings) -> None:
+        def check_sender(_: Settings) -> None:
             _given(self.sender)
 
         def ask_model(_: ModelSettings) -> Scores:
@@ -57,7 +57,7 @@ class Outside:
         def count_entries(_: ChromaSettings) -> int | None:
             return _given(self.entries)
 
-        return Probes(now, count_mails, check_sender, ask_model, count_entries)
+        return Probes(now, look_at_mailbox, check_sender, ask_model, count_entries)
 
 
 def _given(answer: T | Exception) -> T:
@@ -196,6 +196,17 @@ def test_many_old_mails_are_a_warning_before_the_first_start(settings: Settings)
     assert "imap.skip_existing = true" in diagnosis.todo
 
 
+def test_s66_copies_that_have_no_folder_are_a_warning(settings: Settings) -> None:
+    """The agent would file them nowhere, and nobody would miss them until they are needed."""
+    outside = Outside(sent_folder=None)
+    found = [one for one in diagnose(settings, outside.probes()) if one.subject == "mailbox"]
+    assert [one.severity for one in found] == [Health.OK, Health.WARNING]
+    assert "imap.sent_folder" in found[1].todo
+    imap = settings.imap.model_copy(update={"sent_copies": SentCopies.NONE})
+    found = diagnose(settings.model_copy(update={"imap": imap}), outside.probes())
+    assert [one.severity for one in found if one.subject == "mailbox"] == [Health.OK]
+
+
 def test_a_few_old_mails_are_not(settings: Settings) -> None:
     diagnosis = the("mailbox", settings, Outside(mails=MANY_MAILS))
     assert (diagnosis.severity, f"handles {MANY_MAILS} mails" in diagnosis.what) == (Health.OK, True)
@@ -208,7 +219,7 @@ def test_nor_are_mails_that_the_first_start_leaves_alone(settings: Settings) -> 
 
 def test_nor_is_a_backlog_of_an_agent_that_has_read_the_mailbox(settings: Settings, store: Store) -> None:
     """After a stop of a week there are many mails, and all of them are to be handled."""
-    store.move_cursor(StoredCursor(folder="INBOX", uid_validity=7, last_uid=40))
+    store.move_cursor(Cursor(folder="INBOX", uid_validity=7, last_uid=40))
     outside = Outside(mails=500)
     diagnosis = the("mailbox", settings, outside)
     assert (diagnosis.severity, "500 mails to handle" in diagnosis.what) == (Health.OK, True)

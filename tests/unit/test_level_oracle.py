@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.grounds import Grounds
+from support_agent.company.database import ReadOnlyDatabase
 from support_agent.decide import Decision
 from support_agent.letters import answer_letter
 from support_agent.mail.identity import Sender
@@ -24,7 +25,7 @@ from support_agent.resources import packaged
 from support_agent.settings import CompanySettings
 from support_agent.store.records import LetterKind
 from support_agent.store.store import Store
-from tests.fakes_journey import ANNA, JAMES, NOON, STRANGER, Office, open_office, write
+from tests.fakes_journey import ANNA, JAMES, NOON, STRANGER, Office, SureModel, WordSearch, open_office, write
 
 DOCUMENT = "Can I get a refund?"
 VALUE = "How many seats have we paid for?"
@@ -55,15 +56,21 @@ def offices(company_settings: CompanySettings, tmp_path: Path) -> Iterator[tuple
             office.decider.company.accounts.close()
 
 
-def mail_of(sender: str, text: str, proof: str) -> bytes:
-    """The same mail whoever sends it, but for the sender."""
-    raw = write(text, sender=sender, proof=proof)
-    return re.sub(rb"Message-ID: <[^>]*>", b"Message-ID: <one@mail.example>", raw)
+def mail_of(sender: str, text: str, proof: str | None, number: int = 1, subject: str = "A question") -> bytes:
+    """The same mail whoever sends it, but for the sender; it answers the one of the number before."""
+    before = f"<{number - 1}@mail.example>" if number > 1 else None
+    raw = write(text, sender=sender, proof=proof, subject=subject, in_reply_to=before)
+    return re.sub(rb"Message-ID: <[^>]*>", f"Message-ID: <{number}@mail.example>".encode(), raw)
 
 
 def sent(office: Office, sender: str, text: str, proof: str) -> dict[LetterKind, object]:
+    """What the sender is told for a first mail."""
+    return told_for(office, sender, mail_of(sender, text, proof))
+
+
+def told_for(office: Office, sender: str, raw: bytes) -> dict[LetterKind, object]:
     """What the sender is told, as header fields and bodies; what the desk gets is no matter of the sender's."""
-    mail_id, _ = office.handle(mail_of(sender, text, proof))
+    mail_id, _ = office.handle(raw)
     told: dict[LetterKind, object] = {}
     for kind, row in office.sent(mail_id).items():
         if kind is LetterKind.PACKET:
@@ -97,6 +104,71 @@ def test_at_level_1_a_customer_and_a_stranger_are_told_the_same(
     told = sent(offices[0], customer, text, "spf")
     assert set(told) == kinds
     assert told == sent(offices[1], STRANGER, text, "spf")
+
+
+CORRESPONDENCE = (
+    ("A question", DOCUMENT),
+    ("Re: A question", VALUE),
+    ("Re: [Case 12345] A question", "Thank you. Can I get a refund?"),
+    ("Seats", BOTH),
+    ("Sitze", "Guten Tag, wie viele seats haben wir bezahlt? Mit freundlichen Gr\u00fc\u00dfen"),
+    ("", SERIES),
+    ("Re: A question", "Let me talk to a human."),
+    ("Re: A question", DOCUMENT),
+)
+"""Mails of one thread, enough of them to reach the limit of a case and of a repeated answer."""
+
+
+@pytest.mark.parametrize("customer", [ANNA, JAMES])
+@pytest.mark.parametrize("proof", [None, "spf"])
+def test_s24_a_whole_correspondence_below_the_level_is_the_same_for_both(
+    offices: tuple[Office, Office], customer: str, proof: str | None
+) -> None:
+    """S24: which mails are answered, acknowledged or left alone, in which words and fields; at level 0 none is."""
+    correspondences = [
+        [
+            told_for(office, sender, mail_of(sender, text, proof, number, subject))
+            for number, (subject, text) in enumerate(CORRESPONDENCE, 1)
+        ]
+        for office, sender in zip(offices, (customer, STRANGER), strict=True)
+    ]
+    assert correspondences[0] == correspondences[1]
+    kinds = {kind for told in correspondences[0] for kind in told}
+    assert kinds == (set() if proof is None else {LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT})
+
+
+@pytest.mark.parametrize("proof", [None, "spf"])
+@pytest.mark.parametrize("text", [DOCUMENT, VALUE, SERIES, BOTH, "Let me talk to a human."])
+def test_s24_the_same_work_is_done_for_both(
+    offices: tuple[Office, Office], monkeypatch: pytest.MonkeyPatch, proof: str | None, text: str
+) -> None:
+    """S24: the time of an answer tells nothing either. The accounts are not looked into, and the model and the search
+    are asked the same questions in the same order."""
+    work: list[object] = []
+
+    def watch(owner: type, name: str) -> None:
+        done = getattr(owner, name)
+
+        def watched(self: object, *args: object, **more: object) -> object:
+            work.append((owner.__name__, name, args, more))
+            return done(self, *args, **more)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    watch(ReadOnlyDatabase, "select")
+    for owner, names in ((SureModel, ["score"]), (WordSearch, ["nearest", "similarities"])):
+        for name in names:
+            watch(owner, name)
+    done = []
+    for office, sender in zip(offices, (ANNA, STRANGER), strict=True):
+        work.clear()
+        office.handle(mail_of(sender, text, proof))
+        done.append(list(work))
+    assert done[0] == done[1]
+    assert not any(owner == "ReadOnlyDatabase" for owner, *_ in done[0])
+    work.clear()
+    offices[0].handle(mail_of(ANNA, text, "dmarc", number=2))
+    assert any(owner == "ReadOnlyDatabase" for owner, *_ in work)
 
 
 def decided(office: Office, sender: str, text: str, level: int, *, reply_to: bytes = b"") -> Decision:

@@ -22,8 +22,8 @@ from support_agent.settings import EngineSettings, LogSettings
 from support_agent.steps import Steps
 from support_agent.store.records import MailId, MailStatus
 from support_agent.tools.base import Match
+from tests.fakes_agent import FakeMailbox
 from tests.fakes_journey import DESK, Office, WordSearch, write
-from tests.unit.test_agent import FakeMailbox
 
 BODY, SUBJECT, SENDER, SECRET = "zebrafish", "wildebeest", "okapi", "hunter2hunter2hunter2hunter2hunter2"
 MARKS = (BODY, SUBJECT, SENDER, SECRET)

@@ -16,6 +16,7 @@ from support_agent.findings import Finding, Severity
 from support_agent.planner.models import Listed, State
 from support_agent.replay import Replayed, Report, chosen, plan_again, replay
 from support_agent.store.records import CaseId, LetterKind, MailId
+from support_agent.terminal import as_table
 from support_agent.trial import try_mail
 from tests.fakes_journey import JAMES, NOON, Office, write
 
@@ -138,7 +139,7 @@ def test_columns_are_aligned_for_wide_characters(office: Office) -> None:
     """A Japanese subject takes two cells a character; what stands right of it stays in its column."""
     office.handle(write(SEATS, sender="someone@elsewhere.example", subject="席"))
     office.handle(write(OFF_TOPIC, sender=JAMES, subject="seats"))
-    printed = printing._table([("席がありません", "end"), ("abc", "end")])
+    printed = as_table([("席がありません", "end"), ("abc", "end")])
     assert {cell_len(row.removesuffix("end")) for row in printed.split("\n")} == {16}
     header, *rows = printing.cases(office.store.cases(9)).split("\n")
     assert all(row[header.index("CUSTOMER") - 1] == " " for row in rows)

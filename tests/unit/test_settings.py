@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.configuration import load
 from support_agent.errors import ConfigError
-from support_agent.settings import Settings, load, sqlite_url_in
+from support_agent.settings import Settings
+from support_agent.settings_sources import sqlite_url_in
 
 KEY = "k" * 32
 
@@ -213,3 +215,36 @@ def test_plain_connections_are_for_loopback_hosts(tmp_path: Path) -> None:
     assert load(None, {"imap.host": "127.0.0.1", "imap.security": "plain"}).imap.security == "plain"
     with pytest.raises(ConfigError, match="flag: imap: security = 'plain' is for loopback hosts only"):
         load(None, {"imap.host": "mail.example", "imap.security": "plain"})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'authserv_ids = [""]',
+        'authserv_ids = ["mx.example.org; dmarc=pass"]',
+        'arc_sealers = ["example"]',
+        'arc_sealers = ["anna@example.org"]',
+        'alignment = "loose"',
+        "dkim_timeout_s = 0",
+        "dkim_max_signatures = 0",
+    ],
+)
+def test_s20_whom_to_believe_is_refused_where_it_cannot_be_meant(tmp_path: Path, line: str) -> None:
+    """An empty authserv-id would be that of every field that has none."""
+    with pytest.raises(ConfigError, match=f"agent.{line.partition(' ')[0]}"):
+        load(write(tmp_path, f"[agent]\n{line}\n"))
+
+
+def test_s21_a_sender_can_be_known_in_three_ways(tmp_path: Path) -> None:
+    for line in ('authserv_ids = ["mx.example.org"]', "verify_dkim = true", "believes_results_without_id = true"):
+        assert load(write(tmp_path, f"[agent]\n{line}\n")).agent.can_identify
+    assert not load(None).agent.can_identify
+
+
+def test_a_store_that_forgets_an_answer_before_it_may_be_repeated_is_refused(tmp_path: Path) -> None:
+    """Else the same answer goes out again within `agent.identical_answer_days`."""
+    with pytest.raises(ConfigError) as refused:
+        load(write(tmp_path, "[store]\nretention_days = 6\n"))
+    assert str(refused.value) == "store.retention_days = 6 must not be below agent.identical_answer_days = 7"
+    kept = load(write(tmp_path, "[store]\nretention_days = 6\n[agent]\nidentical_answer_days = 6\n"))
+    assert kept.store.retention_days == 6

@@ -12,7 +12,9 @@ from structlog.testing import capture_logs
 from support_agent.delivery import DeliveryStatus
 from support_agent.errors import PermanentError
 from support_agent.levels import PROVEN
+from support_agent.mail.message import Message, parse
 from support_agent.mail.outbox import Delivery
+from support_agent.pipeline import handle
 from support_agent.store.records import (
     CaseState,
     LetterKind,
@@ -25,7 +27,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.store import Store
 from support_agent.tools.base import Match
-from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, twice, write
+from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, once, twice, write
 
 ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
 PACKET, FAILURE, PERSON_REPLY = LetterKind.PACKET, LetterKind.FAILURE, LetterKind.PERSON_REPLY
@@ -146,11 +148,11 @@ def test_mail_that_is_lost_after_its_journey_makes_it_a_persons(office: Office) 
     """The server was away at first: the mail is answered, until the last try says that it is not."""
     office.transport.deliveries = [Delivery(status="retry", detail="later"), Delivery(status="failed", detail="550")]
     mail_id, outcome = office.handle(write(REFUND, sender=JAMES))
-    assert (outcome, office.stages.tell_losses()) == ("answered", [])
+    assert (outcome, office.stages.notices.tell_losses()) == ("answered", [])
     office.clock = Clock(NOON + timedelta(days=1))
     office.stages.deliver(office.sent(mail_id)[ANSWER])
-    assert office.stages.tell_losses() == [DeliveryStatus.SENT]
-    assert office.stages.tell_losses() == []
+    assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.tell_losses() == []
     mail = one(office, mail_id)
     assert (mail.status, mail.reason_code) == (MailStatus.ESCALATED, "undelivered")
 
@@ -162,7 +164,7 @@ def test_mail_that_was_being_sent_when_the_program_died_is_told(office: Office) 
     office.clock = Clock(NOON + timedelta(days=1))
     assert office.store.claim(office.sent(mail_id)[ANSWER].id, office.clock())
     office.store.recover_sending()
-    assert office.stages.tell_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
     code, why = reason_told(office, mail_id, FAILURE)
     assert (code, "uncertain" in str(why)) == ("undelivered", True)
 
@@ -177,10 +179,10 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office) ->
     broken = replace(office, store=NoCaseStore(office.store.database))
     broken.store.broken = first
     with capture_logs() as events:
-        assert broken.stages.tell_losses() == [DeliveryStatus.SENT]
+        assert broken.stages.notices.tell_losses() == [DeliveryStatus.SENT]
     assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_told"]
     assert FAILURE in office.sent(second)
-    assert office.stages.tell_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
     assert FAILURE in office.sent(first)
 
 
@@ -216,10 +218,53 @@ def test_mail_that_is_set_aside_is_told_to_the_desk_once(office: Office) -> None
     """Its journey failed outside of every stage: a person reads it, however often that is found out."""
     mail_id = office.receive(write(REFUND, sender=JAMES))
     for _ in range(2):
-        office.stages.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
+        office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     assert one(office, mail_id).status is MailStatus.SET_ASIDE
     assert [row.kind for row in office.store.outgoing(mail_id=mail_id)] == [FAILURE]
     assert reason_told(office, mail_id, FAILURE) == ("journey_changed", "the record does not fit")
+
+
+@pytest.mark.parametrize("reads_again", [True, False])
+def test_s37_mail_that_finds_a_defect_ends_with_the_desk(
+    office: Office, monkeypatch: pytest.MonkeyPatch, reads_again: bool
+) -> None:
+    """The notice was made of the same mail, found the same defect, and ended the loop for good.
+
+    Now the desk gets a notice without what could not be read; where even that fails, an alarm and a mail set aside.
+    """
+    mail_id = office.receive(write(REFUND, sender=JAMES))
+    bad = office.store.raw_mail(mail_id)
+
+    def parse_with_defect(raw: bytes) -> Message:
+        if raw == bad or not reads_again:
+            raise RecursionError("too deep")
+        return parse(raw)
+
+    monkeypatch.setattr("support_agent.stages.parse", parse_with_defect)
+    with capture_logs() as logs:
+        office.stages.notices.set_aside(mail_id, PermanentError("unexpected RecursionError", code="unexpected"))
+    assert (one(office, mail_id).status, one(office, mail_id).reason_code) == (MailStatus.SET_ASIDE, "unexpected")
+    assert {entry["event"] for entry in logs if entry["log_level"] == "critical"} >= {"mail_not_parsed"}
+    assert ("mail_set_aside" in {entry["event"] for entry in logs}) is not reads_again
+    rows = office.store.outgoing(mail_id=mail_id)
+    assert [row.recipient for row in rows] == [DESK] * reads_again
+    assert all(b"Can I get a refund?" in row.raw for row in rows)
+
+
+def test_suppression_outlives_a_death_before_the_mail_counts_as_failed(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other order lost it for good: nobody looks at a failed mail again."""
+    office.transport.deliveries = [Delivery(status="failed", detail="550 5.1.1", smtp_code=550, is_bad_address=True)]
+    mail_id = office.receive(write(REFUND, sender=JAMES))
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "mark_failed", die)
+    with pytest.raises(KeyboardInterrupt):
+        handle(mail_id, once(), office.stages)
+    assert office.store.suppressions.of(JAMES, office.clock()) is not None
 
 
 def test_reply_that_is_not_passed_on_is_told_to_the_desk(office: Office) -> None:

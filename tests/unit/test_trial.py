@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support_agent.answer.sources import RenderedAnswer
-from support_agent.company.values import Customer
 from support_agent.decide import Decider, Decision
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.mail.identity import Sender
-from support_agent.mail.message import Message
 from support_agent.store.records import LetterKind
 from support_agent.trial import Tried, read_mail, try_mail
+from tests.dkim_signing import Names, make_key, sign
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, write
 
 SEATS = "How many seats have we paid for?"
@@ -115,7 +112,7 @@ def test_answer_that_the_gate_refuses_escalates(office: Office) -> None:
 class BrokenDecider(Decider):
     """Cannot decide anything."""
 
-    def decide(self, message: Message, sender: Sender, customer: Customer | None, now: datetime) -> Decision:
+    def decide(self, *_: object) -> Decision:
         raise PermanentError("the accounts cannot be read", code="accounts")
 
 
@@ -147,3 +144,24 @@ def test_file_that_cannot_be_read_is_named_with_its_reason(tmp_path: Path) -> No
     for path in (tmp_path / "missing.eml", tmp_path):
         with pytest.raises(ConfigError, match=rf"{path}: .*: name a readable \.eml file"):
             read_mail(path)
+
+
+def test_s21_our_own_check_of_signatures_counts_here_too(office: Office) -> None:
+    """Where `agent.verify_dkim` is on; the DNS is asked as the journey would ask it."""
+    key = make_key()
+    lookup = Names({"s1._domainkey.example.net": key.record})
+    accounts, settings = office.decider.company.accounts, office.settings
+    for verifies, level in ((False, 0), (True, 3)):
+        agent = settings.agent.model_copy(update={"verify_dkim": verifies})
+        done = try_mail(
+            "m.eml",
+            sign(write(SEATS, proof=None), key, "example.net"),
+            lambda: office.decider,
+            accounts,
+            settings.model_copy(update={"agent": agent}),
+            NOON,
+            as_level=None,
+            as_customer=None,
+            lookup_txt=lookup,
+        )
+        assert (done.trial.level, done.sender.level, len(lookup.asked)) == (level, level, int(verifies))

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.company import Company
+from support_agent.configuration import load
 from support_agent.errors import ConfigError
-from support_agent.settings import Settings, load
+from support_agent.settings import Settings
 from support_agent.workspace import CONFIG, CONFIG_FILE, SECRET_FILE, init
 
 TODAY = date(2026, 6, 1)

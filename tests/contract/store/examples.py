@@ -5,15 +5,17 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from support_agent.cursor import Cursor
 from support_agent.store.records import (
     CaseId,
     CaseRecord,
-    Cursor,
     LetterKind,
     LetterRecord,
     MailId,
     OutboxRecord,
+    OutboxStatus,
     PlanRecord,
+    SettledBy,
     ToolCallRecord,
     ToolCallStatus,
 )
@@ -83,10 +85,13 @@ def plan(mail_id: MailId, model: str = "qwen", calls: tuple[ToolCallRecord, ...]
     )
 
 
-def letter(mail_id: MailId, kind: LetterKind = LetterKind.ANSWER, subject: str = "Re: Refund?") -> LetterRecord:
+def letter(
+    mail_id: MailId, kind: LetterKind = LetterKind.ANSWER, subject: str = "Re: Refund?", number: int = 1
+) -> LetterRecord:
     return LetterRecord(
         mail_id=mail_id,
         kind=kind,
+        number=number,
         payload={"company": "Harborfile", "answers": [{"items": []}]},
         templates_version="t1",
         rendered={"subject": [{"text": subject, "source": "template"}]},
@@ -101,12 +106,14 @@ def outgoing(
     case_id: CaseId | None = None,
     at: datetime = NOON,
     body: bytes = b"Subject: Re: Refund?\r\n\r\n\x00\xff\r\n",
+    number: int = 1,
 ) -> OutboxRecord:
     return OutboxRecord(
         mail_id=mail_id,
         case_id=case_id,
         kind=kind,
-        message_id=f"<{mail_id}.{kind}@harborfile.example>",
+        number=number,
+        message_id=f"<{mail_id}.{kind.named(number)}@harborfile.example>",
         envelope_from="support@harborfile.example",
         recipient=ANNA,
         raw=body,
@@ -131,10 +138,15 @@ def fill(store: Store) -> MailId:
     mail_id = record(store)
     store.open_case(case(participants=("second@example.net",)), mail_id)
     store.save_screening(mail_id, "answer", None)
-    store.save_sender(mail_id, 3, "dmarc=pass")
+    store.save_sender(mail_id, ANNA, 3, "dmarc=pass")
     store.save_document(1, b"---\nnumber: 1\n---\n# Refund policy\n")
     store.save_templates("t1", {"answer.txt.j2": "Hello"})
     store.save_queries("v1", {"fields": {"plan": "SELECT plan"}, "series": {}})
     store.save_plan(plan(mail_id))
-    put(store, outgoing(mail_id, case_id=CASE))
+    row = put(store, outgoing(mail_id, case_id=CASE))
+    assert store.claim(row.id, NOON)
+    store.mark_failed(row.id, "550 5.1.1 no such user")
+    store.suppressions.add(row, "550 5.1.1 no such user", NOON, NOON + 60 * DAY)
+    again = (row.id, OutboxStatus.READY, SettledBy.OPERATOR, "the mailbox is there now", NOON)
+    assert store.settlements.settle(*again, sources=(OutboxStatus.FAILED,))
     return mail_id

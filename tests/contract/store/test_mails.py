@@ -7,7 +7,7 @@ import pytest
 from support_agent.errors import PermanentError
 from support_agent.store.records import MailId, MailStatus, mail_id_of
 from support_agent.store.store import Store
-from tests.contract.store.examples import DAY, MINUTE, NOON, cursor, raw, record
+from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, cursor, raw, record
 
 UNKNOWN = MailId("0" * 32)
 
@@ -83,11 +83,24 @@ def test_screening_and_sender_are_kept_with_the_mail(store: Store) -> None:
     """Rule: `show` and `why` name the rule and the level a mail was handled under."""
     mail_id = record(store)
     store.save_screening(mail_id, "file", "S2")
-    store.save_sender(mail_id, 2, "dmarc=pass of mx.harborfile.example")
+    store.save_sender(mail_id, "anna.keller@example.net", 2, "dmarc=pass of mx.harborfile.example")
     mail = store.mail(mail_id)
     assert mail is not None
     assert (mail.screening_verdict, mail.screening_rule) == ("file", "S2")
-    assert (mail.level, mail.sender_why) == (2, "dmarc=pass of mx.harborfile.example")
+    assert (mail.sender_address, mail.level) == ("anna.keller@example.net", 2)
+    assert mail.sender_why == "dmarc=pass of mx.harborfile.example"
+
+
+def test_a_mail_follows_the_older_open_mails_of_its_case_alone(store: Store) -> None:
+    """Rule: the mails of a case are decided in their order; at one instant, in that of the mailbox."""
+    first, second, third, other = (record(store, number, at=NOON + DAY * (number == 3)) for number in range(1, 5))
+    store.open_case(case(), first)
+    for mail_id in (second, third):
+        store.join_case(mail_id, CASE)
+    assert [store.follows_open_mail(mail_id) for mail_id in (first, second, third, other)] == [False, True, True, False]
+    store.settle_mail(first, MailStatus.ANSWERED, None, None, NOON)
+    assert [store.follows_open_mail(mail_id) for mail_id in (first, second, third)] == [False, False, True]
+    assert not store.follows_open_mail(UNKNOWN)
 
 
 def test_settling_twice_keeps_the_first_reason(store: Store) -> None:
@@ -126,7 +139,7 @@ def test_an_unknown_mail_is_an_error_not_a_silent_nothing(store: Store) -> None:
     for write in (
         lambda: store.raw_mail(UNKNOWN),
         lambda: store.save_screening(UNKNOWN, "answer", None),
-        lambda: store.save_sender(UNKNOWN, 0, ""),
+        lambda: store.save_sender(UNKNOWN, "", 0, ""),
         lambda: store.settle_mail(UNKNOWN, MailStatus.FILED, None, None, NOON),
     ):
         with pytest.raises(PermanentError, match="not in the store"):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 
 import pytest
 
-from support_agent.errors import PermanentError
-from support_agent.levels import Level
-from support_agent.store.records import CaseId, LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.errors import PermanentError, TransientError
+from support_agent.store.records import LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus, SettledBy
 from support_agent.store.store import Store
-from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, queue, record
+from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, queue, record
 
 MARKS: dict[OutboxStatus, Callable[[Store, OutboxId], None]] = {
     OutboxStatus.SENT: lambda store, row: store.mark_sent(row, "250 ok", NOON),
@@ -101,40 +99,6 @@ def test_only_what_is_due_is_ready_and_the_longest_due_first(store: Store) -> No
     assert [row.id for row in store.ready(NOON + DAY, limit=2)] == [first, soon]
 
 
-def test_letters_of_a_case_are_counted_but_for_one_mails_own(store: Store) -> None:
-    """Rule: the kinds asked for, in this case; a step that runs again does not count what it made."""
-    first, second = record(store, 1), record(store, 2)
-    for mail_id in (first, second):
-        store.open_case(case(), mail_id)
-    store.queue((letter(first), outgoing(first, case_id=CASE)))
-    assert store.count_for_case((LetterKind.ANSWER,), CASE, but_for=second) == 1
-    assert store.count_for_case((LetterKind.ANSWER,), CASE, but_for=first) == 0
-    assert store.count_for_case((LetterKind.PACKET,), CASE, but_for=second) == 0
-    assert store.count_for_case((LetterKind.ANSWER,), CaseId("other"), but_for=second) == 0
-
-
-@pytest.mark.parametrize(
-    ("address", "level", "since", "count"),
-    [
-        (ANNA, 0, NOON, 1),
-        (ANNA, 2, NOON, 1),
-        (ANNA, 3, NOON, 0),
-        (ANNA, 0, NOON + MINUTE, 0),
-        ("other@example.net", 0, NOON, 0),
-    ],
-)
-def test_letters_for_a_sender_are_counted_by_address_level_and_time(
-    store: Store, address: str, level: Level, since: datetime, count: int
-) -> None:
-    """Rule: what less proven mails caused does not count for a proven one."""
-    mail_id = record(store)
-    store.open_case(case(), mail_id)
-    store.save_sender(mail_id, 2, "dmarc=pass")
-    store.queue((letter(mail_id), outgoing(mail_id, case_id=CASE)))
-    assert store.count_for_sender((LetterKind.ANSWER,), address, level, since, MailId("other")) == count
-    assert store.count_for_sender((LetterKind.ANSWER,), address, level, since, mail_id) == 0
-
-
 def test_a_row_is_claimed_once_per_try(store: Store) -> None:
     """Rule: save, then act: only the caller that moved the row may send."""
     row = queue(store)
@@ -154,12 +118,9 @@ def test_a_row_is_claimed_once_per_try(store: Store) -> None:
 @pytest.mark.parametrize("target", MARKS)
 @pytest.mark.parametrize("source", OutboxStatus)
 def test_a_row_takes_no_way_but_the_drawn_ones(store: Store, source: OutboxStatus, target: OutboxStatus) -> None:
-    """Rule: sending goes anywhere, uncertain only to sent or failed, the rest nowhere."""
+    """Rule (S62): sending goes anywhere, the rest nowhere; whoever knows more of a mail settles it, and is named."""
     before = bring_to(store, source)
-    may = source is OutboxStatus.SENDING or (
-        source is OutboxStatus.UNCERTAIN and target in (OutboxStatus.SENT, OutboxStatus.FAILED)
-    )
-    if may:
+    if source is OutboxStatus.SENDING:
         MARKS[target](store, before.id)
         assert only(store).status is target
         assert only(store).last_detail != before.last_detail
@@ -195,7 +156,7 @@ def test_what_a_dead_sender_left_is_uncertain_and_never_ready(store: Store) -> N
 
 @pytest.mark.parametrize("kind", LetterKind)
 @pytest.mark.parametrize("status", OutboxStatus)
-def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_has_a_failure(
+def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_is_told(
     store: Store, status: OutboxStatus, kind: LetterKind
 ) -> None:
     """Rule: failed or uncertain; a mail to the desk is not, for it could only be told to the desk again."""
@@ -210,5 +171,51 @@ def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_has_a_failure(
     assert store.untold_losses(mail_id) == store.untold_losses()
     assert store.untold_losses(record(store, 2)) == ()
 
-    put(store, outgoing(mail_id, LetterKind.FAILURE))
+    queued = tell(store, row)
+    assert (queued is not None) is (status in (OutboxStatus.FAILED, OutboxStatus.UNCERTAIN))
+    assert store.untold_losses() == ()
+    assert tell(store, row, 3) is None
+
+
+def tell(store: Store, lost: OutboxRecord, number: int = 2, body: bytes = b"notice") -> OutboxRecord | None:
+    """The desk's notice number so many that this is lost."""
+    kind = LetterKind.FAILURE
+    notice = outgoing(lost.mail_id, kind, number=number, body=body, at=NOON + DAY)
+    return store.queue_notice(letter(lost.mail_id, kind, number=number), notice, lost.id)
+
+
+def test_a_notice_and_the_record_that_the_desk_was_told_are_one(store: Store) -> None:
+    """Failure: the process dies between the two, and the desk hears of it twice or never."""
+    row = bring_to(store, OutboxStatus.FAILED)
+    put(store, outgoing(row.mail_id, LetterKind.FAILURE, number=2, body=b"of something else"))
+    with pytest.raises(TransientError, match="failure-2 became another notice"):
+        tell(store, row)
+    assert [lost.id for lost in store.untold_losses()] == [row.id]
+    assert tell(store, row, 3) is not None
+    told = store.settlements.mail(row.id)
+    assert told is not None
+    assert told.told_at == NOON + DAY
+
+
+def test_notices_of_one_mail_are_mails_of_their_own(store: Store) -> None:
+    """Rule: each with its letter and its id; the first bears no number, as those of any other kind."""
+    mail_id, kind = record(store), LetterKind.FAILURE
+    for number in (1, 2):
+        subject = f"notice {number}"
+        store.queue((letter(mail_id, kind, subject, number), outgoing(mail_id, kind, number=number)))
+    assert [row.id for row in store.outgoing()] == [f"{mail_id}-failure", f"{mail_id}-failure-2"]
+    for number in (1, 2):
+        assert store.letter_for(mail_id, kind, number) == letter(mail_id, kind, f"notice {number}", number)
+
+
+@pytest.mark.parametrize("after", [OutboxStatus.READY, OutboxStatus.SENT])
+def test_a_loss_that_is_over_is_told_again_when_it_comes_back(store: Store, after: OutboxStatus) -> None:
+    """Failure: a person sends it again, or it was found to be out, then it fails or bounces, and nobody hears of it."""
+    row = bring_to(store, OutboxStatus.UNCERTAIN)
+    assert tell(store, row, 1) is not None
+    store.settlements.settle(row.id, after, SettledBy.OPERATOR, "why", NOON, (OutboxStatus.UNCERTAIN,))
+    assert store.untold_losses() == ()
+    store.settlements.settle(row.id, OutboxStatus.FAILED, SettledBy.BOUNCE, "why", NOON, (after,))
+    assert [lost.id for lost in store.untold_losses()] == [row.id]
+    assert tell(store, row) is not None
     assert store.untold_losses() == ()

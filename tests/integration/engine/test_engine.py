@@ -7,6 +7,7 @@ import contextlib
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -263,3 +264,31 @@ def test_start_needs_a_running_engine_and_real_ids(sqlite_url: str, launch: Laun
     for mail_id, thread in (("", "thread"), ("mail", " ")):
         with pytest.raises(ValueError, match="needs an id and a thread"):
             running.start(mail_id, thread)
+
+
+def test_a_mail_that_ended_and_is_forgotten_is_begun_anew(database_url: str, launch: Launch) -> None:
+    """A mail that had to wait ends without an end of its own; one that failed or is in hand is not among these."""
+    gate, runs = Gate(), Counter[str]()
+
+    def handle(mail_id: str, steps: Steps) -> str:
+        steps.step("count", lambda: runs.update([mail_id]))
+        if mail_id == "bad":
+            raise PermanentError("no")
+        if mail_id == "slow":
+            steps.step("wait", gate.work)
+        return "held"
+
+    engine = launch(database_url, handle, concurrency=2)
+    for mail_id in ("bad", "held", "slow"):
+        engine.start(mail_id, thread=mail_id)
+    assert gate.reached.wait(IDLE_TIMEOUT_S)
+    while len(runs) < 3 or not engine.ended(["held"]):
+        engine.wait_until_idle(timeout_s=0.05)
+    assert engine.ended(["bad", "held", "slow", "unknown"]) == ["held"]
+    gate.opened.set()
+    engine.forget(["held"])
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    for mail_id in ("held", "slow"):
+        engine.start(mail_id, thread=mail_id)
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    assert runs == {"bad": 1, "held": 2, "slow": 1}

@@ -26,6 +26,7 @@ import structlog
 from support_agent.agent import Agent
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
+from support_agent.configuration import load
 from support_agent.decide import Decider, Decision
 from support_agent.engine import Engine, engine_url, executor_id
 from support_agent.errors import GateRefused
@@ -36,7 +37,7 @@ from support_agent.place import PlacedMail
 from support_agent.planner.loop import Planner
 from support_agent.planner.port import Prompt, Scores, Usage
 from support_agent.resources import packaged
-from support_agent.settings import Settings, load
+from support_agent.settings import Settings
 from support_agent.stages import Outcome, Stages
 from support_agent.steps import Steps
 from support_agent.store.records import MailId
@@ -179,7 +180,7 @@ class Undecided:
         return Scores(log_probabilities=tuple(0.0 for _ in options), usage=Usage(forward_passes=1))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WatchedAgent(Agent):
     """The agent, dying between the record of a mail and its way to the engine where that is meant."""
 

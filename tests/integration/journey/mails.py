@@ -60,7 +60,7 @@ WAYS = {
             "answered",
             "Refund",
             "How many days do I have to ask for a refund?",
-            ("screen", "identify", "place", "plan", "answer", "send", "settle"),
+            ("screen", "identify", "place", "hold", "plan", "answer", "send", "settle"),
             MailStatus.ANSWERED,
             frozenset({LetterKind.ANSWER}),
         ),

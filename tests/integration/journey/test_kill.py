@@ -64,11 +64,13 @@ class Lives:
         init(folder / "workspace", datetime.now(UTC).date())
         config = folder / "workspace" / CONFIG_FILE
         self.trace = Trace(folder / "trace")
-        local = {"HOST": servers.host, "SECURITY": "plain", "USER": servers.user, "PASSWORD": servers.password}
+        local = {"HOST": servers.host, "SECURITY": "plain"}
         settings = {f"{section}__{key}": value for section in ("IMAP", "SMTP") for key, value in local.items()}
+        settings |= {"IMAP__USER": servers.user, "IMAP__PASSWORD": servers.password}
         settings |= {"IMAP__PORT": str(servers.imap_port), "SMTP__PORT": str(servers.smtp_port), "STORE__URL": url}
         settings |= {"ENGINE__POLL_INTERVAL_S": "0.02", "ENGINE__MAX_INTERRUPTIONS": "1000"}
         settings |= {"AGENT__MAX_LETTERS_PER_CASE": "1000", "AGENT__MAX_LETTERS_PER_SENDER_A_DAY": "1000"}
+        settings |= {"AGENT__MAX_LETTERS_PER_HOUR": "100000", "AGENT__IDENTICAL_ANSWER_DAYS": "0"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.integration.journey.lives", config, self.trace.path],
             cwd=ROOT,

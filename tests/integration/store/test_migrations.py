@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -15,24 +16,31 @@ from alembic.migration import MigrationContext
 from sqlalchemy import MetaData, inspect, select
 
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.store.records import MailStatus
+from support_agent.store.records import LetterKind, MailStatus, OutboxId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.store.tables import Row
-from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, record
+from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, letter, outgoing, put, queue, record
 
-REVISIONS = ["0001", "0002"]
+REVISIONS = ["0001", "0002", "0003"]
+PINNED = {
+    "0001": "6802a17d7ad2de349af87486bd1f86a98783a823f0fa8ff91380b886cfade910",
+    "0002": "771c115629beeb2d457aeb76a721456d4b3868bd3ed871d116c4966c0f613737",
+}
+"""sha256 of each migration but the newest: databases were made with it, so a change comes in a migration of its own."""
+LEFT_OUT = {"0002": {"settlements", "suppressions"}, "0001": {"settlements", "suppressions", "forgotten_mails"}}
+"""Tables that an older schema has no place for."""
 NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0003", "0002"
+revision, down_revision = "0004", "0003"
 
 
 def upgrade() -> None:
 {body}
 """
 
-Tables = dict[str, list[tuple[Any, ...]]]
+Tables = dict[str, list[dict[str, Any]]]
 
 
 @pytest.fixture
@@ -48,24 +56,36 @@ def contents(store: Store) -> Tables:
         metadata = MetaData()
         metadata.reflect(session.connection())
         return {
-            name: sorted(map(tuple, session.connection().execute(select(table))), key=repr)
+            name: sorted((dict(row) for row in session.connection().execute(select(table)).mappings()), key=repr)
             for name, table in metadata.tables.items()
             if name != "alembic_version"
         }
 
 
+def only(rows: list[dict[str, Any]], columns: set[str]) -> list[dict[str, Any]]:
+    """The rows as far as an older schema has a place for them."""
+    return sorted(({name: value for name, value in row.items() if name in columns} for row in rows), key=repr)
+
+
 def differences(store: Store) -> list[Any]:
+    """What autogenerate would add, and the primary keys that are others, which it does not look at."""
     with store.database.read() as session:
         options = {"compare_type": True, "compare_server_default": True}
         context = MigrationContext.configure(session.connection(), opts=options)
-        return list(compare_metadata(context, Row.metadata))
+        found = list(compare_metadata(context, Row.metadata))
+        there, inspector = set(inspect(session.connection()).get_table_names()), inspect(session.connection())
+        for table in Row.metadata.sorted_tables:
+            wanted = {column.name for column in table.primary_key.columns}
+            if table.name in there and set(inspector.get_pk_constraint(table.name)["constrained_columns"]) != wanted:
+                found.append(("primary_key", table.name))
+        return found
 
 
 def with_next(folder: Path, url: str, body: str) -> Store:
     """The store of a later version of the program, with one migration more."""
     shutil.copytree(MIGRATIONS, folder)
     indented = "\n".join(f"    {line}" for line in body.splitlines())
-    (folder / "versions" / "0003_next.py").write_text(NEXT.format(body=indented))
+    (folder / "versions" / "0004_next.py").write_text(NEXT.format(body=indented))
     return Store.open(url, folder)
 
 
@@ -75,7 +95,9 @@ def test_the_models_and_the_migrations_are_the_same_schema(store: Store) -> None
     assert differences(store) == []
     store.database.downgrade("0001")
     assert not store.is_current()
-    assert [change[0] for change in differences(store)] == ["add_table"]
+    changed = differences(store)
+    assert {change[1].name for change in changed if change[0] == "add_table"} == LEFT_OUT["0001"]
+    assert ("primary_key", "letters") in changed
 
 
 def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
@@ -86,16 +108,85 @@ def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
     before, timeline = contents(store), store.timeline(CASE)
     assert all(before.values()), "an empty table proves nothing"
 
+    kept: Tables = before
     for revision in reversed(REVISIONS[:-1]):
         store.database.downgrade(revision)
         kept = contents(store)
-        assert kept == {name: before[name] for name in kept}
-        assert set(before) - set(kept) == {"forgotten_mails"}
+        assert kept == {name: only(before[name], set(rows[0])) for name, rows in kept.items()}
+        assert set(before) - set(kept) == LEFT_OUT[revision]
     for revision in REVISIONS[1:]:
         store.database.upgrade(revision)
-    assert contents(store) == before | {"forgotten_mails": []}
-    assert store.timeline(CASE) == timeline
+    after = contents(store)
+    assert {name: only(after[name], set(rows[0])) for name, rows in kept.items()} == kept
+    assert {name for name, rows in after.items() if not rows} == LEFT_OUT["0001"]
+    found = store.timeline(CASE)
+    assert timeline is not None
+    assert found is not None
+    assert [mail.outbox for mail in found.mails] == [mail.outbox for mail in timeline.mails]
+    assert [mail.letters for mail in found.mails] == [mail.letters for mail in timeline.mails]
     assert store.raw_mail(mail_id)
+
+
+def lost(store: Store, number: int) -> OutboxRecord:
+    """An answer that the server refused."""
+    row = queue(store, number)
+    assert store.claim(row.id, NOON)
+    store.mark_failed(row.id, "550 no")
+    return row
+
+
+def test_a_loss_that_an_older_version_told_is_not_told_again_after_the_upgrade(store: Store) -> None:
+    """Failure: the desk gets a notice of each mail that was ever lost. One that it was not told of it still gets."""
+    told, untold = lost(store, 1), lost(store, 2)
+    put(store, outgoing(told.mail_id, LetterKind.FAILURE))
+    store.database.downgrade("0002")
+    store.upgrade()
+    assert [row.id for row in store.untold_losses()] == [untold.id]
+    assert [row.told_at for row in store.outgoing(mail_id=told.mail_id, kind=LetterKind.ANSWER)] == [NOON]
+
+
+def test_the_way_down_leaves_one_notice_of_a_mail(store: Store) -> None:
+    """Rule: the older schema has a place for one, and is usable."""
+    row = lost(store, 1)
+    for number in (1, 2):
+        notice = outgoing(row.mail_id, LetterKind.FAILURE, number=number)
+        store.queue((letter(row.mail_id, LetterKind.FAILURE, number=number), notice))
+    store.database.downgrade("0002")
+    found = contents(store)
+    assert sorted(row["kind"] for row in found["outbox"]) == sorted(row["kind"] for row in found["letters"])
+    assert sorted(row["kind"] for row in found["outbox"]) == ["answer", "failure"]
+
+
+def test_a_migration_that_databases_were_made_with_is_never_changed() -> None:
+    """Failure: two installations of one revision have other tables, and one of them ends with "no such table"."""
+    files = {path.name[:4]: path.read_bytes() for path in (MIGRATIONS / "versions").glob("*.py")}
+    assert {revision: hashlib.sha256(files[revision]).hexdigest() for revision in REVISIONS[:-1]} == PINNED
+
+
+@pytest.mark.parametrize(
+    "change", ["DROP TABLE settlements", "ALTER TABLE settlements RENAME COLUMN detail TO why"], ids=["table", "column"]
+)
+def test_tables_that_do_not_fit_say_what_helps(store: Store, change: str) -> None:
+    """Failure: "upgrade it first", and no word of how."""
+    with store.database.write() as session:
+        session.connection().exec_driver_sql(change)
+    with pytest.raises(ConfigError, match="`support-agent cases` upgrades") as refused:
+        store.settlements.of(OutboxId("any"))
+    assert refused.value.code == "schema"
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["ALTER TABLE mails ADD COLUMN sender_address TEXT", "CREATE TABLE settlements (outbox_id TEXT)"],
+    ids=["column", "table"],
+)
+def test_tables_that_are_there_before_their_migration_say_what_helps(store: Store, change: str) -> None:
+    """Failure: a database of an unfinished version is "tried again" for ever."""
+    store.database.downgrade("0002")
+    with store.database.write() as session:
+        session.connection().exec_driver_sql(change)
+    with pytest.raises(ConfigError, match="name a new database"):
+        store.upgrade()
 
 
 def test_the_revisions_tested_are_all_there_are(bare: Store) -> None:
@@ -130,13 +221,13 @@ def test_a_migration_that_fails_leaves_the_schema_as_it_was(store: Store, databa
     before = contents(store)
     body = (
         'op.create_table("half", sa.Column("id", sa.Integer))\n'
-        'op.execute("DELETE FROM outbox")\n'
+        'op.execute("DELETE FROM settlements")\n'
         'raise RuntimeError("half-way")'
     )
     later = with_next(tmp_path / "next", database_url, body)
     with later, pytest.raises(RuntimeError, match="half-way"):
         later.upgrade()
-    assert store.database.revision() == "0002"
+    assert store.database.revision() == "0003"
     assert contents(store) == before
 
 

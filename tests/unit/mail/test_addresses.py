@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.mail.addresses import normal_address, normal_domain, parse_addresses
+from support_agent.mail.addresses import MAX_ADDRESSES, normal_address, normal_domain, parse_addresses
 from support_agent.mail.decoding import decode_words
+from support_agent.mail.message import parse
 
 
 def read(value: str) -> tuple[list[tuple[str, str]], bool]:
@@ -27,6 +28,8 @@ def read(value: str) -> tuple[list[tuple[str, str]], bool]:
         ("a@b.example (Anna (K))", "Anna (K)", "a@b.example"),
         ("=?utf-8?q?M=C3=BCller=2C_x=40y?= <a@b.example>", "Müller, x@y", "a@b.example"),
         ("Anna <a+tag@b.example.>", "Anna", "a+tag@b.example"),
+        ("a@b.example <a@b.example>", "a@b.example", "a@b.example"),
+        ("A@B.example <a@b.example>", "A@B.example", "a@b.example"),
         ("Anna <a@BÜCHER.example>", "Anna", "a@xn--bcher-kva.example"),
     ],
 )
@@ -39,6 +42,10 @@ def test_one_plain_address_is_exact(value: str, name: str, addr: str) -> None:
     [
         "c@d.example <a@b.example>",
         "<c@d.example> <a@b.example>",
+        "a@b.example.evil.example <a@b.example>",
+        "a@b.example c@d.example <a@b.example>",
+        '"Bob" a@b.example <a@b.example>',
+        "a@b.example <a@b.example> a@b.example",
         "Anna <a@b.example> Keller",
         "Friends: a@b.example;",
         "undisclosed-recipients:;",
@@ -92,3 +99,25 @@ def test_only_ascii_letters_of_the_local_part_are_lowered() -> None:
     """`str.lower` makes a "k" of the KELVIN SIGN: the address of somebody else."""
     assert normal_address("anna.Keller@example.net") == "anna.keller@example.net"
     assert normal_address("anna.\u212aeller@example.net") == "anna.\u212aeller@example.net"
+
+
+@pytest.mark.parametrize("piece", ["a@\u00fc.de,", "<a@b.de>,", "no address,", "\u00fc <a@b.de>;"])
+def test_a_field_of_very_many_addresses_is_read_in_part(piece: str) -> None:
+    found = parse_addresses(piece * 5_000, str)
+    assert len(found.found) in (0, MAX_ADDRESSES)
+    assert (found.is_exact, found.is_whole) == (False, False)
+
+
+def test_a_field_with_as_many_addresses_as_may_be_is_read_whole() -> None:
+    for end in ("", ",", " , ,"):
+        found = parse_addresses("a@b.de," * (MAX_ADDRESSES - 1) + "a@b.de" + end, str)
+        assert (len(found.found), found.is_whole) == (MAX_ADDRESSES, True)
+    assert not parse_addresses("a@b.de," * MAX_ADDRESSES + "a@b.de", str).is_whole
+
+
+def test_the_limit_is_that_of_all_fields_of_a_name_and_brings_the_mail_to_a_person() -> None:
+    raw = b"From: <a@b.example>\r\n" + b"To: x@y.example\r\n" * 600
+    message = parse(raw + b"To: " + b"x@y.example, " * 600 + b"\r\nTo: z@y.example\r\n\r\nhi")
+    assert len(message.to) == 1_200
+    assert "limit: more than 1000 addresses in To" in message.defects
+    assert parse(raw + b"\r\nhi").defects == ()

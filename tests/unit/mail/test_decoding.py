@@ -38,6 +38,25 @@ def test_names_that_are_no_charset_are_not_used(charset: str | None) -> None:
     assert decode_bytes(b"a\\u0041-xn--b", charset).text == "a\\u0041-xn--b"
 
 
+@pytest.mark.parametrize(
+    ("raw", "declared", "text"),
+    [
+        ("\u9555 \u7abf".encode("gb18030"), "gb2312", "\u9555 \u7abf"),
+        ("\u2460\u9ad9".encode("cp932"), "Shift_JIS", "\u2460\u9ad9"),
+        ("\ub625".encode("cp949"), "ks_c_5601-1987", "\ub625"),
+        ("\u05e9\u05dc\u05d5\u05dd".encode("iso8859-8"), "ISO-8859-8-I", "\u05e9\u05dc\u05d5\u05dd"),
+        ("\u65e5\u672c".encode("iso2022_jp"), None, "\u65e5\u672c"),
+        ("\u65e5\u672c".encode("iso2022_jp"), "us-ascii", "\u65e5\u672c"),
+        ("Gr\u00fc\u00dfe aus M\u00fcnchen".encode() + b"\xe2\x82", "utf-8", "Gr\u00fc\u00dfe aus M\u00fcnchen\ufffd"),
+        (b"Gr\xfc\xdfe", "utf-8", "Gr\u00fc\u00dfe"),
+        (b"caf\xe9", None, "caf\u00e9"),
+    ],
+)
+def test_bytes_are_read_as_what_they_are_meant_to_be(raw: bytes, declared: str | None, text: str) -> None:
+    """Names stand for a superset, Japanese names itself, and one damaged letter spoils no other."""
+    assert decode_bytes(raw, declared).text == text
+
+
 @given(st.binary(max_size=200), st.one_of(st.none(), st.text(max_size=12)))
 def test_any_bytes_in_any_charset_are_text_that_can_be_stored(raw: bytes, charset: str | None) -> None:
     text = decode_bytes(raw, charset).text

@@ -26,6 +26,9 @@ def test_a_mail_in_html_reads_like_its_plain_text() -> None:
         "<!-- x -->",
         "<template>x</template>",
         "<div style='display:none'><p>x<b>x</p></div>",
+        "<p style='color:#fff; font-size:0'>x</p>",
+        "<p style='font-size : 0.0px !important'>x<b>x</b></p>",
+        "<span style='font:0/0 a'>x</span>",
     ],
 )
 def test_what_is_not_shown_is_not_text(hidden: str) -> None:
@@ -41,6 +44,26 @@ def test_quotations_keep_their_depth() -> None:
 
 def test_blocks_and_line_breaks_make_lines_and_white_space_does_not() -> None:
     assert html_to_text("<div>a\n  b</div><div>c<br/>d</div><td>e</td><td>f</td>").text == "a b\nc\nd\ne f"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<td style='font-size:0'><div style='display:inline-block;font-size:14px'>b</div></td>",
+        "<td style='font-size:0px'><font size='2'>b</font></td>",
+        "<div style='font-size:0'>x<p style='font: bold 1em Arial'>b</p>x</div>",
+        "<p style='font-size:0.5em'>b</p>",
+        "<div style='font-size:0'><i style='color:red'>x</i></div>b",
+    ],
+)
+def test_only_the_letters_of_no_size_are_hidden(html: str) -> None:
+    """Programs that make newsletters set the size of a table's cell to 0 and that of the text in it to another."""
+    assert html_to_text(f"a{html}c").text.replace("\n", "").replace(" ", "") == "abc"
+
+
+def test_the_choices_of_a_form_stand_on_lines_of_their_own() -> None:
+    html = "a<select><option>one<option>two</select><table><caption>three</caption><tr><td>four</table>"
+    assert html_to_text(html).text.split() == ["a", "one", "two", "three", "four"]
 
 
 def test_preformatted_lines_stay() -> None:

@@ -10,6 +10,13 @@ from support_agent.settings import DeskSettings
 WORDS = DeskSettings().person_words
 
 
+@pytest.mark.parametrize("text", ["Can I talk to a human?{}", "{}Can I talk to a human?", "{}\nHuman!", "Human!\n{}"])
+def test_a_person_is_asked_for_at_either_end_of_a_very_long_text(text: str) -> None:
+    """The patterns take seconds for a megabyte; the middle of one is not searched."""
+    assert asks_for_person(text.format(" a b" * 500_000), WORDS)
+    assert not asks_for_person("a " * 500_000 + " Can I talk to a human? " + " a" * 500_000, WORDS)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 from support_agent.mail import keys
+from support_agent.mail.marks import REPORT_PARTS, VENDOR_MARKS
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.outgoing import Head, compose
-from support_agent.mail.screening import RULES, VENDOR_MARKS, Screening, Verdict, screen
+from support_agent.mail.screening import RULES, Screening, Verdict, screen, why_machine
 from support_agent.settings import AgentSettings
 from tests.unit.mail.mails import AGENT, DESK, EMAILS, mail, raw_mail, with_header
 
@@ -60,12 +61,25 @@ def test_s2_anything_but_no_in_auto_submitted_is_filed(name: str) -> None:
     assert decide(name) == (Verdict.FILE, "S2")
 
 
+def test_s2_an_automatic_reply_that_has_only_its_words_goes_to_a_person() -> None:
+    """Wording proves nothing, so nothing is filed for it."""
+    assert decide("absence_by_its_words") == (Verdict.DESK, "S2")
+
+
 @pytest.mark.parametrize(
     "name",
     ["report_delivery_status", "report_read_receipt", "report_feedback", "report_rewrapped_as_mixed"],
 )
 def test_s3_reports_are_filed(name: str) -> None:
     assert decide(name) == (Verdict.FILE, "S3")
+
+
+@pytest.mark.parametrize("kind", sorted(REPORT_PARTS))
+def test_s3_each_kind_of_report_part_is_filed_in_whatever_it_stands(kind: str) -> None:
+    """The internationalised ones too (RFC 6533)."""
+    head = "From: mx <mx@example.net>\nTo: support@harborfile.example\nContent-Type: multipart/mixed; boundary=b\n\n"
+    raw = f"{head}--b\nContent-Type: text/plain\n\nx\n--b\nContent-Type: {kind}\n\nX-Field: x\n--b--\n"
+    assert screen(parse(raw.encode()), AGENT, DESK).rule == "S3"
 
 
 @pytest.mark.parametrize("name", ["list_unsubscribe_only", "list_id", "list_mailing_list", "list_mailman"])
@@ -88,11 +102,30 @@ def test_s7_each_vendor_mark_has_a_mail_that_is_filed(mark: str) -> None:
     assert decide(f"vendor_{mark.lower().replace('-', '_')}") == (Verdict.FILE, "S7")
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in EMAILS.glob("machine_name_*.eml")))
+PEOPLE_TOO = ["machine_name_friends_bounces", "machine_name_friends_owner", "machine_name_friends_request"]
+MACHINES = sorted({path.stem for path in EMAILS.glob("machine_name_*.eml")} - set(PEOPLE_TOO))
+
+
+@pytest.mark.parametrize("name", MACHINES)
 def test_s8_names_of_machines_are_filed_and_shown_to_a_person_where_a_customer_has_one(name: str) -> None:
     assert decide(name) == (Verdict.FILE, "S8")
     screening = screen(mail(name), AGENT, DESK, is_customer=lambda address: address.endswith("@example.net"))
     assert (screening.verdict, screening.rule) == (Verdict.DESK, "S8")
+
+
+@pytest.mark.parametrize("name", PEOPLE_TOO)
+def test_s8_names_of_lists_that_people_have_too_are_shown_to_a_person(name: str) -> None:
+    """Never answered, but not filed unseen either, without any other mark."""
+    assert decide(name) == (Verdict.DESK, "S8")
+    marked = parse(b"List-Id: <friends.example.org>\r\n" + raw_mail(name))
+    assert screen(marked, AGENT, DESK).verdict is Verdict.FILE
+
+
+@pytest.mark.parametrize("local", ["bouncer", "bounce-castle", "nobody", "home-owner", "feature-request", "daemon"])
+def test_s8_a_person_with_such_a_name_is_not_filed_unseen(local: str) -> None:
+    """Failure: the mails of a bouncy castle's hire were filed, and nobody heard of them."""
+    raw = raw_mail("plain_question").replace(b"anna.keller@", f"{local}@".encode())
+    assert screen(parse(raw), AGENT, DESK).verdict is Verdict.DESK
 
 
 @pytest.mark.parametrize("name", ["from_without_address", "from_group", "from_missing"])
@@ -149,10 +182,56 @@ def test_s10_mail_that_does_not_name_us_goes_to_a_person() -> None:
     assert decide("not_addressed_to_us") == (Verdict.DESK, "S10")
 
 
+def test_s10_without_an_address_of_our_own_nothing_is_addressed_to_another() -> None:
+    """As in `inspect` without a configuration."""
+    unknown = AGENT.model_copy(update={"address": "", "aliases": ()})
+    assert screen(mail("not_addressed_to_us"), unknown, DESK).verdict is Verdict.ANSWER
+
+
 @pytest.mark.parametrize("name", ["received_51_times", "origin_of_another_installation_three_hops"])
 def test_s11_a_loop_is_dropped(name: str) -> None:
     """Hops count whoever signed them: two installations that answer each other are a loop too."""
     assert decide(name) == (Verdict.DROP, "S11")
+
+
+def test_s14_what_our_own_server_takes_for_spam_is_filed() -> None:
+    assert decide("spam_flag") == (Verdict.FILE, "S14")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "field", "is_spam"),
+    [
+        (("X-Spam-Status: Yes",), "X-Spam-Status: Yes, score=9.1 required=5.0", True),
+        (("X-Spam-Status: Yes",), "X-Spam-Status: No, score=0.1 autolearn=yes", False),
+        (("X-Forefront-Antispam-Report: SFV:SPM",), "X-Forefront-Antispam-Report: CIP:192.0.2.1;SFV:SPM;SCL:6", True),
+        (("X-Forefront-Antispam-Report: SFV:SPM",), "X-Forefront-Antispam-Report: CIP:192.0.2.1;SFV:NSPM", False),
+        (("X-Spam-Flag: YES",), "X-Spam-Flag: NO\r\nX-Spam-Flag: YES", False),
+        ((), "X-Spam-Flag: YES", False),
+    ],
+)
+def test_s14_the_topmost_verdict_of_a_configured_field_counts(
+    verdicts: tuple[str, ...], field: str, is_spam: bool
+) -> None:
+    agent = AgentSettings.model_validate(AGENT.model_dump() | {"spam_verdicts": verdicts})
+    assert (screen(with_header("plain_question", field), agent, DESK).rule == "S14") is is_spam
+
+
+@pytest.mark.parametrize(
+    ("name", "is_machine"),
+    [
+        ("bounce_null_sender", True),
+        ("precedence_bulk", True),
+        ("precedence_list", False),
+        ("list_id", False),
+        ("machine_name_no_reply", True),
+        ("absence_by_its_words", True),
+        ("encrypted_smime", False),
+        ("person_english", False),
+    ],
+)
+def test_a_machines_mail_is_told_from_a_persons_whatever_row_decides(name: str, is_machine: bool) -> None:
+    """What people write to a list is filed, and written by people."""
+    assert (why_machine(mail(name), AGENT, DESK) != "") is is_machine
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,102 @@
+"""The kill switch: while a file is there, or `agent.paused` is set, nothing automatic goes to a customer.
+
+A file, so that it works while the database is down, and by hand: `touch paused` in the workspace is enough.
+
+Invariant: in doubt it is paused: a file that cannot be read, or a folder that cannot be looked into, stops the machine.
+Checked by tests/unit/test_pause.py and, in the running program, by tests/integration/journey/test_pause.py.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from support_agent.errors import ConfigError
+from support_agent.settings import AgentSettings
+
+MAX_REASON_CHARACTERS = 200
+MAX_FILE_BYTES = 4_000
+"""More of the file is not read."""
+BY_SETTING = "agent.paused is set in the configuration"
+
+
+class Pause(NamedTuple):
+    """That the agent is paused: by what, and a person's reason for it, or ""."""
+
+    by: str
+    reason: str
+
+    def __str__(self) -> str:
+        """For the operator, on one line."""
+        return f"paused: {self.reason} ({self.by})" if self.reason else f"paused ({self.by})"
+
+
+def read_pause(agent: AgentSettings) -> Pause | None:
+    """Whether the agent is paused now; looks at the file each time, so that it is seen at once."""
+    if agent.paused:
+        return Pause(BY_SETTING, "")
+    try:
+        os.lstat(agent.pause_file)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return Pause(f"the file {agent.pause_file} cannot be looked for: {error.strerror}", "")
+    return Pause(f"the file {agent.pause_file} is there", _reason(agent.pause_file))
+
+
+def pause_all_the_same(config_file: Path, reason: str) -> Path:
+    """Pause the agent of a configuration that cannot be used, by the file of the default name beside it.
+
+    Who has just broken the configuration may be the one who must stop the machine.
+    """
+    file = config_file.parent.absolute() / AgentSettings().pause_file
+    write_pause(AgentSettings(pause_file=file), reason)
+    return file
+
+
+def write_pause(agent: AgentSettings, reason: str) -> None:
+    """Pause the agent; where it is paused already, with this reason from now on, if it is one.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    if not reason and read_pause(agent) is not None:
+        return
+    try:
+        agent.pause_file.write_text(f"{_one_line(reason)}\n", encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ConfigError(
+            f"{agent.pause_file}: {error.strerror}: make that file by hand, or set agent.paused and start again"
+        ) from error
+
+
+def end_pause(agent: AgentSettings) -> bool:
+    """Take the file away; whether there was one.
+
+    Raises:
+        ConfigError: it cannot be taken away.
+    """
+    try:
+        agent.pause_file.unlink()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise ConfigError(f"{agent.pause_file}: {error.strerror}: delete it by hand") from error
+    return True
+
+
+def _reason(path: Path) -> str:
+    """The file's first line, "" where it has none or cannot be read."""
+    try:
+        if not path.is_file():  # a pipe would keep the reader waiting
+            return ""
+        with path.open("rb") as file:
+            return _one_line(file.read(MAX_FILE_BYTES).decode("utf-8", "replace"))
+    except OSError:
+        return ""
+
+
+def _one_line(text: str) -> str:
+    first = next(iter(text.strip().splitlines()), "")
+    return "".join(char for char in first if char.isprintable())[:MAX_REASON_CHARACTERS].strip()

@@ -1,0 +1,123 @@
+"""How much the machine may write: to a case, to a sender, and to everybody (S12; RFC 3834, section 2).
+
+Whoever has had enough is not bounced and not told: a machine without marks may be writing, and each letter would have
+another for an answer. A person gets the mail instead, up to the limit for packets, and is told when that is reached.
+
+Invariant: limits are counted in the outbox, and what a mail caused itself does not count against it, so a step that
+runs again decides the same. Checked by tests/unit/test_rates.py and tests/contract/store/test_traffic.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.decide import HandOver
+from support_agent.mail.identity import Sender
+from support_agent.settings import AgentSettings
+from support_agent.store.records import CaseId, LetterKind, MailId
+from support_agent.store.store import Store
+from support_agent.tools.base import SentAnswer
+
+LETTERS = tuple(kind for kind in LetterKind if kind.is_automatic_letter)
+AUTOMATIC = tuple(kind for kind in LetterKind if kind.is_automatic)
+"""What the breaker counts: letters, and all that the desk gets."""
+RATE_RULE = "S12"
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
+
+class Used(NamedTuple):
+    """How much of a limit is used, for the operator."""
+
+    what: str
+    used: int
+    limit: int
+
+
+def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
+    """Why no further letter may go out after so many in a case, and so many to a sender within a day; or ""."""
+    if in_case >= agent.max_letters_per_case:
+        return f"{agent.max_letters_per_case} automatic letters went out in this case, the most that may"
+    if today >= agent.max_letters_per_sender_a_day:
+        most = agent.max_letters_per_sender_a_day
+        return f"{most} automatic letters went to this sender within a day, the most that may"
+    return ""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The limits of the settings, on what is in the outbox."""
+
+    store: Store
+    agent: AgentSettings
+
+    def limit_reached(self, mail_id: MailId, case_id: CaseId, sender: Sender, now: datetime) -> str:
+        """Which limit of automatic letters the case or the sender has reached, or ""."""
+        in_case = self.store.traffic.for_case(LETTERS, case_id, but_for=mail_id)
+        return why_limited(self.agent, in_case=in_case, today=self._sent_today(LETTERS, mail_id, sender, now))
+
+    def is_flood(self, mail_id: MailId, sender: Sender, now: datetime) -> bool:
+        """Whether the desk has had as many packets about this sender within a day as it may."""
+        packets = self._sent_today((LetterKind.PACKET,), mail_id, sender, now)
+        return packets >= self.agent.max_letters_per_sender_a_day
+
+    def tells_flood(self, sender: Sender, now: datetime) -> bool:
+        """Whether a mail above that limit is the one that tells the desk so: the first within a day.
+
+        What was told about less proven mails of the same address counts for nothing here, as nowhere.
+        """
+        told = self.store.traffic.settled_for(HandOver.FLOOD, now - DAY, sender.address, sender.level)
+        return not told
+
+    def answers_before(
+        self, mail_id: MailId, case_id: CaseId | None, sender: Sender, now: datetime
+    ) -> tuple[SentAnswer, ...]:
+        """What must not be answered again, the newest first: all of the case, and what this sender got elsewhere.
+
+        The days of the settings are for the latter alone: a case is one conversation, however long it takes.
+        """
+        since = now - self.agent.identical_answer_days * DAY
+        earlier = self.store.traffic.answers(
+            case_id, sender.address, sender.level, since=since, until=now, but_for=mail_id
+        )
+        return tuple(
+            SentAnswer(case_id=record.case_id or "", sent_at=record.queued_at, answer=answer)
+            for record in earlier
+            for answer in FinalAnswer.model_validate(record.payload).answers
+        )
+
+    def breaker(self, now: datetime) -> str:
+        """Why no mail may be decided now, or "": so much was written within the hour that something is wrong."""
+        return self._too_many(self.store.traffic.passed(AUTOMATIC, now - HOUR).queued)
+
+    def room(self, now: datetime) -> int:
+        """How many automatic mails may still come into the outbox within the hour."""
+        return max(0, self.agent.max_letters_per_hour - self.store.traffic.passed(AUTOMATIC, now - HOUR).queued)
+
+    def sending_breaker(self, now: datetime) -> str:
+        """Why nothing automatic may leave the outbox now, or ""."""
+        return self._too_many(self.store.traffic.passed(AUTOMATIC, now - HOUR).sent)
+
+    def used(self, now: datetime) -> tuple[Used, ...]:
+        """How near the limits are: of everybody's, and of those of the busiest sender and the busiest open case."""
+        traffic, agent = self.store.traffic, self.agent
+        address, today = traffic.busiest_sender(LETTERS, now - DAY) or ("", 0)
+        case_id, in_case = traffic.busiest_case(LETTERS) or ("", 0)
+        hour = max(traffic.passed(AUTOMATIC, now - HOUR))
+        return (
+            Used("this hour", hour, agent.max_letters_per_hour),
+            Used(f"one sender a day{f' ({address})' if address else ''}", today, agent.max_letters_per_sender_a_day),
+            Used(f"one case{f' ({case_id})' if case_id else ''}", in_case, agent.max_letters_per_case),
+        )
+
+    def _too_many(self, count: int) -> str:
+        limit = self.agent.max_letters_per_hour
+        return "" if count < limit else f"{limit} automatic mails within an hour, the most that may (S12)"
+
+    def _sent_today(self, kinds: tuple[LetterKind, ...], mail_id: MailId, sender: Sender, now: datetime) -> int:
+        """What a sender's other mails caused within a day; senders without an address are not one sender."""
+        if not sender.address:
+            return 0
+        return self.store.traffic.for_sender(kinds, sender.address, sender.level, now - DAY, but_for=mail_id)

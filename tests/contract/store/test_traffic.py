@@ -1,0 +1,159 @@
+"""The outbox, counted: what the limits of automatic mail rest on."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from support_agent.levels import Level
+from support_agent.store.records import CaseId, EarlierAnswer, LetterKind, MailId, MailStatus, OutboxStatus
+from support_agent.store.store import Store
+from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, record
+
+LEVELS: tuple[Level, ...] = (0, 1, 2, 3)
+NONE = MailId("other")
+ANSWERS = (LetterKind.ANSWER,)
+OTHER = CaseId("BBBBBBBBBB")
+
+
+def answered(store: Store, number: int = 1, *, level: Level = 2, at: datetime = NOON, case_id: CaseId = CASE) -> MailId:
+    """A mail of Anna's at that level, and the answer to it in the outbox."""
+    mail_id = record(store, number)
+    store.open_case(case(case_id), mail_id)
+    store.save_sender(mail_id, ANNA, level, "dmarc=pass")
+    put(store, outgoing(mail_id, case_id=case_id, at=at))
+    return mail_id
+
+
+def answers(
+    store: Store,
+    address: str = ANNA,
+    level: Level = 0,
+    *,
+    case_id: CaseId | None = None,
+    since: datetime = NOON,
+    until: datetime = NOON + DAY,
+    but_for: MailId = NONE,
+) -> tuple[EarlierAnswer, ...]:
+    return store.traffic.answers(case_id, address, level, since=since, until=until, but_for=but_for)
+
+
+def test_letters_of_a_case_are_counted_but_for_one_mails_own(store: Store) -> None:
+    """Rule: the kinds asked for, in this case; a step that runs again does not count what it made."""
+    mail_id, other = answered(store), MailId("other")
+    assert store.traffic.for_case(ANSWERS, CASE, but_for=other) == 1
+    assert store.traffic.for_case(ANSWERS, CASE, but_for=mail_id) == 0
+    assert store.traffic.for_case((LetterKind.PACKET,), CASE, but_for=other) == 0
+    assert store.traffic.for_case(ANSWERS, OTHER, but_for=other) == 0
+
+
+BOUNDS: list[tuple[str, Level, datetime, int]] = [
+    (ANNA, 0, NOON, 1),
+    (ANNA, 2, NOON, 1),
+    (ANNA, 3, NOON, 0),
+    (ANNA, 0, NOON + MINUTE, 0),
+    ("other@example.net", 0, NOON, 0),
+]
+
+
+@pytest.mark.parametrize(("address", "level", "since", "count"), BOUNDS)
+def test_letters_and_answers_of_a_sender_are_told_by_address_level_and_time(
+    store: Store, address: str, level: Level, since: datetime, count: int
+) -> None:
+    """Rule: what less proven mails caused does not count for a proven one, nor a mail's own letter for itself."""
+    mail_id, other, until = answered(store), MailId("other"), NOON + DAY
+    assert store.traffic.for_sender(ANSWERS, address, level, since, other) == count
+    assert len(answers(store, address, level, since=since, until=until, but_for=other)) == count
+    assert store.traffic.for_sender(ANSWERS, address, level, since, mail_id) == 0
+    assert answers(store, address, level, since=since, until=until, but_for=mail_id) == ()
+
+
+def test_answers_come_with_what_they_said_the_newest_first(store: Store) -> None:
+    """Rule: all cases of the sender; only before the instant that is asked for."""
+    first = answered(store)
+    answered(store, 2, at=NOON + MINUTE, case_id=OTHER)
+    found = answers(store)
+    assert [(entry.case_id, entry.queued_at) for entry in found] == [(OTHER, NOON + MINUTE), (CASE, NOON)]
+    assert found[1].payload == letter(first).payload
+    until = answers(store, until=NOON + MINUTE)
+    assert [entry.case_id for entry in until] == [CASE]
+
+
+def test_answers_of_the_case_are_known_whoever_asked_and_however_long_ago(store: Store) -> None:
+    """Rule: those bounds are for what a sender was answered elsewhere."""
+    mail_id = answered(store)
+    nobody = ("", "other@example.net", ANNA)
+    for address in nobody:
+        assert len(answers(store, address, 3, case_id=CASE, since=NOON + DAY)) == 1
+        assert answers(store, address, 3, case_id=OTHER, since=NOON + DAY) == ()
+    assert answers(store, case_id=CASE, until=NOON) == ()
+    assert answers(store, case_id=CASE, but_for=mail_id) == ()
+    assert len(answers(store, case_id=CASE)) == 1, "what is of both is one"
+
+
+def test_mails_without_a_sender_have_no_answers_in_common(store: Store) -> None:
+    """Rule: they are not one sender."""
+    mail_id = record(store)
+    store.save_sender(mail_id, "", 0, "no address")
+    put(store, outgoing(mail_id))
+    assert answers(store, "") == ()
+
+
+def test_answer_that_failed_is_none(store: Store) -> None:
+    """Rule: what is known not to have gone out was not said."""
+    mail_id = answered(store)
+    (row,) = store.outgoing(mail_id=mail_id)
+    assert store.claim(row.id, NOON)
+    store.mark_failed(row.id, "550 no")
+    assert answers(store) == answers(store, case_id=CASE) == ()
+
+
+@pytest.mark.parametrize("status", [OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN])
+def test_what_passed_is_what_came_in_and_what_left(store: Store, status: OutboxStatus) -> None:
+    """Rule: a mail that may have gone out counts as sent; one that waits does not."""
+    (row,) = store.outgoing(mail_id=answered(store))
+    if status is not OutboxStatus.READY:
+        assert store.claim(row.id, NOON)
+    if status is OutboxStatus.UNCERTAIN:
+        store.mark_uncertain(row.id, "cut")
+    passed = store.traffic.passed(ANSWERS, NOON)
+    assert (passed.queued, passed.sent) == (1, 0 if status is OutboxStatus.READY else 1)
+    assert store.traffic.passed((LetterKind.PACKET,), NOON).queued == 0
+
+
+def test_mail_that_waited_counts_as_sent_when_it_went(store: Store) -> None:
+    """Failure: an hour of waiting, and the limit of the hour counts nothing of what goes out at once."""
+    (row,) = store.outgoing(mail_id=answered(store))
+    later = NOON + timedelta(hours=3)
+    assert store.claim(row.id, later)
+    store.mark_sent(row.id, "250 ok", later)
+    passed = store.traffic.passed(ANSWERS, later)
+    assert (passed.queued, passed.sent) == (0, 1)
+
+
+def test_the_busiest_are_named(store: Store) -> None:
+    """Rule: of the cases an open one; of senders those of the time that is asked for."""
+    assert store.traffic.busiest_case(ANSWERS) is None
+    assert store.traffic.busiest_sender(ANSWERS, NOON) is None
+    answered(store)
+    answered(store, 2)
+    answered(store, 3, case_id=OTHER)
+    assert store.traffic.busiest_case(ANSWERS) == (CASE, 2)
+    assert store.traffic.busiest_sender(ANSWERS, NOON) == (ANNA, 3)
+    assert store.traffic.busiest_sender(ANSWERS, NOON + MINUTE) is None
+    store.give_to_person(CASE)
+    assert store.traffic.busiest_case(ANSWERS) == (OTHER, 1)
+
+
+def test_mails_are_counted_by_the_reason_of_their_end(store: Store) -> None:
+    """Rule: since an instant, of everybody or of one sender at a level; and the last one of a reason is known."""
+    assert store.last_handled_at("repeated") is None
+    mail_id = record(store)
+    store.save_sender(mail_id, ANNA, 1, "spf=pass")
+    store.settle_mail(mail_id, MailStatus.ESCALATED, "repeated", None, NOON)
+    count = store.traffic.settled_for
+    assert (count("repeated", NOON), count("repeated", NOON + MINUTE), count("other", NOON)) == (1, 0, 0)
+    assert [count("repeated", NOON, ANNA, level) for level in LEVELS] == [1, 1, 0, 0]
+    assert count("repeated", NOON, "other@example.net", 0) == 0
+    assert store.last_handled_at("repeated") == NOON

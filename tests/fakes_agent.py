@@ -1,0 +1,251 @@
+"""A running agent in memory: its mailbox, an engine that works at once, and one life of the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from threading import Event
+
+from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped]
+
+from support_agent.agent import Agent
+from support_agent.cursor import Cursor
+from support_agent.engine import Engine, Failure
+from support_agent.errors import SupportAgentError, TransientError
+from support_agent.mail.mailbox import Fetched, Mailbox
+from support_agent.mail.outbox import Delivery
+from support_agent.pipeline import handle
+from support_agent.settings import ImapSettings
+from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxStatus, mail_id_of
+from tests.fakes_journey import NOON, Clock, Office, once
+
+ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
+PACKET, FAILURE = LetterKind.PACKET, LetterKind.FAILURE
+REFUND, CANCEL, HUMAN = "Can I get a refund?", "How do I cancel?", "Let me talk to a human."
+
+
+@dataclass
+class FakeMailbox(Mailbox):
+    """A folder in memory, read by the rules of the real one; `on_open` and its like are called when they happen."""
+
+    mails: list[bytes]
+    uid_validity: int = 1
+    is_away: bool = False
+    on_open: Callable[[], None] = lambda: None
+    on_fetch: Callable[[], None] = lambda: None
+    after_mail: Callable[[], None] = lambda: None
+    handled: list[int] = field(default_factory=list)
+    arrivals: dict[int, datetime] = field(default_factory=dict)
+    """When a mail arrived, by UID; unknown where it is not here."""
+
+    def __enter__(self) -> FakeMailbox:
+        self.on_open()
+        if self.is_away:
+            raise TransientError("imap.example.com:993 cannot be used now: refused")
+        return self
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def resume(self, cursor: Cursor | None) -> Cursor:
+        if cursor is None:
+            return Cursor(folder="INBOX", uid_validity=self.uid_validity, last_uid=0)
+        if cursor.uid_validity == self.uid_validity:
+            return cursor
+        changes = {"uid_validity": self.uid_validity, "last_uid": 0, "rescan_until": len(self.mails)}
+        return cursor.model_copy(update=changes)
+
+    def fetch_after(self, cursor: Cursor) -> Iterator[Fetched]:
+        self.on_fetch()
+        for uid, raw in enumerate(self.mails, start=1):
+            if uid > cursor.last_uid:
+                here = cursor.model_copy(update={"last_uid": uid})
+                is_rescan = uid <= cursor.rescan_until
+                yield Fetched(uid=uid, raw=raw, cursor=here, is_rescan=is_rescan, arrived_at=self.arrivals.get(uid))
+
+    def end(self) -> Cursor:
+        return self.resume(None).model_copy(update={"last_uid": len(self.mails)})
+
+    @property
+    def can_idle(self) -> bool:
+        return False
+
+    def mark_handled(self, uid: int, message_id: str | None = None) -> None:
+        if uid not in self.handled:
+            self.handled.append(uid)
+            self.after_mail()
+
+    def numbered_anew(self) -> FakeMailbox:
+        """The same folder on another server, which has changed each mail's bytes on the way."""
+        moved = [b"X-Moved: yes\r\n" + raw for raw in self.mails]
+        return FakeMailbox(moved, uid_validity=self.uid_validity + 1)
+
+
+class FakeClient:
+    """An IMAP folder that gives what it is asked for, but not the bodies of the UIDs in `broken`."""
+
+    def __init__(self, mails: list[bytes], broken: frozenset[int] = frozenset()) -> None:
+        self.mails, self.broken = dict(enumerate(mails, start=1)), broken
+
+    def select_folder(self, folder: str) -> dict[bytes, object]:
+        """No keywords may be set."""
+        return {b"UIDVALIDITY": 1, b"UIDNEXT": len(self.mails) + 1, b"EXISTS": len(self.mails)}
+
+    def noop(self) -> None:
+        """Nothing is new."""
+
+    def search(self, criteria: list[str]) -> list[int]:
+        """Those from the first UID on."""
+        first, _, last = criteria[1].partition(":")
+        return [uid for uid in self.mails if uid >= int(first) and (last or uid == int(first))]
+
+    def fetch(self, uids: list[int], items: list[str]) -> dict[int, dict[bytes, object]]:
+        """Sizes, or bodies or headers; none where one of them is broken."""
+        if items == ["RFC822.SIZE", "INTERNALDATE"]:
+            return {uid: {b"RFC822.SIZE": len(self.mails[uid])} for uid in uids}
+        (item,) = items
+        if self.broken & set(uids):
+            raise IMAPClientError("[SERVERBUG] cannot read the file")
+        is_whole, key = item == "BODY.PEEK[]", item.replace(".PEEK", "").encode()
+        raws = ((uid, self.mails[uid]) for uid in uids)
+        return {uid: {key: raw if is_whole else raw[: raw.index(b"\r\n\r\n") + 4]} for uid, raw in raws}
+
+
+class ReadingMailbox(Mailbox):
+    """The real one, on a client that is open already."""
+
+    def __init__(self, settings: ImapSettings, client: FakeClient) -> None:
+        super().__init__(settings)
+        self._client = client
+
+    def __enter__(self) -> ReadingMailbox:
+        return self
+
+    def close(self) -> None:
+        """The client stays open."""
+
+
+class InlineEngine(Engine):
+    """Handles a mail where it is started, once; `dies_at_start` ends the process instead."""
+
+    def __init__(self, journey: Callable[[MailId], object]) -> None:
+        self.journey = journey
+        self.keys: dict[str, str] = {}
+        self.failures: list[Failure] = []
+        self.deleted_before: list[datetime] = []
+        self.is_busy = False
+        self.dies_at_start = False
+
+    def start(self, mail_id: str, thread: str) -> None:
+        if self.dies_at_start:
+            raise KeyboardInterrupt
+        if mail_id in self.keys:
+            return
+        self.keys[mail_id] = thread
+        try:
+            self.journey(MailId(mail_id))
+        except SupportAgentError as error:
+            self.failures.append(Failure(mail_id, error))
+
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        return not self.is_busy
+
+    def failed(self) -> list[Failure]:
+        return self.failures
+
+    def adopt(self, other: InlineEngine) -> None:
+        """Go on with what another process has recorded."""
+        self.keys = other.keys
+
+    def ended(self, mail_ids: Sequence[str]) -> list[str]:
+        failed = {failure.mail_id for failure in self.failures}
+        return [mail_id for mail_id in mail_ids if mail_id in self.keys and mail_id not in failed]
+
+    def forget(self, mail_ids: Sequence[str]) -> None:
+        for mail_id in mail_ids:
+            del self.keys[mail_id]
+
+    def delete_finished(self, before: datetime) -> int:
+        self.deleted_before.append(before)
+        return 0
+
+
+@dataclass
+class Shift:
+    """An agent on an office's store with a mailbox; a new `Shift` on the same office is the next process."""
+
+    office: Office
+    mailbox: FakeMailbox
+    stop: Event = field(default_factory=Event)
+
+    def __post_init__(self) -> None:
+        self.engine = InlineEngine(lambda mail_id: handle(mail_id, once(), self.office.stages))
+
+    @property
+    def agent(self) -> Agent:
+        return Agent(
+            settings=self.office.settings,
+            store=self.office.store,
+            stages=self.office.stages,
+            engine=self.engine,
+            open_mailbox=lambda: self.mailbox,
+            now=self.office.clock,
+        )
+
+    def work(self) -> None:
+        """One life of the program with `run --once`."""
+        agent = self.agent
+        agent.recover()
+        agent.run_once(self.stop)
+
+
+def with_imap(office: Office, **values: object) -> Office:
+    imap = office.settings.imap.model_copy(update=values)
+    return replace(office, settings=office.settings.model_copy(update={"imap": imap}))
+
+
+def recipients(office: Office) -> list[str]:
+    return [recipient for recipient, _ in office.transport.given]
+
+
+def status(office: Office, raw: bytes) -> MailStatus | None:
+    mail = office.store.mail(mail_id_of(raw))
+    return mail.status if mail else None
+
+
+def rows(office: Office, raw: bytes) -> list[tuple[LetterKind, OutboxStatus]]:
+    return sorted((row.kind, row.status) for row in office.store.outgoing(mail_id=mail_id_of(raw)))
+
+
+def read_all(office: Office, client: FakeClient) -> list[MailId]:
+    """Two lives of an agent whose real mailbox reads from this client; the mails it has recorded."""
+
+    def open_mailbox() -> Mailbox:
+        return ReadingMailbox(office.settings.imap, client)
+
+    for _ in range(2):
+        engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
+        Agent(office.settings, office.store, office.stages, engine, open_mailbox, office.clock).run_once(Event())
+    return [mail.id for mail in office.store.mails()]
+
+
+def fails_once(real: Callable[..., None], error: SupportAgentError) -> Callable[..., None]:
+    """A method that raises this the first time and then does what it did."""
+    errors = [error]
+
+    def mark(*arguments: object) -> None:
+        if errors:
+            raise errors.pop()
+        real(*arguments)
+
+    return mark
+
+
+def left_in_sending(office: Office, *raws: bytes) -> None:
+    """The answers to these mails, as a process leaves them that died while it sent them."""
+    office.transport.deliveries = [Delivery(status="retry", detail="421 later") for _ in raws]
+    Shift(office, FakeMailbox(list(raws))).work()
+    office.clock = Clock(NOON + timedelta(days=1))
+    for row in office.store.outgoing(status=OutboxStatus.READY):
+        assert office.store.claim(row.id, office.clock())

@@ -1,0 +1,38 @@
+"""The whole program with the scripted model and search of `lives.py`; run as `python -m`, with its own arguments."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from support_agent import app, cli
+from support_agent.planner.port import Model
+from support_agent.planner.progress import Progress
+from support_agent.settings import ModelSettings
+
+COMMAND: Sequence[str] = (sys.executable, "-m", "tests.integration.journey.program")
+
+
+def open_model(settings: ModelSettings, progress: Progress) -> Model:
+    """In place of the model; imported where it is opened, so that commands without one start as soon as they do."""
+    from tests.integration.journey.lives import Undecided
+
+    return Undecided()
+
+
+def open_search(*_: object, **__: object) -> object:
+    """In place of the search."""
+    from tests.integration.journey.lives import WordSearch
+
+    return WordSearch()
+
+
+def main() -> None:
+    """`support-agent`, as it is installed."""
+    app.open_model = open_model
+    app.open_search = open_search  # type: ignore[assignment]
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,326 @@
+"""S12: how much the machine writes to a case, to a sender and to everybody, and what becomes of the rest."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from support_agent.company.values import Count
+from support_agent.mail.outbox import Delivery
+from support_agent.pipeline import handle
+from support_agent.replay import plan_again
+from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
+from support_agent.store.store import Store
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Clock, Office, once, twice, with_agent, write
+from tests.unit.seen import (
+    ACKNOWLEDGEMENT,
+    ANSWER,
+    CANCEL,
+    FAILURE,
+    HUMAN,
+    OFF_TOPIC,
+    PACKET,
+    REFUND,
+    SEATS,
+    one,
+    reason_told,
+    state,
+    text_of,
+)
+
+
+def test_s12_case_that_has_had_its_letters_goes_to_a_person_without_a_word(office: Office) -> None:
+    """RFC 3834, section 2: a machine without marks that goes on in the thread."""
+    office = with_agent(office, max_letters_per_case=2)
+    last, kinds = None, []
+    for text in (REFUND, CANCEL, SEATS):
+        mail_id, _ = office.handle(write(text, in_reply_to=last))
+        sent = office.sent(mail_id)
+        kinds.append(set(sent))
+        last = next(iter(sent.values())).message_id
+    assert kinds == [{ANSWER}, {ANSWER}, {PACKET}]
+    assert one(office, mail_id).reason_code == "screening"
+    assert "S12: 2 automatic letters went out in this case" in text_of(office.sent(mail_id)[PACKET])
+    assert state(office, mail_id) is CaseState.WITH_PERSON
+
+
+def test_s12_sender_who_has_had_a_days_letters_gets_no_more_until_the_next_day(office: Office) -> None:
+    """Answers and acknowledgements count alike, over all its cases; another sender's are its own."""
+    office = with_agent(office, max_letters_per_sender_a_day=2)
+    mails = [write(REFUND, number=1), write(HUMAN, number=2), write(CANCEL, number=3), write(REFUND, sender=JAMES)]
+    kinds = [set(office.sent(office.handle(raw)[0])) for raw in mails]
+    assert kinds == [{ANSWER}, {PACKET, ACKNOWLEDGEMENT}, {PACKET}, {ANSWER}]
+    office.clock = Clock(NOON + timedelta(days=1, minutes=1))
+    mail_id, _ = office.handle(write(CANCEL, number=4))
+    assert set(office.sent(mail_id)) == {ANSWER}
+
+
+def test_s12_mail_of_a_sender_with_a_days_packets_is_filed(office: Office) -> None:
+    """A ticket robot: the desk has had enough of it and was told so, and the operator's log says so."""
+    office = with_agent(office, max_letters_per_sender_a_day=2)
+    for number in range(3):
+        office.handle(write(HUMAN, number=number))
+    with capture_logs() as logs:
+        mail_id, outcome = office.handle(write(HUMAN, number=3), twice())
+    mail = one(office, mail_id)
+    assert (outcome, office.sent(mail_id), mail.status) == ("filed", {}, MailStatus.FILED)
+    assert (mail.screening_rule, mail.reason_code) == ("S12", "S12")
+    assert {entry["event"] for entry in logs if entry["log_level"] == "critical"} == {"sender_over_limit"}
+    assert state(office, mail_id) is CaseState.OPEN
+
+
+def test_s12_desk_is_told_once_a_day_that_further_mails_of_a_sender_are_filed(office: Office) -> None:
+    """Nobody is muted in silence: one packet more, with how many there were, and no word to the sender."""
+    office = with_agent(office, max_letters_per_sender_a_day=2)
+    outcomes = []
+    for day in range(3):
+        office.clock = Clock(NOON + timedelta(days=day, minutes=day))
+        mails = [
+            office.handle(write(HUMAN, sender=STRANGER, proof=None, number=day * 9 + n), twice()) for n in range(5)
+        ]
+        outcomes.append([outcome for _, outcome in mails])
+        notice = mails[2][0]
+        assert reason_told(office, notice) == (
+            "flood",
+            "the desk has had 2 packets about this sender within a day, the most that it gets: further mails of this"
+            " sender are only filed for a day, `support-agent doctor` counts them",
+        )
+        assert (set(office.sent(notice)), one(office, notice).status) == ({PACKET}, MailStatus.ESCALATED)
+        assert state(office, notice) is CaseState.WITH_PERSON
+    assert outcomes == [["escalated"] * 3 + ["filed"] * 2] * 3
+    assert office.store.traffic.settled_for("S12", NOON) == 6
+
+
+@pytest.mark.parametrize(("owner", "level"), [(ANNA, 3), (STRANGER, 2)])
+@pytest.mark.parametrize("proof", [None, "spf"])
+def test_s12_forged_mail_uses_up_nothing_of_the_address_owner(
+    office: Office, proof: str | None, owner: str, level: int
+) -> None:
+    """Mail without proof fills only the share of mail without proof, and its notice is not the owner's."""
+    office = with_agent(office, max_letters_per_sender_a_day=2)
+    forged = [office.handle(write(HUMAN, sender=owner, proof=proof, number=n))[1] for n in range(5)]
+    assert forged == ["escalated"] * 3 + ["filed"] * 2
+    own = [office.handle(write(HUMAN, sender=owner, number=9 + n)) for n in range(4)]
+    assert [outcome for _, outcome in own] == ["escalated"] * 3 + ["filed"]
+    assert one(office, own[0][0]).level == level
+    assert [set(office.sent(mail_id)) for mail_id, _ in own[:2]] == [{PACKET, ACKNOWLEDGEMENT}] * 2
+    assert reason_told(office, own[2][0])[0] == "flood"
+
+
+def test_s12_mails_without_a_sender_are_not_one_sender(office: Office) -> None:
+    """Nothing of them could be read, and each must reach a person."""
+    office = with_agent(office, max_letters_per_sender_a_day=1)
+    raws = [write(REFUND, number=number).replace(b"From: <", b"From: <a@example.net>, <") for number in range(3)]
+    assert [set(office.sent(office.handle(raw)[0])) for raw in raws] == [{PACKET}] * 3
+
+
+def test_s12_journey_that_lost_its_record_does_not_count_its_own_letter(office: Office) -> None:
+    office = with_agent(office, max_letters_per_case=1, max_letters_per_sender_a_day=1)
+    mail_id, _ = office.handle(write(HUMAN), twice())
+    assert handle(mail_id, once(), office.stages) == "escalated"
+    assert set(office.sent(mail_id)) == {PACKET, ACKNOWLEDGEMENT}
+
+
+# The limit that counts everybody
+
+
+def crowd(count: int, text: str = REFUND) -> list[bytes]:
+    """As many mails, each of another sender."""
+    return [write(text, sender=f"c{number}@c{number}.example") for number in range(count)]
+
+
+def test_s12_above_the_hourly_limit_mails_wait_and_nothing_goes_out(office: Office) -> None:
+    """Everybody's letters together; a mail that waits is neither planned nor bounced nor lost."""
+    office = with_agent(office, max_letters_per_hour=3)
+    handled = [office.handle(raw) for raw in crowd(5)]
+    assert [outcome for _, outcome in handled] == ["answered"] * 3 + ["held"] * 2
+    assert len(office.transport.given) == 3
+    for mail_id, _ in handled[3:]:
+        assert (one(office, mail_id).status, office.store.plan(mail_id)) == (MailStatus.NEW, None)
+
+
+def test_s12_packets_count_for_the_hourly_limit(office: Office) -> None:
+    """A storm of mails that nothing answers, or of forged ones, must not bury the desk either."""
+    office = with_agent(office, max_letters_per_hour=4)
+    raws = [write(OFF_TOPIC, sender=f"c{number}@c{number}.example", proof=None) for number in range(6)]
+    assert [office.handle(raw)[1] for raw in raws] == ["escalated"] * 4 + ["held"] * 2
+    assert [recipient for recipient, _ in office.transport.given] == [DESK] * 4
+
+
+def test_s12_the_notices_of_what_went_wrong_count_too(office: Office) -> None:
+    """Each is a mail to the desk; a storm of bounces must stop the machine like any other."""
+    office = with_agent(office, max_letters_per_hour=2)
+    office.transport.deliveries = [Delivery(status="failed", detail="550 no")]
+    assert set(office.sent(office.handle(write(REFUND))[0])) == {ANSWER, FAILURE}
+    assert office.handle(write(CANCEL, sender=JAMES))[1] == "held"
+
+
+def test_s12_hourly_limit_has_room_again_after_an_hour(office: Office) -> None:
+    office = with_agent(office, max_letters_per_hour=1)
+    raws = crowd(3)
+    assert [office.handle(raw)[1] for raw in raws[:2]] == ["answered", "held"]
+    office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
+    assert handle(mail_id_of(raws[1]), once(), office.stages) == "answered"
+    assert office.handle(raws[2])[1] == "held"
+
+
+def test_s12_hourly_limit_is_told_to_the_desk_once_an_hour(office: Office) -> None:
+    """By the first mail that waits, which is a person's then; the operator's log has an alarm. Not a packet a mail."""
+    office = with_agent(office, max_letters_per_hour=2)
+    waiting = [office.handle(raw)[0] for raw in crowd(5)][2:]
+    with capture_logs() as logs:
+        told = [office.stages.notices.tell_breaker() for _ in range(3)]
+    assert told == [True, False, False]
+    assert [entry["event"] for entry in logs if entry["log_level"] == "critical"] == ["breaker_tripped"]
+    assert [recipient for recipient, _ in office.transport.given][2:] == [DESK]
+    code, why = reason_told(office, waiting[0], FAILURE)
+    assert (code, one(office, waiting[0]).status) == ("breaker", MailStatus.ESCALATED)
+    assert str(why).startswith("2 automatic mails within an hour, the most that may (S12); 3 mails wait")
+    assert [one(office, mail_id).status for mail_id in waiting[1:]] == [MailStatus.NEW] * 2
+    office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
+    assert not office.stages.notices.tell_breaker(), "there is room again"
+
+
+def test_s12_hourly_limit_is_told_once_though_the_process_dies(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the desk's mail is in the outbox, and before the mail that waits is settled."""
+    office = with_agent(office, max_letters_per_hour=1)
+    first, *_ = [office.handle(raw)[0] for raw in crowd(3)][1:]
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "settle_mail", die)
+        with pytest.raises(KeyboardInterrupt):
+            office.stages.notices.tell_breaker()
+    assert office.stages.notices.tell_breaker()
+    assert [row.mail_id for row in office.store.outgoing(kind=FAILURE)] == [first]
+
+
+def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -> None:
+    """What piled up in the outbox while the server was away goes out no faster than the rest."""
+    office.transport.deliveries = [Delivery(status="retry", detail="421 later")] * 4
+    ids = [office.handle(raw)[0] for raw in crowd(4)]
+    office = with_agent(office, max_letters_per_hour=3)
+    office.clock = Clock(NOON + timedelta(hours=2))
+    with capture_logs() as logs:
+        statuses = [office.stages.deliver(office.sent(mail_id)[ANSWER]).value for mail_id in ids]
+    assert statuses == ["sent", "sent", "sent", "held"]
+    held = [(entry["outbox_id"], entry["why"]) for entry in logs if entry["event"] == "delivery_held"]
+    why = "3 automatic mails within an hour, the most that may (S12)"
+    assert held == [(office.sent(ids[3])[ANSWER].id, why)]
+    notices = office.stages.notices
+    assert (notices.stopped(), notices.deciding_stopped()) == (why, ""), "what may be sent is no matter of deciding"
+    assert office.stages.rates.used(office.clock())[0] == ("this hour", 3, 3)
+    assert office.sent(ids[3])[ANSWER].status is OutboxStatus.READY
+    office.clock = Clock(NOON + timedelta(hours=4))
+    assert office.stages.deliver(office.sent(ids[3])[ANSWER]).value == "sent"
+
+
+# The same answer to the same sender
+
+
+def test_s12_same_answer_is_not_sent_to_the_same_sender_twice(office: Office) -> None:
+    """In a new case too: it did not help, or a machine asks; the desk reads when and where it went out."""
+    first, _ = office.handle(write(REFUND))
+    second, outcome = office.handle(write(REFUND, number=2))
+    assert (outcome, set(office.sent(second))) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
+    code, why = reason_told(office, second)
+    assert code == "repeated"
+    assert why == f"the same was answered on 2026-11-20 12:00 UTC, in case {one(office, first).case_id}"
+
+
+def test_s12_same_answer_in_the_same_case_goes_to_a_person(office: Office) -> None:
+    """A follow-up whose answer is the one that it follows."""
+    first, _ = office.handle(write(REFUND))
+    again, outcome = office.handle(write(REFUND, in_reply_to=office.sent(first)[ANSWER].message_id, number=2))
+    assert (outcome, one(office, again).reason_code) == ("escalated", "repeated")
+    assert state(office, first) is CaseState.WITH_PERSON
+
+
+def with_colleague(raw: bytes) -> bytes:
+    """The same mail, to James too."""
+    return raw.replace(b"Subject:", f"Cc: {JAMES}\r\nSubject:".encode(), 1)
+
+
+@pytest.mark.parametrize(("days", "age_days"), [(7, 0), (7, 8), (0, 0), (0, 8)])
+@pytest.mark.parametrize("sender", [ANNA, JAMES])
+def test_s12_what_the_case_was_answered_is_known_whoever_asks_and_however_late(
+    office: Office, sender: str, days: int, age_days: int
+) -> None:
+    """A case is one conversation: a colleague has read the answer too; `identical_answer_days` is for other cases."""
+    office = with_agent(office, identical_answer_days=days)
+    first, _ = office.handle(with_colleague(write(REFUND)))
+    office.clock = Clock(NOON + timedelta(days=age_days, minutes=1))
+    thread = office.sent(first)[ANSWER].message_id
+    again, outcome = office.handle(write(REFUND, sender=sender, in_reply_to=thread, number=2), twice())
+    case_id = one(office, first).case_id
+    assert (outcome, one(office, again).case_id) == ("escalated", case_id)
+    assert reason_told(office, again) == (
+        "repeated", f"the same was answered on 2026-11-20 12:00 UTC, in case {case_id}",
+    )  # fmt: skip
+    replanned = plan_again(office.store, office.decider, [first, again])
+    assert [entry.status for entry in replanned] == ["same", "same"]
+
+
+def test_s12_another_question_in_the_case_is_answered(office: Office) -> None:
+    """What was said is known, and nothing else is."""
+    first, _ = office.handle(write(REFUND))
+    assert office.handle(write(CANCEL, in_reply_to=office.sent(first)[ANSWER].message_id))[1] == "answered"
+
+
+def test_s12_only_the_part_that_was_sent_before_goes_to_a_person(office: Office) -> None:
+    """The other question is answered, and the customer reads that a person has the rest."""
+    office.handle(write(REFUND, sender=JAMES))
+    both, outcome = office.handle(write(f"1. Can I get a refund?\r\n2. {CANCEL}", sender=JAMES))
+    assert (outcome, set(office.sent(both))) == ("answered", {ANSWER, PACKET})
+    assert "document no. 2" in text_of(office.sent(both)[ANSWER])
+    assert "document no. 1" not in text_of(office.sent(both)[ANSWER])
+    assert reason_told(office, both)[0] == "repeated"
+
+
+@pytest.mark.parametrize(("days", "age_days", "outcome"), [(7, 6, "escalated"), (7, 8, "answered"), (0, 0, "answered")])
+def test_s12_same_answer_may_go_out_again_after_some_days(
+    office: Office, days: int, age_days: int, outcome: str
+) -> None:
+    """`agent.identical_answer_days`; 0: at once."""
+    office = with_agent(office, identical_answer_days=days)
+    office.handle(write(REFUND))
+    office.clock = Clock(NOON + timedelta(days=age_days, minutes=1))
+    assert office.handle(write(REFUND, number=2))[1] == outcome
+
+
+def test_s12_answer_with_another_value_is_another_answer(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anna has bought seats in between, so what she asks again has news for her."""
+    office.handle(write(SEATS))
+    assert office.handle(write(SEATS, number=2))[1] == "escalated"
+    changed = Count(count=13)
+    monkeypatch.setattr(type(office.decider.company.accounts), "field", lambda *_: changed)
+    assert office.handle(write(SEATS, number=3))[1] == "answered"
+
+
+def test_s12_answer_that_is_known_not_to_have_gone_out_is_made_again(office: Office) -> None:
+    """The customer has not read it."""
+    office.transport.deliveries = [Delivery(status="failed", detail="550 no")]
+    office.handle(write(REFUND))
+    assert office.handle(write(REFUND, number=2))[1] == "answered"
+
+
+def test_s12_answer_to_a_forged_mail_keeps_no_answer_from_the_address_owner(office: Office) -> None:
+    """The owner may have had it, but has not asked."""
+    office.handle(write(REFUND, proof="spf"))
+    assert office.handle(write(REFUND, number=2))[1] == "answered"
+
+
+def test_s12_same_answer_to_another_sender_is_sent(office: Office) -> None:
+    """Each has read only what was sent to the own address."""
+    office.handle(write(REFUND))
+    assert office.handle(write(REFUND, sender=JAMES))[1] == "answered"
+
+
+def test_s12_journey_that_lost_its_record_does_not_take_its_own_answer_for_an_earlier_one(office: Office) -> None:
+    mail_id, _ = office.handle(write(REFUND), twice())
+    assert handle(mail_id, once(), office.stages) == "answered"
+    assert set(office.sent(mail_id)) == {ANSWER}

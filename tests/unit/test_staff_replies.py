@@ -1,0 +1,140 @@
+"""Replies of staff to a packet: whose are passed on, to whom, and in which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_agent.store.records import (
+    MailId,
+    MailStatus,
+)
+from tests.fakes_journey import (
+    ANNA,
+    DESK,
+    STRANGER,
+    Office,
+    write,
+)
+from tests.unit.seen import (
+    FAILURE,
+    HUMAN,
+    LIST,
+    PACKET,
+    PERSON_REPLY,
+    REFUND,
+    one,
+    opened,
+    text_of,
+)
+
+
+def staff_reply(office: Office, words: str, *, sender: str = DESK, proof: str | None = "dmarc") -> MailId:
+    """A case that a person has, and a reply to its packet; the reply's id."""
+    first, _ = office.handle(write(HUMAN, subject="My card"))
+    packet = office.sent(first)[PACKET].message_id
+    reply, _ = office.handle(write(words, sender=sender, proof=proof, in_reply_to=packet, number=2))
+    return reply
+
+
+def test_persons_reply_is_passed_on_in_the_customers_thread(office: Office) -> None:
+    """Her own words, without the quotation; a person wrote them, so the mail is not automatic."""
+    quoted = (
+        "Dear Anna,\r\nwe look at it now.\r\n\r\n"
+        "On Fri, 20 Nov 2026 at 12:00, Support <support@harborfile.example> wrote:\r\n> the packet"
+    )
+    reply = staff_reply(office, quoted)
+    sent = office.sent(reply)
+    assert set(sent) == {PERSON_REPLY}
+    mail = opened(sent[PERSON_REPLY])
+    assert sent[PERSON_REPLY].recipient == ANNA
+    assert text_of(sent[PERSON_REPLY]) == "Dear Anna,\nwe look at it now.\n"
+    assert mail["Subject"] == "Re: My card"
+    assert mail["Auto-Submitted"] is None
+    first = office.store.mails()[0]
+    assert mail["In-Reply-To"] == first.message_id
+    assert one(office, reply).status is MailStatus.FILED
+
+
+@pytest.mark.parametrize(("sender", "proof"), [(DESK, None), (DESK, "spf"), (STRANGER, "dmarc"), (ANNA, "dmarc")])
+def test_only_a_proven_staff_address_speaks_for_the_company(office: Office, sender: str, proof: str | None) -> None:
+    """Whoever else names the packet's id is a customer at best: nothing of theirs goes to Anna."""
+    reply = staff_reply(office, "Send me your password.", sender=sender, proof=proof)
+    assert PERSON_REPLY not in office.sent(reply)
+    assert not any(row.recipient == ANNA for row in office.store.outgoing(mail_id=reply))
+
+
+def packet_reply(office: Office, more: bytes, *, sender: str = DESK, proof: str | None = "dmarc") -> MailId:
+    """A reply to the packet of a new case, with further header fields."""
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET].message_id
+    reply = write("We look at it.", sender=sender, proof=proof, in_reply_to=packet, number=2)
+    return office.handle(more + reply)[0]
+
+
+def test_persons_reply_is_passed_on_through_a_mailing_list(office: Office) -> None:
+    """The desk's address is often a list, and what a list adds is not what an automatic reply bears."""
+    assert set(office.sent(packet_reply(office, LIST))) == {PERSON_REPLY}
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        b"Auto-Submitted: auto-replied\r\n",
+        b"X-Auto-Response-Suppress: All\r\n",
+        b"Precedence: bulk\r\n",
+        b"X-Autoreply: yes\r\n",
+    ],
+)
+def test_automatic_reply_of_a_person_is_not_passed_on(office: Office, mark: bytes) -> None:
+    """An out-of-office note to the packet, by a list or not: the customer has not written to that person."""
+    for number, more in enumerate((mark, mark + LIST, LIST + mark)):
+        reply = packet_reply(office, b"X-Number: %d\r\n" % number + more)
+        assert (office.sent(reply), one(office, reply).status) == ({}, MailStatus.FILED)
+
+
+@pytest.mark.parametrize(("sender", "proof"), [(DESK, None), (DESK, "spf"), (STRANGER, "dmarc"), (ANNA, "dmarc")])
+def test_list_mail_of_anybody_else_is_filed(office: Office, sender: str, proof: str | None) -> None:
+    """Only a proven staff address that answers a packet is let through."""
+    reply = packet_reply(office, LIST, sender=sender, proof=proof)
+    assert (office.sent(reply), one(office, reply).reason_code) == ({}, "S4")
+
+
+def test_list_mail_of_staff_that_answers_no_packet_is_filed(office: Office) -> None:
+    """A colleague's newsletter."""
+    mail_id, _ = office.handle(LIST + write(REFUND, sender=DESK))
+    assert (office.sent(mail_id), one(office, mail_id).reason_code) == ({}, "S4")
+
+
+def test_staff_reply_without_words_goes_back_to_the_desk(office: Office) -> None:
+    """A quotation alone would reach the customer as an empty mail; who wrote it must hear that it did not."""
+    assert list(office.sent(staff_reply(office, "> the packet"))) == [FAILURE]
+
+
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        ("Re: A case", "I am out of the office until Monday with limited access to email."),
+        ("Undeliverable: A case", "Your message could not be delivered: user unknown <desk@harborfile.example>"),
+    ],
+)
+def test_s2_words_of_a_machine_at_the_desk_are_not_a_persons(office: Office, subject: str, words: str) -> None:
+    """No mark says so, but a customer must not be told that her case is on holiday; the desk hears of it."""
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET].message_id
+    reply, _ = office.handle(write(words, sender=DESK, subject=subject, in_reply_to=packet, number=2))
+    assert set(office.sent(reply)) <= {FAILURE}
+    assert not any(row.recipient == ANNA for row in office.store.outgoing(mail_id=reply))
+
+
+def test_s12_a_machine_at_the_desk_that_answers_each_notice_is_told_so_often_and_no_more(office: Office) -> None:
+    """A ticket system behind the desk's address writes to each mail that it gets, and is answered with a notice."""
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET].message_id
+    words = "I am out of the office until Monday with limited access to email."
+    most = office.settings.agent.max_letters_per_sender_a_day
+    notices = 0
+    for number in range(2, most + 6):
+        text = f"{words} {number}"
+        reply, _ = office.handle(write(text, sender=DESK, in_reply_to=packet, number=number))
+        notices += FAILURE in office.sent(reply)
+    assert 0 < notices <= most
