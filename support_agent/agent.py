@@ -24,6 +24,7 @@ from support_agent.engine import Engine
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.mailbox import Fetched, Mailbox
 from support_agent.mail.message import Message, parse
+from support_agent.rates import is_unproven
 from support_agent.sent_folder import SentFolder
 from support_agent.settings import Settings
 from support_agent.stages import Stages
@@ -206,14 +207,17 @@ class Agent:
 
     def _restart_open_mails(self) -> None:
         """Each mail that was recorded but never handed to the engine; of those that had to wait the oldest, as many as
-        there is room for within the hour, and none while deciding is stopped.
+        there is room for within the hour, from senders without proof in their half, and none while deciding is stopped.
         """
-        open_mails = [mail.id for mail in self.store.mails(status=MailStatus.NEW)]
+        unproven = {mail.id: is_unproven(mail) for mail in self.store.mails(status=MailStatus.NEW)}
+        open_mails = list(unproven)
         ended = set(self.engine.ended(open_mails))
         # A journey settles its mail before it ends, so one that has ended and left it open has let it wait.
-        waiting = (mail_id for mail_id in open_mails if mail_id in ended and self._is_open(mail_id))
-        room = 0 if self.stages.notices.deciding_stopped() else self.stages.rates.room(self.now())
-        again = list(islice(waiting, room))
+        waiting = [mail_id for mail_id in open_mails if mail_id in ended and self._is_open(mail_id)]
+        rates, now = self.stages.rates, self.now()
+        room, least = (0, 0) if self.stages.notices.deciding_stopped() else (rates.room(now), rates.room(now, 0))
+        without_proof = set(islice((mail_id for mail_id in waiting if unproven[mail_id]), least))
+        again = [mail_id for mail_id in waiting if not unproven[mail_id] or mail_id in without_proof][:room]
         self.engine.forget(again)
         for mail_id in open_mails:
             if mail_id not in ended or mail_id in again:
@@ -233,12 +237,14 @@ class Agent:
 
     def _give_up_sending(self) -> None:
         """Call while no mail is in hand: what is still `sending` then will never be heard of again."""
-        for record in self.store.recover_sending():
-            log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value)
+        for record in self.store.recover_sending(self.settings.smtp.max_attempts):
+            log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value, now=record.status.value)
 
     def _send_due(self, stop: Event) -> None:
         """One try for each mail that is due; one that must wait for another stands in nobody's way."""
         now = self.now()
+        if called := self.store.call_in(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
+            log.warning("clock_was_ahead", due_now=called)
         tried: set[OutboxId] = set()
         while due := [row for row in self.store.ready(now, len(tried) + OUTBOX_BATCH) if row.id not in tried]:
             for record in due:

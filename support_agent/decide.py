@@ -101,6 +101,7 @@ class HandOver(StrEnum):
     WITH_PERSON = "with_person"
     UNDELIVERED = "undelivered"
     SUPPRESSED = "suppressed"
+    UNWRITABLE = "unwritable"
     NOT_PASSED_ON = "not_passed_on"
     BREAKER = "breaker"
     FLOOD = "flood"

@@ -1,12 +1,14 @@
 """What leaves the outbox: one try at a time, and what became of it.
 
-Invariant: nothing but `sent` ends well, an `uncertain` mail is never tried again by itself, and no customer reads that
-a person has the case before the desk has it. Checked by tests/unit/test_stages.py, tests/unit/test_stages_failures.py
+Invariant: nothing but `sent` ends well, no customer gets a mail again of which nobody knows whether it went out, and
+none reads that a person has the case before the desk has it. The desk does get its own mail again: the same one twice
+harms nobody there, a case that is lost does. Checked by tests/unit/test_stages.py, tests/unit/test_stages_failures.py
 and tests/contract/store.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +16,7 @@ from enum import StrEnum
 
 import structlog
 
-from support_agent.errors import SupportAgentError
+from support_agent.errors import SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
 from support_agent.mail.outbox import Delivery, Transport
 from support_agent.settings import SmtpSettings
@@ -26,6 +28,10 @@ log = structlog.get_logger(__name__)
 
 RETRY_SPREAD = 0.25
 """The most by which a wait is longer than the settings say, unless that is longer than the longest."""
+
+
+MARK_WAITS_S = (0.1, 0.5, 2.0)
+"""Before it is tried again to write down that a mail was sent."""
 
 
 class DeliveryStatus(StrEnum):
@@ -106,9 +112,9 @@ class Courier:
         return ""
 
     def _desk_has_packet(self, mail_id: MailId) -> bool:
-        """Whether the packet went to the desk's server."""
+        """Whether the packet is known to be at the desk's server."""
         packets = self.store.outgoing(mail_id=mail_id, kind=LetterKind.PACKET)
-        return any(packet.status in (OutboxStatus.SENT, OutboxStatus.UNCERTAIN) for packet in packets)
+        return any(packet.status is OutboxStatus.SENT for packet in packets)
 
     def _note(self, record: OutboxRecord, delivery: Delivery) -> DeliveryStatus:
         """Record a try: done, given up, or when to try again (the wait doubles with each try).
@@ -116,18 +122,38 @@ class Courier:
         Args:
             record: As it was before it was claimed for this try.
         """
+        is_last = record.attempts + 1 >= self.smtp.max_attempts
         match delivery.status:
             case "sent":
-                self.store.mark_sent(record.id, delivery.detail, self.now())
+                self._mark_sent(record, delivery)
+            case "uncertain" if record.kind.is_for_desk and not is_last:
+                self._put_off(record, delivery)
+                return DeliveryStatus.RETRY
             case "uncertain":
                 self.store.mark_uncertain(record.id, delivery.detail)
             case "failed":
                 self.store.mark_failed(record.id, delivery.detail)
-            case "retry" if record.attempts + 1 >= self.smtp.max_attempts:
+            case "retry" if is_last:
                 self.store.mark_failed(record.id, f"given up after {record.attempts + 1} tries: {delivery.detail}")
                 return DeliveryStatus.FAILED
             case "retry":
-                wait_s = self.smtp.retry_base_s * 2**record.attempts * (1 + RETRY_SPREAD * self.random())
-                wait_s = min(wait_s, self.smtp.retry_max_s)
-                self.store.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))
+                self._put_off(record, delivery)
         return DeliveryStatus(delivery.status)
+
+    def _mark_sent(self, record: OutboxRecord, delivery: Delivery) -> None:
+        """What the server said is known here only: where it is not written down, the mail becomes uncertain."""
+        for wait_s in (*MARK_WAITS_S, None):
+            try:
+                self.store.mark_sent(record.id, delivery.detail, self.now())
+            except TransientError as error:
+                log.warning("sent_not_recorded", outbox_id=record.id, code=error.code)
+                if wait_s is None:
+                    raise
+            else:
+                return
+            time.sleep(wait_s)
+
+    def _put_off(self, record: OutboxRecord, delivery: Delivery) -> None:
+        wait_s = self.smtp.retry_base_s * 2**record.attempts * (1 + RETRY_SPREAD * self.random())
+        wait_s = min(wait_s, self.smtp.retry_max_s)
+        self.store.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))

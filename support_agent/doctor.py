@@ -262,10 +262,12 @@ def _traffic(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
         rates, now = Rates(store, agent), probes.now
         waiting = _mails(store.counts().mails[MailStatus.NEW])
         deciding, sending = rates.breaker(now), rates.sending_breaker(now)
-        if deciding or sending:
-            what = "everything automatic waits" if deciding else "nothing automatic is sent"
+        unproven = "" if deciding or sending else rates.breaker(now, 0)
+        if deciding or sending or unproven:
+            what = "mail of senders without proof waits" if unproven else "nothing automatic is sent"
+            what = "everything automatic waits" if deciding else what
             todo = "see in `support-agent cases` who writes so much; a higher agent.max_letters_per_hour allows more"
-            yield _warning(subject, f"{what}: {deciding or sending}", todo)
+            yield _warning(subject, f"{what}: {deciding or sending or unproven}", todo)
         if filed := store.traffic.settled_for(RATE_RULE, now - DAY):
             what = f"{_mails(filed)} within a day from senders of whom the desk had its most packets: only filed (S12)"
             todo = "look for them in the mailbox; a higher agent.max_letters_per_sender_a_day lets more through"

@@ -19,7 +19,7 @@ from support_agent.errors import SupportAgentError, TransientError
 from support_agent.pause import read_pause
 from support_agent.place import PlacedMail
 from support_agent.post import Post
-from support_agent.rates import HOUR, Rates
+from support_agent.rates import CLOCK_SLACK, HOUR, Rates, is_unproven
 from support_agent.settings import AgentSettings
 from support_agent.steps import known_error
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
@@ -78,20 +78,21 @@ class Notices:
         return told
 
     def tell_breaker(self) -> bool:
-        """While too much was written within the hour, the desk hears of it once an hour, by one of the mails that wait.
+        """While too much was written within the hour, to all or to senders without proof, the desk hears of it once an
+        hour, by one of the mails that wait.
 
         That mail is a person's from then on. Call it from one thread.
 
         Returns:
             Whether the desk was told now.
         """
-        now = self.now()
+        now, waiting = self.now(), self.store.mails(status=MailStatus.NEW)
         why = self.rates.breaker(now)
-        told_at = self.store.last_handled_at(HandOver.BREAKER) if why else None
-        if not why or (told_at is not None and told_at > now - HOUR):
+        if not why:
+            why, waiting = self.rates.breaker(now, 0), tuple(mail for mail in waiting if is_unproven(mail))
+        if not why or not waiting:
             return False
-        waiting = self.store.mails(status=MailStatus.NEW)
-        if not waiting:
+        if self.store.traffic.settled_for(HandOver.BREAKER, now - HOUR, until=now + CLOCK_SLACK):
             return False
         why = f"{why}; {len(waiting)} mails wait and go on by themselves, `support-agent pause` stops the agent"
         log.critical("breaker_tripped", why=why, waiting=len(waiting))

@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.decide import HandOver
+from support_agent.levels import PROVEN, Level
 from support_agent.mail.identity import Sender
 from support_agent.settings import AgentSettings
-from support_agent.store.records import CaseId, LetterKind, MailId
+from support_agent.store.records import CaseId, LetterKind, MailId, MailRecord, Passed
 from support_agent.store.store import Store
+from support_agent.store.traffic import FOREVER
 from support_agent.tools.base import SentAnswer
 
 LETTERS = tuple(kind for kind in LetterKind if kind.is_automatic_letter)
@@ -26,6 +28,8 @@ AUTOMATIC = tuple(kind for kind in LetterKind if kind.is_automatic)
 """What the breaker counts: letters, and all that the desk gets."""
 RATE_RULE = "S12"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+CLOCK_SLACK = HOUR
+"""What was written later than so long from now counts for no limit: the clock was ahead, and may have been by years."""
 
 
 class Used(NamedTuple):
@@ -44,6 +48,11 @@ def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
         most = agent.max_letters_per_sender_a_day
         return f"{most} automatic letters went to this sender within a day, the most that may"
     return ""
+
+
+def is_unproven(mail: MailRecord) -> bool:
+    """Whether a mail shares the half of the hour with the others of senders without proof; not before that is known."""
+    return mail.level is not None and mail.level < PROVEN
 
 
 @dataclass(frozen=True)
@@ -68,19 +77,25 @@ class Rates:
 
         What was told about less proven mails of the same address counts for nothing here, as nowhere.
         """
-        told = self.store.traffic.settled_for(HandOver.FLOOD, now - DAY, sender.address, sender.level)
+        told = self.store.traffic.settled_for(
+            HandOver.FLOOD, now - DAY, sender.address, sender.level, now + CLOCK_SLACK
+        )
         return not told
 
     def answers_before(
-        self, mail_id: MailId, case_id: CaseId | None, sender: Sender, now: datetime
+        self, mail_id: MailId, case_id: CaseId | None, sender: Sender, now: datetime, until: datetime = FOREVER
     ) -> tuple[SentAnswer, ...]:
         """What must not be answered again, the newest first: all of the case, and what this sender got elsewhere.
 
-        The days of the settings are for the latter alone: a case is one conversation, however long it takes.
+        The days of the settings are for the latter alone: a case is one conversation, however long it takes. What was
+        answered while the clock was ahead was answered.
+
+        Args:
+            until: Only what was answered before; `replay` looks back at that instant.
         """
         since = now - self.agent.identical_answer_days * DAY
         earlier = self.store.traffic.answers(
-            case_id, sender.address, sender.level, since=since, until=now, but_for=mail_id
+            case_id, sender.address, sender.level, since=since, until=until, but_for=mail_id
         )
         return tuple(
             SentAnswer(case_id=record.case_id or "", sent_at=record.queued_at, answer=answer)
@@ -88,36 +103,58 @@ class Rates:
             for answer in FinalAnswer.model_validate(record.payload).answers
         )
 
-    def breaker(self, now: datetime) -> str:
-        """Why no mail may be decided now, or "": so much was written within the hour that something is wrong."""
-        return self._too_many(self.store.traffic.passed(AUTOMATIC, now - HOUR).queued)
+    def breaker(self, now: datetime, level: Level = PROVEN) -> str:
+        """Why no mail may be decided now, or "": so much was written within the hour that something is wrong.
 
-    def room(self, now: datetime) -> int:
-        """How many automatic mails may still come into the outbox within the hour."""
-        return max(0, self.agent.max_letters_per_hour - self.store.traffic.passed(AUTOMATIC, now - HOUR).queued)
+        Args:
+            level: Below `PROVEN` the sender's mail also waits once such mails have had their half of the hour: whoever
+                writes as anybody stops nobody who is known.
+        """
+        if why := self._too_many(self._passed(now).queued):
+            return why
+        if level >= PROVEN or self._unproven_room(now):
+            return ""
+        return (
+            f"{self._unproven_limit} automatic mails within an hour for senders without proof, the most that may (S12)"
+        )
+
+    def room(self, now: datetime, level: Level = PROVEN) -> int:
+        """How many automatic mails may still come into the outbox within the hour; `level` as in `breaker`."""
+        room = max(0, self.agent.max_letters_per_hour - self._passed(now).queued)
+        return room if level >= PROVEN else min(room, self._unproven_room(now))
 
     def sending_breaker(self, now: datetime) -> str:
         """Why nothing automatic may leave the outbox now, or ""."""
-        return self._too_many(self.store.traffic.passed(AUTOMATIC, now - HOUR).sent)
+        return self._too_many(self._passed(now).sent)
 
     def used(self, now: datetime) -> tuple[Used, ...]:
         """How near the limits are: of everybody's, and of those of the busiest sender and the busiest open case."""
         traffic, agent = self.store.traffic, self.agent
-        address, today = traffic.busiest_sender(LETTERS, now - DAY) or ("", 0)
+        address, today = traffic.busiest_sender(LETTERS, now - DAY, now + CLOCK_SLACK) or ("", 0)
         case_id, in_case = traffic.busiest_case(LETTERS) or ("", 0)
-        hour = max(traffic.passed(AUTOMATIC, now - HOUR))
+        hour = max(self._passed(now))
         return (
             Used("this hour", hour, agent.max_letters_per_hour),
             Used(f"one sender a day{f' ({address})' if address else ''}", today, agent.max_letters_per_sender_a_day),
             Used(f"one case{f' ({case_id})' if case_id else ''}", in_case, agent.max_letters_per_case),
         )
 
+    @property
+    def _unproven_limit(self) -> int:
+        return max(1, self.agent.max_letters_per_hour // 2)
+
+    def _unproven_room(self, now: datetime) -> int:
+        return max(0, self._unproven_limit - self._passed(now, below=PROVEN).queued)
+
     def _too_many(self, count: int) -> str:
         limit = self.agent.max_letters_per_hour
         return "" if count < limit else f"{limit} automatic mails within an hour, the most that may (S12)"
 
     def _sent_today(self, kinds: tuple[LetterKind, ...], mail_id: MailId, sender: Sender, now: datetime) -> int:
-        """What a sender's other mails caused within a day; senders without an address are not one sender."""
-        if not sender.address:
-            return 0
-        return self.store.traffic.for_sender(kinds, sender.address, sender.level, now - DAY, but_for=mail_id)
+        """What a sender's other mails caused within a day; all senders without an address are one."""
+        return self.store.traffic.for_sender(
+            kinds, sender.address, sender.level, now - DAY, but_for=mail_id, until=now + CLOCK_SLACK
+        )
+
+    def _passed(self, now: datetime, below: Level | None = None) -> Passed:
+        return self.store.traffic.passed(AUTOMATIC, now - HOUR, below, now + CLOCK_SLACK)

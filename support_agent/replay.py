@@ -238,7 +238,9 @@ def _replanned(
     customer = customer_of(address) if sender.level >= CUSTOMER else None
     before = _said_before(store, mail, plan)
     message = decider.with_attached_text(message, lambda: store.raw_mail(mail.id), sender)
-    sent = Rates(store, decider.settings.agent).answers_before(mail.id, mail.case_id, sender, plan.planned_at)
+    sent = Rates(store, decider.settings.agent).answers_before(
+        mail.id, mail.case_id, sender, plan.planned_at, until=plan.planned_at
+    )
     after = _said_now(rehearse(decider, message, sender, customer, plan.planned_at, sent))
     status = _status(before, after)
     diff = _text_diff(before.text, after.text) or _text_diff(before.html, after.html)

@@ -1,8 +1,8 @@
 """What became of a mail after it was tried: as a person decides, or as a bounce or a report of its delivery says.
 
 Invariant: only a mail of ours that a report names by a keyed id is changed by it, and only the address that this very
-mail went to is ever suppressed, whatever else the report says (S64); each change is one that the outbox allows, and
-stands in the case with who made it (S62). Checked by tests/unit/test_settling.py.
+mail went to is ever suppressed, by a report that does not only name others (S64); each change is one that the outbox
+allows, and stands in the case with who made it (S62). Checked by tests/unit/test_settling.py.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import structlog
 
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.frozen import Frozen
+from support_agent.mail.addresses import normal_address
 from support_agent.mail.bounces import DeliveryNotice, Fate, read_delivery_notice
 from support_agent.mail.keys import named_id
 from support_agent.mail.marks import CAME_TO_FIELDS
@@ -36,6 +37,9 @@ from support_agent.store.records import (
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
+
+STILL_SENDING = "still_sending"
+"""Code of the error where a report is about a mail that is being sent: it is read again when that is over."""
 
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
 UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
@@ -180,10 +184,10 @@ class Reports:
             return ""
         record = report.record
         if record.status is SENDING:
-            raise TransientError(f"{record.id} is being sent while a report about it is read", code="still_sending")
+            raise TransientError(f"{record.id} is being sent while a report about it is read", code=STILL_SENDING)
         if is_marked and record.case_id is not None:
             self.store.join_case(mail_id, record.case_id)
-        sources = (UNCERTAIN,) if report.after is SENT else (READY, SENT, UNCERTAIN)
+        sources = _sources(report)
         told = f"{report.detail}, says mail {mail_id}"
         if record.status in sources:
             self.store.settlements.settle(record.id, report.after, report.by, told, self.now(), sources)
@@ -195,7 +199,7 @@ class Reports:
         return f"about {record.id}: {report.detail}"
 
     def _suppress(self, record: OutboxRecord, detail: str) -> None:
-        """The address that we wrote to, not one that the report names; never the desk's, which must hear of it."""
+        """The address that we wrote to; never the desk's, which must hear of it."""
         if not record.kind.is_for_desk:
             suppress(self.store, record, detail, self.now(), self.settings.smtp.suppression_days)
 
@@ -204,21 +208,28 @@ class Reports:
         if notice is None:
             return None
         message_ids = notice.original_message_ids if is_marked or notice.is_returned else ()
-        record = self._ours(message, notice.envelope_ids, message_ids)
-        return None if record is None else _of_notice(record, notice)
+        if record := self._ours((*notice.envelope_ids, *_came_to(message))):
+            return _of_notice(record, notice, is_sure=True)
+        record = self._ours(message_ids)
+        return None if record is None else _of_notice(record, notice, is_sure=False)
 
-    def _ours(
-        self, message: Message, envelope_ids: tuple[str, ...], message_ids: tuple[str, ...]
-    ) -> OutboxRecord | None:
-        """The mail of ours that is named: by ENVID, by the address the report came to, by its Message-ID."""
+    def _ours(self, names: tuple[str, ...]) -> OutboxRecord | None:
+        """The first mail of ours that is named."""
         agent = self.settings.agent
         domain = agent.address.rpartition("@")[2]
-        for text in (*envelope_ids, *_came_to(message), *message_ids):
+        for text in names:
             own_id = named_id(agent.secret, domain, text)
             for candidate in dict.fromkeys((text.strip(), own_id)) if own_id else ():
                 for record in self.store.outgoing(message_id=candidate):
                     return record
         return None
+
+
+def _sources(report: _Report) -> tuple[OutboxStatus, ...]:
+    """Where a mail may be for a report to change it. One that is to be tried again arrived by an earlier try."""
+    if report.after is not SENT:
+        return READY, SENT, UNCERTAIN
+    return (READY, UNCERTAIN) if report.record.attempts else (UNCERTAIN,)
 
 
 def suppress(store: Store, record: OutboxRecord, detail: str, now: datetime, days: int) -> None:
@@ -234,11 +245,18 @@ def suppressed_why(suppression: Suppression) -> str:
     return f"{suppression.address} gets no automatic mail until {until}: {suppression.detail}"
 
 
-def _of_notice(record: OutboxRecord, notice: DeliveryNotice) -> _Report:
+def _of_notice(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -> _Report:
+    """What is said of our mail.
+
+    Args:
+        is_sure: It is named as one names what one was given to deliver, by ENVID or by the address the report came to.
+            A Message-ID stands in what is quoted and forwarded.
+    """
     code = f" ({notice.status})" if notice.status else ""
     if notice.fate is not Fate.FAILED:  # a server that still tries has it too
         return _Report(record, SENT, SettledBy.DELIVERY_REPORT, f"{notice.fate}{code}")
-    is_bad_address = BAD_ADDRESS.match(notice.status) is not None
+    is_its_address = normal_address(record.recipient) in notice.recipients or (is_sure and not notice.recipients)
+    is_bad_address = is_its_address and BAD_ADDRESS.match(notice.status) is not None
     return _Report(record, FAILED, SettledBy.BOUNCE, f"bounced{code}", is_bad_address)
 
 

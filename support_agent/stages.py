@@ -17,7 +17,7 @@ from support_agent.decide import Decider, Decision, HandOver, screened_out
 from support_agent.delivery import Courier, DeliveryStatus
 from support_agent.errors import SupportAgentError
 from support_agent.letters import own_words, unfit
-from support_agent.levels import CUSTOMER
+from support_agent.levels import CUSTOMER, PROVEN
 from support_agent.mail.dkim_check import verify_dkim
 from support_agent.mail.dns_lookup import SYSTEM_DNS, TxtLookup
 from support_agent.mail.identity import DkimCheck, Sender, identify
@@ -26,9 +26,9 @@ from support_agent.mail.outbox import Transport
 from support_agent.mail.screening import BOUNCE_RULE, PERSON_RULE, Screening, Verdict, screen
 from support_agent.notices import Notices
 from support_agent.pause import read_pause
-from support_agent.place import Place, PlacedMail, case_id_of
+from support_agent.place import Place, PlacedMail, case_id_of, why_unwritable
 from support_agent.post import Post
-from support_agent.rates import DAY, RATE_RULE, Rates
+from support_agent.rates import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.settings import Settings
 from support_agent.settling import Reports, suppressed_why
 from support_agent.store.records import (
@@ -36,8 +36,10 @@ from support_agent.store.records import (
     CaseState,
     LetterKind,
     MailId,
+    MailRecord,
     MailStatus,
     OutboxRecord,
+    Suppression,
 )
 from support_agent.store.store import Store
 from support_agent.threads import COPY_RULE, DOUBT_RULE, Threads
@@ -57,7 +59,7 @@ class Outcome(StrEnum):
     ESCALATED = "escalated"
     FILED = "filed"
     HELD = "held"
-    """Nothing yet: it waits, as `new`, until the machine may write again."""
+    """Nothing yet: it waits, as `new`, until the machine may write again, or the mail it reports of is sent or not."""
 
 
 @dataclass(frozen=True)
@@ -160,17 +162,28 @@ class Stages:
                 customer_mail_id=self.threads.customer_mail_of(packet),
             )
         case = self._case(mail_id, message, sender)
-        suppression = self.store.suppressions.of(sender.address, self.now())
+        suppression = self._suppression(recorded, sender)
         limit = self.rates.limit_reached(mail_id, case.id, sender, self.now())
         barred = suppressed_why(suppression) if suppression is not None else self.threads.unproven_ours(sender)
-        may_write = case.state is CaseState.OPEN and not limit and not barred
+        unwritable = why_unwritable(sender.address)
+        may_write = case.state is CaseState.OPEN and not (limit or barred or unwritable)
         return Place(
             case_id=case.id,
             may_answer=may_write,
             may_acknowledge=may_write and self.settings.agent.may_acknowledge(sender.level),
             limit=limit,
             suppressed=barred,
+            unwritable=unwritable,
         )
+
+    def _suppression(self, mail: MailRecord | None, sender: Sender) -> Suppression | None:
+        """What keeps automatic mail from the sender's address; lifted by a proven mail that came since: it lives."""
+        found = self.store.suppressions.of(sender.address, self.now())
+        if found is None or mail is None or sender.level < PROVEN or mail.received_at <= found.since:
+            return found
+        self.store.suppressions.lift(sender.address)
+        log.warning("suppression_lifted", mail_id=mail.id, outbox_id=found.outbox_id)
+        return None
 
     def _case(self, mail_id: MailId, message: Message, sender: Sender) -> CaseRecord:
         """The thread's case, for one of its participants; else a new one."""
@@ -194,7 +207,9 @@ class Stages:
         What a rule gives to a person goes there while the agent is paused, but not where even the desk has had too
         much. A mail that waits is begun anew when it need not any more.
         """
-        pause, why = read_pause(self.settings.agent), self.rates.breaker(self.now())
+        mail = self.store.mail(mail_id)
+        level = mail.level if mail is not None and mail.level is not None else PROVEN
+        pause, why = read_pause(self.settings.agent), self.rates.breaker(self.now(), level)
         if pause is not None and (why or not is_for_desk):
             why = str(pause)
         elif not why and not is_for_desk and self.store.follows_open_mail(mail_id):
@@ -228,6 +243,8 @@ class Stages:
             return self.decider.hand_over(reason, self.now(), why)
         if place.suppressed:
             return self.decider.hand_over(HandOver.SUPPRESSED, self.now(), place.suppressed)
+        if place.unwritable:
+            return self.decider.hand_over(HandOver.UNWRITABLE, self.now(), place.unwritable)
         return self.decider.hand_over(HandOver.WITH_PERSON, self.now(), "a person has the case already")
 
     def failed(self, error: SupportAgentError) -> Decision:
@@ -278,10 +295,13 @@ class Stages:
         recorded = self.store.mail(mail.id)
         if recorded is not None and recorded.screening_rule in WORDING_RULES:
             why = "it reads like an automatic reply or a bounce"
+        if not why and parent is not None and parent.from_ is not None:
+            why = why_unwritable(parent.from_.addr)
         if why or parent_id is None or parent is None or parent.from_ is None:
             why = why or "the mail that it answers has no address of a customer"
             log.error("reply_not_passed_on", case_id=mail.place.case_id, mail_id=mail.id, why=why)
-            today = self.store.traffic.settled_for(HandOver.NOT_PASSED_ON, self.now() - DAY)
+            now = self.now()
+            today = self.store.traffic.settled_for(HandOver.NOT_PASSED_ON, now - DAY, until=now + CLOCK_SLACK)
             if today >= self.settings.agent.max_letters_per_sender_a_day:
                 return  # the desk's own machine answers each notice, and this would never end
             self.notices.tell(mail.id, self.decider.hand_over(HandOver.NOT_PASSED_ON, self.now(), why))

@@ -10,7 +10,7 @@ import hashlib
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import and_, func, or_, update
+from sqlalchemy import and_, or_, update
 from sqlalchemy.orm import QueryableAttribute, aliased, defer
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
@@ -159,11 +159,6 @@ def save_screening(session: Session, mail_id: MailId, verdict: str, rule: str | 
 
 def save_sender(session: Session, mail_id: MailId, address: str, level: Level, why: str) -> None:
     _set(session, mail_id, sender_address=address, level=level, sender_why=why)
-
-
-def last_handled_at(session: Session, reason_code: str) -> datetime | None:
-    """See `Store.last_handled_at`."""
-    return session.exec(select(func.max(MailRow.handled_at)).where(col(MailRow.reason_code) == reason_code)).one()
 
 
 def set_case(session: Session, mail_id: MailId, case_id: CaseId) -> None:

@@ -1,7 +1,7 @@
 """The outbox: `ready -> sending -> sent | uncertain | failed`, or back to `ready` for another try.
 
 Invariant: what is in the outbox is there together with the letter it was made from, a row is claimed by exactly one
-caller per try, and a row whose sender died is never sent again by the machine. Checked by
+caller per try, and a row whose sender died is never sent again by the machine, but for one to the desk. Checked by
 tests/contract/store/test_outbox.py and tests/integration/store/test_concurrency.py.
 """
 
@@ -115,6 +115,16 @@ def untold_losses(session: Session, mail_id: MailId | None) -> tuple[OutboxRecor
     return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
 
 
+def call_in(session: Session, now: datetime, latest: datetime) -> int:
+    """See `Store.call_in`."""
+    statement = (
+        update(OutboxRow)
+        .where(col(OutboxRow.status) == OutboxStatus.READY, col(OutboxRow.next_try_at) > latest)
+        .values(next_try_at=now)
+    )
+    return affected(session, statement)
+
+
 def claim(session: Session, outbox_id: OutboxId, now: datetime) -> bool:
     statement = (
         update(OutboxRow)
@@ -150,10 +160,12 @@ def move(
         )
 
 
-def recover_sending(session: Session) -> tuple[OutboxRecord, ...]:
+def recover_sending(session: Session, desk_tries: int) -> tuple[OutboxRecord, ...]:
     """See `Store.recover_sending`."""
-    left = outgoing(session, status=OutboxStatus.SENDING)
-    for row in left:
-        move(session, row.id, (row.status,), OutboxStatus.UNCERTAIN, last_detail=DIED_WHILE_SENDING)
-    changed = {"status": OutboxStatus.UNCERTAIN, "last_detail": DIED_WHILE_SENDING}
-    return tuple(row.model_copy(update=changed) for row in left)
+    recovered = []
+    for row in outgoing(session, status=OutboxStatus.SENDING):
+        is_due_again = row.kind.is_for_desk and row.attempts < desk_tries
+        after = OutboxStatus.READY if is_due_again else OutboxStatus.UNCERTAIN
+        move(session, row.id, (row.status,), after, last_detail=DIED_WHILE_SENDING)
+        recovered.append(row.model_copy(update={"status": after, "last_detail": DIED_WHILE_SENDING}))
+    return tuple(recovered)

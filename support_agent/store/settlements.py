@@ -39,8 +39,8 @@ class Settlements:
         """Move a mail to `after`, and write down who says so.
 
         To `ready` it begins anew: due at once, with all its tries. If it is lost again, from there or from `sent`, the
-        desk is told again. Where it is already it stays, and only of one that failed is it written down that a person
-        has seen it.
+        desk is told again, and so it is when one that was `uncertain` has failed for sure, unless a person says so.
+        Where it is already it stays, and only of one that failed is it written down that a person has seen it.
 
         Args:
             detail: Why, one sentence; it becomes the mail's last word.
@@ -66,7 +66,8 @@ class Settlements:
                 outbox_id=outbox_id, number=number, before=before, after=after, by=by, detail=detail, settled_at=at
             )
             insert_if_new(session, SettlementRow(**settlement.model_dump()))
-            _move(session, outbox_id, after, detail, at)
+            is_surer = (before, after) == (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
+            _move(session, outbox_id, after, detail, at, is_news=is_surer and by is not SettledBy.OPERATOR)
             return True
 
     def mail(self, outbox_id: OutboxId) -> OutboxRecord | None:
@@ -145,10 +146,15 @@ class Settlements:
         return session.exec(query).first()
 
 
-def _move(session: Session, outbox_id: OutboxId, after: OutboxStatus, detail: str, at: datetime) -> None:
+def _move(
+    session: Session, outbox_id: OutboxId, after: OutboxStatus, detail: str, at: datetime, *, is_news: bool
+) -> None:
+    """Args: is_news: Of this loss the desk must hear, whatever it was told before."""
     values: dict[str, object] = {"status": after, "last_detail": detail}
     if after is OutboxStatus.READY:
         values |= {"attempts": 0, "next_try_at": at, "told_at": None}
     elif after is OutboxStatus.SENT:
         values |= {"sent_at": at, "told_at": None}
+    elif is_news:
+        values["told_at"] = None
     affected(session, update(OutboxRow).where(col(OutboxRow.id) == outbox_id).values(**values))

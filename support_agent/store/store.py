@@ -175,11 +175,6 @@ class Store:
         with self.database.write() as session:
             return mails.settle_mail(session, mail_id, status, reason_code, why, handled_at)
 
-    def last_handled_at(self, reason_code: str) -> datetime | None:
-        """Return when a mail was last settled for this reason; None: none was."""
-        with self.database.read() as session:
-            return mails.last_handled_at(session, reason_code)
-
     # Cases
 
     def open_case(self, case: CaseRecord, mail_id: MailId) -> CaseRecord:
@@ -305,6 +300,11 @@ class Store:
         with self.database.read() as session:
             return outbox.ready(session, now, limit)
 
+    def call_in(self, now: datetime, latest: datetime) -> int:
+        """Make due what is due later than anything can be: it was put off while the clock was ahead; how many."""
+        with self.database.write() as session:
+            return outbox.call_in(session, now, latest)
+
     def outgoing(
         self,
         status: OutboxStatus | None = None,
@@ -337,7 +337,7 @@ class Store:
             outbox.move(session, outbox_id, (OutboxStatus.SENDING,), OutboxStatus.SENT, **changes)
 
     def mark_uncertain(self, outbox_id: OutboxId, detail: str) -> None:
-        """The connection was lost after the final dot: never tried again by the machine."""
+        """The connection was lost after the final dot, and the machine does not try it again."""
         with self.database.write() as session:
             outbox.move(session, outbox_id, (OutboxStatus.SENDING,), OutboxStatus.UNCERTAIN, last_detail=detail)
 
@@ -347,7 +347,7 @@ class Store:
             outbox.move(session, outbox_id, (OutboxStatus.SENDING,), OutboxStatus.FAILED, last_detail=detail)
 
     def mark_retry(self, outbox_id: OutboxId, detail: str, next_try_at: datetime) -> None:
-        """It was certainly not taken: back to `ready`, due at `next_try_at`."""
+        """It was certainly not taken, or is the desk's own: back to `ready`, due at `next_try_at`."""
         with self.database.write() as session:
             outbox.move(
                 session,
@@ -358,13 +358,19 @@ class Store:
                 next_try_at=next_try_at,
             )
 
-    def recover_sending(self) -> tuple[OutboxRecord, ...]:
+    def recover_sending(self, desk_tries: int = 0) -> tuple[OutboxRecord, ...]:
         """Turn what a dead process left in `sending` to `uncertain`; call it before any sender starts.
 
-        Whether the server had the final dot cannot be known any more, so a person decides.
+        Whether the server had the final dot cannot be known any more, so a person decides; only the desk gets its own
+        mail again.
+
+        Args:
+            desk_tries: A mail to the desk that has had fewer is `ready` again.
+        Returns:
+            What was `sending`, as it is now.
         """
         with self.database.write() as session:
-            return outbox.recover_sending(session)
+            return outbox.recover_sending(session, desk_tries)
 
     # Housekeeping
 

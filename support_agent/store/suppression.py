@@ -49,7 +49,7 @@ class Suppressions:
             return tuple(Suppression.model_validate(row) for row in session.exec(query))
 
     def lift(self, address: str) -> None:
-        """A person wants the address to be written to."""
+        """A person wants the address to be written to, or a proven mail came from it."""
         with self._database.write() as session:
             affected(session, delete(SuppressionRow).where(col(SuppressionRow.address) == address))
 

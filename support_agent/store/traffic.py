@@ -8,7 +8,7 @@ by tests/contract/store/test_traffic.py.
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import UTC, datetime
 
 from sqlalchemy import and_, func, or_
 from sqlmodel import col, select
@@ -17,6 +17,8 @@ from support_agent.levels import Level
 from support_agent.store.database import Database
 from support_agent.store.records import CaseId, CaseState, EarlierAnswer, LetterKind, MailId, OutboxStatus, Passed
 from support_agent.store.tables import CaseRow, LetterRow, MailRow, OutboxRow
+
+FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
 class Traffic:
@@ -34,7 +36,13 @@ class Traffic:
             return session.exec(query).one()
 
     def for_sender(
-        self, kinds: Collection[LetterKind], address: str, level: Level, since: datetime, but_for: MailId
+        self,
+        kinds: Collection[LetterKind],
+        address: str,
+        level: Level,
+        since: datetime,
+        but_for: MailId,
+        until: datetime = FOREVER,
     ) -> int:
         """Return how many mails of these kinds the mails from an address have caused.
 
@@ -42,13 +50,14 @@ class Traffic:
             level: Only what mails of at least this level caused: who forges an address uses up nothing of its owner's.
             since: Only what was put into the outbox at this instant or later.
             but_for: What this mail caused is left out.
+            until: Nor what was put there later than this: by a clock that was ahead.
         """
         query = (
             select(func.count(col(OutboxRow.id)))
             .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
             .where(
                 col(OutboxRow.kind).in_(kinds),
-                col(OutboxRow.created_at) >= since,
+                col(OutboxRow.created_at).between(since, until),
                 col(OutboxRow.mail_id) != but_for,
                 col(MailRow.sender_address) == address,
                 col(MailRow.level) >= level,
@@ -64,7 +73,7 @@ class Traffic:
         level: Level,
         *,
         since: datetime,
-        until: datetime,
+        until: datetime = FOREVER,
         but_for: MailId,
     ) -> tuple[EarlierAnswer, ...]:
         """Return what a case was answered, or will be, and a sender elsewhere, the newest first.
@@ -109,29 +118,47 @@ class Traffic:
                 for case_id, queued_at, payload in session.exec(query)
             )
 
-    def passed(self, kinds: Collection[LetterKind], since: datetime) -> Passed:
+    def passed(
+        self, kinds: Collection[LetterKind], since: datetime, below: Level | None = None, until: datetime = FOREVER
+    ) -> Passed:
         """Return how many mails of these kinds came into the outbox since an instant, and how many left it.
 
         One that is being sent, or of which nobody knows whether it was, counts as sent when it came in.
+
+        Args:
+            below: Only what mails below this level caused.
+            until: As in `for_sender`.
         """
         count = select(func.count(col(OutboxRow.id))).where(col(OutboxRow.kind).in_(kinds))
-        has_come = col(OutboxRow.created_at) >= since
+        if below is not None:
+            count = count.join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id)).where(
+                func.coalesce(col(MailRow.level), 0) < below
+            )
+        has_come = col(OutboxRow.created_at).between(since, until)
         may_be_gone = and_(has_come, col(OutboxRow.status).in_((OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)))
         with self._database.read() as session:
             return Passed(
                 queued=session.exec(count.where(has_come)).one(),
-                sent=session.exec(count.where(or_(col(OutboxRow.sent_at) >= since, may_be_gone))).one(),
+                sent=session.exec(count.where(or_(col(OutboxRow.sent_at).between(since, until), may_be_gone))).one(),
             )
 
-    def settled_for(self, reason_code: str, since: datetime, address: str | None = None, level: Level = 0) -> int:
+    def settled_for(
+        self,
+        reason_code: str,
+        since: datetime,
+        address: str | None = None,
+        level: Level = 0,
+        until: datetime = FOREVER,
+    ) -> int:
         """Return how many mails have come to their end for this reason since an instant.
 
         Args:
             address: Only those of this sender.
             level: And at least at this level.
+            until: As in `for_sender`.
         """
         query = select(func.count(col(MailRow.id))).where(
-            col(MailRow.reason_code) == reason_code, col(MailRow.handled_at) >= since
+            col(MailRow.reason_code) == reason_code, col(MailRow.handled_at).between(since, until)
         )
         if address is not None:
             query = query.where(col(MailRow.sender_address) == address, col(MailRow.level) >= level)
@@ -152,14 +179,18 @@ class Traffic:
             found = session.exec(query).first()
         return (CaseId(str(found[0])), found[1]) if found else None
 
-    def busiest_sender(self, kinds: Collection[LetterKind], since: datetime) -> tuple[str, int] | None:
+    def busiest_sender(
+        self, kinds: Collection[LetterKind], since: datetime, until: datetime = FOREVER
+    ) -> tuple[str, int] | None:
         """Return the address whose mails caused the most mails of these kinds since an instant, and how many."""
         number = func.count(col(OutboxRow.id))
         query = (
             select(MailRow.sender_address, number)
             .join(OutboxRow, col(MailRow.id) == col(OutboxRow.mail_id))
             .where(
-                col(OutboxRow.kind).in_(kinds), col(OutboxRow.created_at) >= since, col(MailRow.sender_address) != ""
+                col(OutboxRow.kind).in_(kinds),
+                col(OutboxRow.created_at).between(since, until),
+                col(MailRow.sender_address) != "",
             )
             .group_by(col(MailRow.sender_address))
             .order_by(number.desc(), col(MailRow.sender_address))

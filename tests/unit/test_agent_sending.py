@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from support_agent.delivery import MARK_WAITS_S
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.outbox import Delivery
 from support_agent.pipeline import handle
@@ -112,11 +113,29 @@ def test_answer_whose_end_could_not_be_recorded_does_not_stay_in_sending(
 ) -> None:
     """The database was away after the server's word: found when nothing is in hand, without a restart."""
     raw = write(REFUND)
-    away = TransientError("the database did not answer", code="database")
-    monkeypatch.setattr(Store, "mark_sent", fails_once(Store.mark_sent, away))
+    away, waits = TransientError("the database did not answer", code="database"), list[float]()
+    monkeypatch.setattr("support_agent.delivery.time.sleep", waits.append)
+    marks = Store.mark_sent
+    for _ in range(1 + len(MARK_WAITS_S)):
+        marks = fails_once(marks, away)
+    monkeypatch.setattr(Store, "mark_sent", marks)
     Shift(office, FakeMailbox([raw])).work()
     assert recipients(office) == [ANNA, DESK]
     assert rows(office, raw) == [(ANSWER, OutboxStatus.UNCERTAIN), (FAILURE, OutboxStatus.SENT)]
+    assert tuple(waits) == MARK_WAITS_S
+
+
+def test_answer_whose_end_could_not_be_recorded_at_once_is_sent(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database was locked for a moment: nobody is told of an uncertain mail that the server has taken."""
+    raw, waits = write(REFUND), list[float]()
+    locked = TransientError("the database is locked", code="database")
+    monkeypatch.setattr("support_agent.delivery.time.sleep", waits.append)
+    monkeypatch.setattr(Store, "mark_sent", fails_once(Store.mark_sent, locked))
+    Shift(office, FakeMailbox([raw])).work()
+    assert (recipients(office), len(waits)) == ([ANNA], 1)
+    assert rows(office, raw) == [(ANSWER, OutboxStatus.SENT)]
 
 
 def test_answer_that_is_refused_at_a_later_try_makes_the_mail_escalated(office: Office) -> None:

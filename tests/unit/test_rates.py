@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from support_agent.pipeline import handle
 from support_agent.replay import plan_again
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
 from support_agent.store.store import Store
+from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Clock, Office, once, twice, with_agent, write
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
@@ -109,11 +111,39 @@ def test_s12_forged_mail_uses_up_nothing_of_the_address_owner(
     assert reason_told(office, own[2][0])[0] == "flood"
 
 
-def test_s12_mails_without_a_sender_are_not_one_sender(office: Office) -> None:
-    """Nothing of them could be read, and each must reach a person."""
+def test_s12_mails_without_a_sender_are_one_sender(office: Office) -> None:
+    """Failure: whoever leaves the address out fills the desk; it is told once that there are more of them."""
     office = with_agent(office, max_letters_per_sender_a_day=1)
-    raws = [write(REFUND, number=number).replace(b"From: <", b"From: <a@example.net>, <") for number in range(3)]
-    assert [set(office.sent(office.handle(raw)[0])) for raw in raws] == [{PACKET}] * 3
+    raws = [write(REFUND, number=number).replace(b"From: <", b"From: <a@example.net>, <") for number in range(4)]
+    handled = [office.handle(raw) for raw in raws]
+    assert [set(office.sent(mail_id)) for mail_id, _ in handled] == [{PACKET}, {PACKET}, set(), set()]
+    assert [outcome for _, outcome in handled] == ["escalated", "escalated", "filed", "filed"]
+    assert reason_told(office, handled[1][0])[0] == "flood"
+    assert office.handle(write(HUMAN, sender=STRANGER, proof=None))[1] == "escalated"
+
+
+@pytest.mark.parametrize("proof", ["dmarc", "spf", None])
+@pytest.mark.parametrize("text", [REFUND, HUMAN])
+def test_sender_whose_address_cannot_be_written_to_goes_to_the_desk_alone(
+    office: Office, proof: str | None, text: str
+) -> None:
+    """Failure: the letter was refused, the journey failed on it, and the desk got a notice a mail without end."""
+    office = with_agent(office, max_letters_per_sender_a_day=2, acknowledges_from_level=1)
+    raws = [write(text, sender="j\u00fcrgen@q.example", proof=proof, number=number) for number in range(4)]
+    handled = [office.handle(raw, twice()) for raw in raws]
+    assert [outcome for _, outcome in handled] == ["escalated"] * 3 + ["filed"]
+    assert [set(office.sent(mail_id)) for mail_id, _ in handled] == [{PACKET}] * 3 + [set()]
+    if text is REFUND:
+        why = "j\u00fcrgen@q.example has characters before the @ that need SMTPUTF8, with which nothing is sent"
+        assert reason_told(office, handled[0][0]) == ("unwritable", why)
+
+
+def test_staff_reply_to_an_address_that_cannot_be_written_to_is_not_passed_on(office: Office) -> None:
+    """Who wrote it hears that, and why; the journey does not fail."""
+    first, _ = office.handle(write(REFUND, sender="j\u00fcrgen@q.example"))
+    reply, _ = office.handle(write("We do.", sender=DESK, in_reply_to=office.sent(first)[PACKET].message_id))
+    assert set(office.sent(reply)) == {FAILURE}
+    assert "need SMTPUTF8" in str(reason_told(office, reply, FAILURE)[1])
 
 
 def test_s12_journey_that_lost_its_record_does_not_count_its_own_letter(office: Office) -> None:
@@ -143,10 +173,55 @@ def test_s12_above_the_hourly_limit_mails_wait_and_nothing_goes_out(office: Offi
 
 def test_s12_packets_count_for_the_hourly_limit(office: Office) -> None:
     """A storm of mails that nothing answers, or of forged ones, must not bury the desk either."""
-    office = with_agent(office, max_letters_per_hour=4)
+    office = with_agent(office, max_letters_per_hour=8)
     raws = [write(OFF_TOPIC, sender=f"c{number}@c{number}.example", proof=None) for number in range(6)]
     assert [office.handle(raw)[1] for raw in raws] == ["escalated"] * 4 + ["held"] * 2
     assert [recipient for recipient, _ in office.transport.given] == [DESK] * 4
+
+
+def strangers(count: int) -> list[bytes]:
+    """As many mails that prove nothing, each of another sender."""
+    return [write(OFF_TOPIC, sender=f"s{number}@s{number}.example", proof="spf") for number in range(count)]
+
+
+@pytest.mark.parametrize(("limit", "half"), [(1, 1), (5, 2), (8, 4)])
+def test_s12_strangers_have_half_of_the_hour(office: Office, limit: int, half: int) -> None:
+    """Failure: whoever writes as anybody stopped the agent for all customers."""
+    office = with_agent(office, max_letters_per_hour=limit, acknowledges_from_level=2)
+    assert [office.handle(raw)[1] for raw in strangers(half + 1)] == ["escalated"] * half + ["held"]
+    rest = crowd(limit - half + 1)
+    assert [office.handle(raw)[1] for raw in rest] == ["answered"] * (limit - half) + ["held"]
+    assert office.stages.notices.deciding_stopped() == office.stages.rates.breaker(office.clock())
+    office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
+    assert handle(mail_id_of(strangers(half + 1)[-1]), once(), office.stages) == "escalated"
+
+
+def test_s12_the_desk_hears_once_an_hour_that_strangers_wait(office: Office) -> None:
+    """By a stranger's mail; what customers write goes on."""
+    office = with_agent(office, max_letters_per_hour=4, acknowledges_from_level=2)
+    waiting = [office.handle(raw)[0] for raw in strangers(4)][2:]
+    assert not office.stages.notices.deciding_stopped()
+    assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
+    code, why = reason_told(office, waiting[0], FAILURE)
+    assert code == "breaker"
+    told = "2 automatic mails within an hour for senders without proof, the most that may (S12); 2 mails wait"
+    assert str(why).startswith(told)
+    assert office.handle(write(REFUND))[1] == "answered"
+
+
+def test_s12_strangers_who_wait_keep_no_customer_waiting(office: Office) -> None:
+    """Failure: the room of the next hour went to the oldest that wait, and these to wait again."""
+    full = with_agent(office, max_letters_per_hour=1, acknowledges_from_level=2)
+    later = with_agent(full, max_letters_per_hour=6)
+    customers = crowd(3)
+    first = Shift(full, FakeMailbox([write(CANCEL), *strangers(5), *customers]))
+    first.work()
+    assert {one(office, mail_id_of(raw)).status for raw in customers} == {MailStatus.NEW}
+    later = replace(later, clock=Clock(NOON + timedelta(hours=1, minutes=1)))
+    second = Shift(later, FakeMailbox([]))
+    second.engine.adopt(first.engine)
+    second.work()
+    assert {one(office, mail_id_of(raw)).status for raw in customers} == {MailStatus.ANSWERED}
 
 
 def test_s12_the_notices_of_what_went_wrong_count_too(office: Office) -> None:
@@ -324,3 +399,35 @@ def test_s12_journey_that_lost_its_record_does_not_take_its_own_answer_for_an_ea
     mail_id, _ = office.handle(write(REFUND), twice())
     assert handle(mail_id, once(), office.stages) == "answered"
     assert set(office.sent(mail_id)) == {ANSWER}
+
+
+# A clock that was ahead
+
+
+def test_s12_what_was_written_while_the_clock_was_ahead_stops_nobody(office: Office) -> None:
+    """Failure: held for the days, or years, by which the clock was ahead; and the desk heard nothing of it."""
+    office = with_agent(office, max_letters_per_hour=2, max_letters_per_sender_a_day=2)
+    office.clock = Clock(NOON + timedelta(days=30))
+    mails = [office.handle(raw)[0] for raw in (write(HUMAN), *crowd(3))]
+    assert office.stages.notices.tell_breaker()
+    office.clock = Clock(NOON)
+    assert office.handle(write(CANCEL, number=7))[1] == "answered"
+    assert [handle(mail_id, once(), office.stages) for mail_id in mails[2:]] == ["answered", "held"]
+    assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
+
+
+def test_s12_the_same_answer_that_was_given_while_the_clock_was_ahead_is_known(office: Office) -> None:
+    office.clock = Clock(NOON + timedelta(days=30))
+    office.handle(write(REFUND))
+    office.clock = Clock(NOON)
+    mail_id, outcome = office.handle(write(REFUND, number=2))
+    assert (outcome, reason_told(office, mail_id)[0]) == ("escalated", "repeated")
+
+
+def test_s61_a_mail_that_was_put_off_while_the_clock_was_ahead_is_tried_now(office: Office) -> None:
+    office.clock = Clock(NOON + timedelta(days=365))
+    office.transport.deliveries = [Delivery(status="retry", detail="421 later")]
+    mail_id, _ = office.handle(write(REFUND))
+    office.clock = Clock(NOON)
+    Shift(office, FakeMailbox([])).work()
+    assert office.sent(mail_id)[ANSWER].status is OutboxStatus.SENT

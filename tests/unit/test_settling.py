@@ -8,13 +8,15 @@ from datetime import timedelta
 import pytest
 from pydantic import SecretStr
 
+from support_agent.delivery import DeliveryStatus
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.explain import timeline
 from support_agent.mail.keys import bounce_address, envelope_id, named_id
 from support_agent.mail.outbox import Delivery
+from support_agent.pipeline import handle
 from support_agent.settling import Choice, entries, settle_by_hand
 from support_agent.store.records import LetterKind, MailStatus, OutboxRecord, OutboxStatus, SettledBy
-from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, write
+from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, once, twice, write
 
 ANSWER, FAILURE, PACKET = LetterKind.ANSWER, LetterKind.FAILURE, LetterKind.PACKET
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
@@ -160,11 +162,24 @@ def test_s64_a_bounce_that_only_reads_like_one_counts_where_it_returns_our_mail(
     assert (f"about {record.id}: bounced" in str(told.payload["why"])) is returned
 
 
-def test_s64_a_bounce_suppresses_nobody_but_whom_we_wrote_to(office: Office) -> None:
-    """Failure: a hostile bounce of our mail to James names a victim, who then gets no answers any more."""
+@pytest.mark.parametrize(
+    ("how", "recipient", "suppressed"),
+    [
+        *((how, VICTIM, []) for how in NAMES),
+        ("returned", "", []),
+        ("envelope", "", [JAMES]),
+        ("verp", "", [JAMES]),
+        ("returned", JAMES.replace("example.org", "EXAMPLE.org"), [JAMES]),
+    ],
+)
+def test_s64_a_bounce_suppresses_whom_we_wrote_to_where_it_says_so(
+    office: Office, how: str, recipient: str, suppressed: list[str]
+) -> None:
+    """Failure: a hostile or misdirected bounce names another address, and James gets no answers any more."""
     record = answered(office)
-    office.handle(report(envelope=envelope_id(record.message_id), recipient=VICTIM))
-    assert [entry.address for entry in office.store.suppressions.all(office.clock())] == [JAMES]
+    office.handle(report(**naming(record, how), recipient=recipient))
+    assert again(office, record).status is FAILED
+    assert [entry.address for entry in office.store.suppressions.all(office.clock())] == suppressed
 
 
 @pytest.mark.parametrize(
@@ -199,6 +214,9 @@ def test_s64_a_bounce_that_matches_no_mail_of_ours_is_ignored(office: Office, na
         ("delivered", "2.0.0", "uncertain", SENT, False),
         ("relayed", "2.0.0", "uncertain", SENT, False),
         ("delivered", "2.0.0", "failed", FAILED, False),
+        ("delivered", "2.0.0", "retry", SENT, False),
+        ("delayed", "4.4.1", "retry", SENT, False),
+        ("failed", "5.1.1", "retry", FAILED, True),
     ],
 )
 def test_s62_s64_what_a_report_says_of_a_mail(
@@ -209,6 +227,41 @@ def test_s62_s64_what_a_report_says_of_a_mail(
     office.handle(report(action=action, status=status, envelope=envelope_id(record.message_id)))
     assert again(office, record).status is after
     assert (office.store.suppressions.of(JAMES, office.clock()) is not None) is is_suppressed
+
+
+@pytest.mark.parametrize("how", NAMES)
+def test_s62_an_uncertain_mail_is_settled_however_the_report_names_it(office: Office, how: str) -> None:
+    record = answered(office, "uncertain")
+    office.handle(report(action="delivered", status="2.0.0", **naming(record, how)))
+    assert again(office, record).status is SENT
+
+
+def test_s62_a_mail_that_was_delivered_though_the_server_put_it_off_goes_out_once(office: Office) -> None:
+    """Failure: 451 after the final dot of a server that delivered all the same, and the customer had it twice."""
+    record = answered(office, "retry")
+    office.handle(report(action="delivered", status="2.0.0", envelope=envelope_id(record.message_id)))
+    office.clock = Clock(NOON + timedelta(days=1))
+    office.stages.send(record.mail_id)
+    assert [recipient for recipient, _ in office.transport.given] == [JAMES]
+
+
+def test_s62_a_report_of_an_earlier_try_does_not_undo_a_persons_new_one(office: Office) -> None:
+    """Who sends it again has decided so; until it is tried, what is reported is what that person knows."""
+    record = answered(office, "uncertain")
+    settle_by_hand(office.store, record.id, Choice.RETRY, office.clock())
+    office.handle(report(action="delivered", status="2.0.0", envelope=envelope_id(record.message_id)))
+    assert again(office, record).status is READY
+
+
+def test_s64_a_loss_that_a_bounce_makes_certain_is_told_again(office: Office) -> None:
+    """Failure: the desk read `uncertain`, hoped, and never heard that it bounced."""
+    record = answered(office, "uncertain")
+    for number in (1, 2):
+        office.handle(report(envelope=envelope_id(record.message_id), number=number))
+        office.stages.notices.tell_losses()
+    told = [office.store.letter_for(record.mail_id, FAILURE, number) for number in (1, 2, 3)]
+    whys = [str(letter.payload["why"]).split(" is ")[1].split(":")[0] for letter in told if letter is not None]
+    assert whys == ["uncertain", "failed"]
 
 
 def test_s64_a_bounce_read_twice_changes_nothing_more(office: Office) -> None:
@@ -237,15 +290,49 @@ def test_a_bounce_of_a_mail_that_is_being_sent_is_read_again(office: Office) -> 
         office.stages.file(bounce_id, screening)
 
 
+@pytest.mark.parametrize("is_marked", [True, False])
+def test_s64_a_bounce_of_a_mail_that_is_being_sent_waits_and_is_begun_anew(office: Office, is_marked: bool) -> None:
+    """Failure: its journey failed, nobody read it, and the customer's mail counted as sent."""
+    record = answered(office, "retry")
+    assert office.store.claim(record.id, NOON + timedelta(days=1))
+    bounce_id, outcome = office.handle(
+        report(envelope=envelope_id(record.message_id)) if is_marked else bounce_in_words(record, returned=True)
+    )
+    bounce = office.store.mail(bounce_id)
+    assert bounce is not None
+    assert (outcome, bounce.status, office.sent(bounce_id)) == ("held", MailStatus.NEW, {})
+    office.store.mark_sent(record.id, "250 ok", office.clock())
+    assert handle(bounce_id, once(), office.stages) == ("filed" if is_marked else "escalated")
+    assert again(office, record).status is FAILED
+
+
 def test_s64_a_suppressed_address_gets_no_automatic_mail_and_a_person_its_case(office: Office) -> None:
     """S64: what is new goes to the desk with that reason; what was queued before fails and is told."""
     record = answered(office)
     office.handle(report(envelope=envelope_id(record.message_id)))
-    mail_id, outcome = office.handle(write("And what about seats?", sender=JAMES))
+    mail_id, outcome = office.handle(write("And what about seats?", sender=JAMES, proof="spf"))
     assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET})
     told = office.store.letter_for(mail_id, PACKET)
     assert told is not None
     assert (told.payload["reason_code"], JAMES in str(told.payload["why"])) == ("suppressed", True)
+
+
+def test_s64_a_proven_mail_shows_that_the_address_lives(office: Office) -> None:
+    """A forged bounce, or a mailbox that is there again: who writes gets answers."""
+    record = answered(office)
+    office.handle(report(envelope=envelope_id(record.message_id)))
+    mail_id, outcome = office.handle(write("How do I cancel?", sender=JAMES), twice())
+    assert (outcome, set(office.sent(mail_id))) == ("answered", {ANSWER})
+    assert office.store.suppressions.all(office.clock()) == ()
+
+
+def test_s64_a_mail_from_before_the_bounce_shows_nothing(office: Office) -> None:
+    """The desk's notice of the loss finds the place of the mail anew, and one that waited is begun anew."""
+    record, waiting = answered(office), office.receive(write("How do I cancel?", sender=JAMES))
+    office.handle(report(envelope=envelope_id(record.message_id)))
+    assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
+    assert handle(waiting, once(), office.stages) == "escalated"
+    assert [entry.address for entry in office.store.suppressions.all(office.clock())] == [JAMES]
 
 
 def test_s64_a_mail_that_was_queued_before_the_bounce_does_not_go_out(office: Office) -> None:

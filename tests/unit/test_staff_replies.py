@@ -114,7 +114,7 @@ def test_staff_reply_without_words_goes_back_to_the_desk(office: Office) -> None
     ("subject", "words"),
     [
         ("Re: A case", "I am out of the office until Monday with limited access to email."),
-        ("Undeliverable: A case", "Your message could not be delivered: user unknown <desk@harborfile.example>"),
+        ("[#4711] A case", "We have received your request. Your ticket number is 4711."),
     ],
 )
 def test_s2_words_of_a_machine_at_the_desk_are_not_a_persons(office: Office, subject: str, words: str) -> None:

@@ -15,6 +15,7 @@ from support_agent.levels import PROVEN
 from support_agent.mail.message import Message, parse
 from support_agent.mail.outbox import Delivery
 from support_agent.pipeline import handle
+from support_agent.settling import Choice, settle_by_hand
 from support_agent.store.records import (
     CaseState,
     LetterKind,
@@ -34,7 +35,15 @@ PACKET, FAILURE, PERSON_REPLY = LetterKind.PACKET, LetterKind.FAILURE, LetterKin
 REFUND = "Can I get a refund?"
 SEATS = "How many seats have we paid for?"
 HUMAN = "Let me talk to a human."
+READY = OutboxStatus.READY
+UNKNOWN = Delivery(status="uncertain", detail="cut after the final dot")
 OFF_TOPIC = "Do you have a table for four on Saturday?"
+
+
+def with_tries(office: Office, tries: int) -> Office:
+    """The same office, whose mails are tried so often."""
+    smtp = office.settings.smtp.model_copy(update={"max_attempts": tries})
+    return replace(office, settings=office.settings.model_copy(update={"smtp": smtp}))
 
 
 def one(office: Office, mail_id: MailId) -> MailRecord:
@@ -88,6 +97,7 @@ def test_acknowledgement_waits_until_the_desk_has_the_packet(office: Office) -> 
 @pytest.mark.parametrize("status", ["failed", "uncertain"])
 def test_lost_packet_is_an_alarm_and_no_other_packet(office: Office, status: str) -> None:
     """Nothing can be sent to a desk that cannot be reached: the log says so, and the outbox keeps it for `doctor`."""
+    office = with_tries(office, 1)
     office.transport.deliveries = [Delivery.model_validate({"status": status, "detail": "550"})]
     with capture_logs() as events:
         mail_id, _ = office.handle(write(HUMAN, proof=None))
@@ -95,6 +105,45 @@ def test_lost_packet_is_an_alarm_and_no_other_packet(office: Office, status: str
     assert [(row.kind, row.status.value) for row in rows] == [(PACKET, status)]
     alarms = [event for event in events if event["log_level"] == "critical"]
     assert [(alarm["event"], alarm["outbox_id"]) for alarm in alarms] == [("packet_undelivered", rows[0].id)]
+
+
+def test_s62_packet_of_unknown_fate_is_sent_again_before_the_customer_hears(office: Office) -> None:
+    """Failure: the desk never had the case, and the customer read that a person has it."""
+    office.transport.deliveries = [UNKNOWN, UNKNOWN]
+    mail_id, _ = office.handle(write(HUMAN, sender=JAMES))
+    assert (office.sent(mail_id)[PACKET].status, office.sent(mail_id)[ACKNOWLEDGEMENT].attempts) == (READY, 0)
+    for day in (1, 2):
+        office.clock = Clock(NOON + timedelta(days=day))
+        office.stages.send(mail_id)
+    assert [recipient for recipient, _ in office.transport.given] == [DESK, DESK, DESK, JAMES]
+    assert len({raw for recipient, raw in office.transport.given if recipient == DESK}) == 1
+    assert {row.status for row in office.store.outgoing(mail_id=mail_id)} == {OutboxStatus.SENT}
+
+
+def test_s62_packet_of_unknown_fate_is_tried_as_often_as_any_mail_and_the_customer_hears_nothing(
+    office: Office,
+) -> None:
+    """The last try leaves it to a person, who says that it arrived: then the customer may hear it."""
+    office, uncertain = with_tries(office, 2), OutboxStatus.UNCERTAIN
+    office.transport.deliveries = [UNKNOWN, UNKNOWN]
+    mail_id, _ = office.handle(write(HUMAN, sender=JAMES))
+    for day in (1, 2):
+        office.clock = Clock(NOON + timedelta(days=day))
+        office.stages.send(mail_id)
+    assert [recipient for recipient, _ in office.transport.given] == [DESK, DESK]
+    packet, acknowledgement = office.sent(mail_id)[PACKET], office.sent(mail_id)[ACKNOWLEDGEMENT]
+    assert (packet.status, acknowledgement.status) == (uncertain, READY)
+    settle_by_hand(office.store, packet.id, Choice.SENT, office.clock())
+    office.stages.send(mail_id)
+    assert office.sent(mail_id)[ACKNOWLEDGEMENT].status is OutboxStatus.SENT
+
+
+def test_s62_customers_mail_of_unknown_fate_is_never_sent_again(office: Office) -> None:
+    office.transport.deliveries = [UNKNOWN]
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    office.clock = Clock(NOON + timedelta(days=1))
+    office.stages.send(mail_id)
+    assert [recipient for recipient, _ in office.transport.given].count(JAMES) == 1
 
 
 @pytest.mark.parametrize("status", ["failed", "uncertain"])

@@ -154,6 +154,30 @@ def test_what_a_dead_sender_left_is_uncertain_and_never_ready(store: Store) -> N
     assert store.recover_sending() == ()
 
 
+def test_what_is_due_later_than_anything_can_be_is_called_in(store: Store) -> None:
+    """Rule: put off while the clock was ahead, it does not wait until the clock is there; the others wait."""
+    ahead, waiting = queue(store, 1, at=NOON + DAY + MINUTE), queue(store, 2, at=NOON + DAY)
+    assert store.call_in(NOON, NOON + DAY) == 1
+    assert [row.id for row in store.ready(NOON, limit=10)] == [ahead.id]
+    assert store.call_in(NOON, NOON + DAY) == 0
+    assert waiting in store.outgoing()
+
+
+@pytest.mark.parametrize("kind", LetterKind)
+@pytest.mark.parametrize("tries", [1, 2])
+def test_what_a_dead_sender_left_for_the_desk_is_ready_again_while_it_has_tries(
+    store: Store, kind: LetterKind, tries: int
+) -> None:
+    """Rule (S62): the same packet twice harms nobody, a case of which nobody hears does; the tries are bounded."""
+    row = put(store, outgoing(record(store), kind))
+    assert store.claim(row.id, NOON)
+    (recovered,) = store.recover_sending(desk_tries=tries)
+    is_again = kind.is_for_desk and tries > 1
+    assert recovered.status is (OutboxStatus.READY if is_again else OutboxStatus.UNCERTAIN)
+    assert (only(store), only(store).attempts) == (recovered, 1)
+    assert store.claim(row.id, NOON) is is_again
+
+
 @pytest.mark.parametrize("kind", LetterKind)
 @pytest.mark.parametrize("status", OutboxStatus)
 def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_is_told(

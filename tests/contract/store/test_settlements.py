@@ -8,7 +8,7 @@ from support_agent.errors import PermanentError
 from support_agent.store.records import OutboxId, OutboxRecord, OutboxStatus, SettledBy
 from support_agent.store.store import Store
 from tests.contract.store.examples import DAY, MINUTE, NOON, queue
-from tests.contract.store.test_outbox import MARKS, bring_to
+from tests.contract.store.test_outbox import MARKS, bring_to, tell
 
 READY, SENT = OutboxStatus.READY, OutboxStatus.SENT
 UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
@@ -82,6 +82,20 @@ def test_a_failed_mail_is_open_until_a_person_gives_it_up_and_again_when_it_fail
     MARKS[FAILED](store, row.id)
     assert [record.id for record in store.settlements.open()] == [row.id]
     assert [told.after for told in store.settlements.of(row.id)] == [FAILED, FAILED, READY]
+
+
+@pytest.mark.parametrize("by", SettledBy)
+def test_s64_a_loss_that_became_certain_is_told_again(store: Store, by: SettledBy) -> None:
+    """Rule: once as uncertain, once as failed; a person who gives it up has seen it and is news to nobody."""
+    row = bring_to(store, UNCERTAIN)
+    assert tell(store, row) is not None
+    assert store.untold_losses() == ()
+    assert settle(store, row, FAILED, by)
+    is_news = by is not OPERATOR
+    assert [lost.id for lost in store.untold_losses()] == [row.id] * is_news
+    assert not settle(store, row, FAILED, BOUNCE)
+    assert (tell(store, row, number=3) is not None) is is_news
+    assert store.untold_losses() == ()
 
 
 def test_s66_what_was_sent_and_not_copied_is_known_and_copied_once(store: Store) -> None:

@@ -122,6 +122,28 @@ def test_what_passed_is_what_came_in_and_what_left(store: Store, status: OutboxS
     assert store.traffic.passed((LetterKind.PACKET,), NOON).queued == 0
 
 
+def test_what_passed_is_told_by_the_level_of_the_mails(store: Store) -> None:
+    """Rule: of those that prove less; a mail whose sender nobody knows yet proves nothing."""
+    answered(store, level=1)
+    answered(store, 2, level=2)
+    put(store, outgoing(record(store, 3)))
+    assert [store.traffic.passed(ANSWERS, NOON, level).queued for level in LEVELS] == [0, 1, 2, 3]
+    assert store.traffic.passed(ANSWERS, NOON).queued == 3
+
+
+def test_what_a_clock_that_was_ahead_wrote_is_left_out_where_an_end_is_named(store: Store) -> None:
+    """Rule: of a limit; an answer that was given is given."""
+    (row,) = store.outgoing(mail_id=answered(store, at=NOON + DAY))
+    assert store.claim(row.id, NOON + DAY)
+    store.mark_sent(row.id, "250 ok", NOON + DAY)
+    traffic = store.traffic
+    for until, count in ((NOON, 0), (NOON + DAY, 1)):
+        assert traffic.passed(ANSWERS, NOON, until=until) == (count, count)
+        assert traffic.for_sender(ANSWERS, ANNA, 0, NOON, NONE, until) == count
+        assert traffic.busiest_sender(ANSWERS, NOON, until) == ((ANNA, 1) if count else None)
+    assert len(traffic.answers(None, ANNA, 0, since=NOON, but_for=NONE)) == 1
+
+
 def test_mail_that_waited_counts_as_sent_when_it_went(store: Store) -> None:
     """Failure: an hour of waiting, and the limit of the hour counts nothing of what goes out at once."""
     (row,) = store.outgoing(mail_id=answered(store))
@@ -147,8 +169,7 @@ def test_the_busiest_are_named(store: Store) -> None:
 
 
 def test_mails_are_counted_by_the_reason_of_their_end(store: Store) -> None:
-    """Rule: since an instant, of everybody or of one sender at a level; and the last one of a reason is known."""
-    assert store.last_handled_at("repeated") is None
+    """Rule: since an instant, of everybody or of one sender at a level."""
     mail_id = record(store)
     store.save_sender(mail_id, ANNA, 1, "spf=pass")
     store.settle_mail(mail_id, MailStatus.ESCALATED, "repeated", None, NOON)
@@ -156,4 +177,4 @@ def test_mails_are_counted_by_the_reason_of_their_end(store: Store) -> None:
     assert (count("repeated", NOON), count("repeated", NOON + MINUTE), count("other", NOON)) == (1, 0, 0)
     assert [count("repeated", NOON, ANNA, level) for level in LEVELS] == [1, 1, 0, 0]
     assert count("repeated", NOON, "other@example.net", 0) == 0
-    assert store.last_handled_at("repeated") == NOON
+    assert (count("repeated", NOON, until=NOON), count("repeated", NOON - DAY, until=NOON - MINUTE)) == (1, 0)
