@@ -9,6 +9,7 @@ Checked by tests/unit/test_pause.py and, in the running program, by tests/integr
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -63,9 +64,13 @@ def write_pause(agent: AgentSettings, reason: str) -> None:
     """
     if not reason and read_pause(agent) is not None:
         return
+    new = agent.pause_file.with_name(f".{agent.pause_file.name}.{os.getpid()}")
     try:
-        agent.pause_file.write_text(f"{_one_line(reason)}\n", encoding="utf-8", errors="replace")
+        new.write_text(f"{_one_line(reason)}\n", encoding="utf-8", errors="replace")
+        new.replace(agent.pause_file)  # in one step: no reader meets it without its reason
     except OSError as error:
+        with suppress(OSError):
+            new.unlink()
         raise ConfigError(
             f"{agent.pause_file}: {error.strerror}: make that file by hand, or set agent.paused and start again"
         ) from error

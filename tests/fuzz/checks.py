@@ -25,6 +25,7 @@ from pydantic import SecretStr
 
 from support_agent.errors import PermanentError
 from support_agent.inspection import inspect_file
+from support_agent.mail.addresses import normal_address
 from support_agent.mail.body import raw_payload
 from support_agent.mail.bounces import read_bounce
 from support_agent.mail.identity import identify
@@ -131,7 +132,7 @@ def check_bounce(raw: bytes, message: Message) -> None:
     """A bounce names addresses and ids that can be looked up, and only so many (S64)."""
     bounce = read_bounce(message, raw)
     if bounce is not None:
-        assert all("@" in address and address == address.lower() for address in bounce.recipients)
+        assert all(address == normal_address(address) for address in bounce.recipients), bounce.recipients
         assert len(bounce.recipients) + len(bounce.original_message_ids) + len(bounce.envelope_ids) <= MAX_NAMED
 
 
