@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import islice
+from functools import partial
 from threading import Event
 
 import structlog
@@ -24,11 +24,11 @@ from support_agent.engine import Engine
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.mailbox import Fetched, Mailbox
 from support_agent.mail.message import Message, parse
-from support_agent.rates import is_unproven
+from support_agent.rates import is_strangers
 from support_agent.sent_folder import SentFolder
 from support_agent.settings import Settings
 from support_agent.stages import Stages
-from support_agent.store.records import MailId, MailStatus, OutboxId, mail_id_of
+from support_agent.store.records import CaseId, Due, LetterKind, MailId, MailRecord, MailStatus, mail_id_of
 from support_agent.store.store import Store
 from support_agent.threads import known_as
 from support_agent.watch import Watch
@@ -36,8 +36,10 @@ from support_agent.watch import Watch
 log = structlog.get_logger(__name__)
 
 OUTBOX_BATCH = 50
-CLOCK_SLACK = timedelta(hours=1)
+SERVER_CLOCK_LAG = timedelta(hours=1)
 """How far the mail server's clock may be behind ours before a mail of after the first start looks older."""
+SUPPRESSIONS_KEPT = timedelta(days=365)
+"""How long one stays that is over: by a clock that is ahead one is over that is not."""
 IDLE_SLICE_S = 5.0
 IDLE_MARGIN_S = 60.0
 """How much longer than a plan may take the loop waits for the mails in hand before it polls again."""
@@ -125,6 +127,9 @@ class Agent:
         cursor, mails = self._cursor(mailbox), 0
         for fetched in mailbox.fetch_after(cursor):
             if self._is_left_alone(fetched):
+                # A person who moves an old mail here waits for an answer; numbered anew, most of the folder is old.
+                say = log.info if fetched.is_rescan else log.warning
+                say("mail_left_alone", uid=fetched.uid, arrived_at=str(fetched.arrived_at))
                 self.store.move_cursor(fetched.cursor)
             else:
                 self._record(fetched)
@@ -161,16 +166,13 @@ class Agent:
             if waited_s >= patience_s:
                 log.warning("mails_still_in_hand", waited_s=waited_s)
                 break
-        self._set_aside()
+        duties: list[Callable[[], object]] = [self._set_aside]
         if is_idle:
-            self._give_up_sending()
-            self.stages.notices.tell_breaker()
-        self._send_due(stop)
-        self.stages.notices.tell_losses()
-        self.stages.transport.close_idle()
+            duties += [self._give_up_sending, self.stages.notices.tell_breaker]
+        duties += [lambda: self._send_due(stop), self.stages.notices.tell_losses, self.stages.transport.close_idle]
         if self.sent_folder is not None:
-            self.sent_folder.look_after()
-        self._forget_old()
+            duties.append(self.sent_folder.look_after)
+        _do_each([*duties, self._forget_old])
 
     def _cursor(self, mailbox: Mailbox) -> Cursor:
         """Where to go on, stored: with the mark of a rescan before its first mail, so that a death loses neither."""
@@ -181,7 +183,7 @@ class Agent:
                 return cursor
             log.critical("folder_numbered_anew", folder=cursor.folder, rescan_until=cursor.rescan_until)
         elif self.settings.imap.skip_existing:
-            cursor = mailbox.end().model_copy(update={"left_before": self.now() - CLOCK_SLACK})
+            cursor = mailbox.end().model_copy(update={"left_before": self.now() - SERVER_CLOCK_LAG})
         else:
             cursor = mailbox.resume(None)
         self.store.move_cursor(cursor)
@@ -194,34 +196,42 @@ class Agent:
         recorded = self.store.record_mail(fetched.raw, message_id, fetched.cursor, self.now())
         log.info("mail_recorded", mail_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new:
-            self._start(recorded.id)
+            self._start(recorded.id, message)
 
-    def _start(self, mail_id: MailId) -> None:
+    def _start(self, mail_id: MailId, message: Message | None) -> None:
         """Mails of one thread are handled one after the other; the thread's root names it.
 
         As a hash: the name goes into the log, and a Message-ID is a stranger's text.
         """
-        message = _parsed(self.store.raw_mail(mail_id))
         root = _root(message) if message is not None else mail_id
         self.engine.start(mail_id, hashlib.sha256(root.encode("utf-8", "surrogatepass")).hexdigest()[:THREAD_DIGITS])
 
     def _restart_open_mails(self) -> None:
         """Each mail that was recorded but never handed to the engine; of those that had to wait the oldest, as many as
-        there is room for within the hour, from senders without proof in their half, and none while deciding is stopped.
+        there is room for within the hour, of strangers in their half, and none while deciding is stopped.
         """
-        unproven = {mail.id: is_unproven(mail) for mail in self.store.mails(status=MailStatus.NEW)}
-        open_mails = list(unproven)
-        ended = set(self.engine.ended(open_mails))
-        # A journey settles its mail before it ends, so one that has ended and left it open has let it wait.
-        waiting = [mail_id for mail_id in open_mails if mail_id in ended and self._is_open(mail_id)]
-        rates, now = self.stages.rates, self.now()
-        room, least = (0, 0) if self.stages.notices.deciding_stopped() else (rates.room(now), rates.room(now, 0))
-        without_proof = set(islice((mail_id for mail_id in waiting if unproven[mail_id]), least))
-        again = [mail_id for mail_id in waiting if not unproven[mail_id] or mail_id in without_proof][:room]
+        open_mails = self.store.mails(status=MailStatus.NEW)
+        ended = self.engine.ended([mail.id for mail in open_mails])
+        again = self._may_go_on(open_mails, ended)
         self.engine.forget(again)
-        for mail_id in open_mails:
-            if mail_id not in ended or mail_id in again:
-                self._start(mail_id)
+        for mail_id in (*again, *(mail.id for mail in open_mails if mail.id not in ended)):
+            self._start(mail_id, _parsed(self.store.raw_mail(mail_id)))
+
+    def _may_go_on(self, open_mails: Sequence[MailRecord], ended: Mapping[str, bool]) -> list[MailId]:
+        """Those that have waited long enough. One that follows another of its case takes no room while that waits."""
+        rates, now = self.stages.rates, self.now()
+        room, of_strangers = (0, 0) if self.stages.notices.deciding_stopped() else (rates.room(now), rates.room(now, 0))
+        again: list[MailId] = []
+        blocked: set[CaseId | None] = set()
+        for mail in open_mails:
+            is_room = len(again) < room and (of_strangers > 0 or not is_strangers(mail))
+            # A journey settles its mail before it ends, so one that has ended and left it open has let it wait.
+            if is_room and mail.case_id not in blocked and ended.get(mail.id) and self._is_open(mail.id):
+                again.append(mail.id)
+                of_strangers -= is_strangers(mail)
+            elif mail.case_id is not None:
+                blocked.add(mail.case_id)
+        return again
 
     def _is_open(self, mail_id: MailId) -> bool:
         """Whether it is still to be handled: its journey may have settled it since the list was made."""
@@ -229,11 +239,13 @@ class Agent:
         return mail is not None and mail.status is MailStatus.NEW
 
     def _set_aside(self) -> None:
+        open_mails = {mail.id for mail in self.store.mails(status=MailStatus.NEW)}
+        duties: list[Callable[[], object]] = []
         for failure in self.engine.failed():
-            mail = self.store.mail(MailId(failure.mail_id))
-            if mail is not None and mail.status is MailStatus.NEW:
-                log.error("mail_set_aside", mail_id=failure.mail_id, code=failure.error.code)
-                self.stages.notices.set_aside(mail.id, failure.error)
+            if (mail_id := MailId(failure.mail_id)) in open_mails:
+                log.error("mail_set_aside", mail_id=mail_id, code=failure.error.code)
+                duties.append(partial(self.stages.notices.set_aside, mail_id, failure.error))
+        _do_each(duties)
 
     def _give_up_sending(self) -> None:
         """Call while no mail is in hand: what is still `sending` then will never be heard of again."""
@@ -245,22 +257,29 @@ class Agent:
         now = self.now()
         if called := self.store.call_in(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
             log.warning("clock_was_ahead", due_now=called)
-        tried: set[OutboxId] = set()
-        while due := [row for row in self.store.ready(now, len(tried) + OUTBOX_BATCH) if row.id not in tried]:
-            for record in due:
+        last: Due | None = None
+        while due := self.store.ready(now, OUTBOX_BATCH, last, self._may_go()):
+            for last in due:
                 if stop.is_set():
                     return
-                tried.add(record.id)
+                record = self.store.settlements.mail(last.id)  # its bytes too, one mail at a time
+                if record is None:  # deleted since
+                    continue
                 try:
                     self.stages.deliver(record)
                 except PermanentError as error:
-                    log.error("delivery_failed", outbox_id=record.id, code=error.code)
+                    log.error("delivery_failed", outbox_id=last.id, code=error.code)
+
+    def _may_go(self) -> list[LetterKind]:
+        """The kinds that nothing holds now; asked for each batch, as what goes out may be the last that may."""
+        is_stopped = bool(self.stages.sending_stopped())
+        return [kind for kind in LetterKind if not (is_stopped and kind.is_automatic_letter)]
 
     def _forget_old(self) -> None:
         now = self.now()
         self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
         deleted = self.store.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
-        self.store.suppressions.forget_old(now)
+        self.store.suppressions.forget_old(now - SUPPRESSIONS_KEPT)
         if deleted.mails:
             log.info("retention", mails=deleted.mails, cases=deleted.cases)
 
@@ -278,6 +297,23 @@ def _parsed(raw: bytes) -> Message | None:
 
 def _root(message: Message) -> str:
     return next(iter(message.references), message.in_reply_to or known_as(message))
+
+
+def _do_each(duties: Iterable[Callable[[], object]]) -> None:
+    """Do all, whichever fails for now.
+
+    Raises:
+        TransientError: the first that was raised.
+    """
+    first: TransientError | None = None
+    for duty in duties:
+        try:
+            duty()
+        except TransientError as error:
+            log.warning("duty_failed", code=error.code, error=str(error))
+            first = first or error
+    if first is not None:
+        raise first
 
 
 @contextmanager

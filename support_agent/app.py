@@ -153,7 +153,8 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
     """
     _require_mail_settings(settings)
     from support_agent.agent import Agent
-    from support_agent.engine import Engine, engine_url, executor_id
+    from support_agent.engine import Engine, executor_id
+    from support_agent.engine_database import engine_url
     from support_agent.pipeline import handle
     from support_agent.sent_folder import SentFolder
     from support_agent.stages import Stages

@@ -168,7 +168,7 @@ def try_(
     from support_agent.trial import read_mail, try_mail
 
     settings = _settings(config)
-    raws = [(str(path), read_mail(path)) for path in mails]
+    raws = [(str(path), read_mail(path, settings.imap.max_message_bytes)) for path in mails]
     with _quiet_log(settings):
         decider = functools.cache(lambda: open_decider(settings, progress(), in_memory=True))
         accounts = Accounts.load(settings.company.accounts)
@@ -311,7 +311,8 @@ def _plan_settings(config: Path | None, model: str | None, policies: Path | None
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Mailbox, sender, model, database, vector store, configuration: what, how bad, what to do."""
     from support_agent.app import real_probes
-    from support_agent.doctor import Health, diagnose
+    from support_agent.diagnosis import Health
+    from support_agent.doctor import diagnose
 
     settings = _settings(config)
     with _quiet_log(settings):

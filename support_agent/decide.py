@@ -101,9 +101,12 @@ class HandOver(StrEnum):
     WITH_PERSON = "with_person"
     UNDELIVERED = "undelivered"
     SUPPRESSED = "suppressed"
+    UNPROVEN_OURS = "unproven_ours"
+    NOT_PARTICIPANT = "not_participant"
     UNWRITABLE = "unwritable"
     NOT_PASSED_ON = "not_passed_on"
     BREAKER = "breaker"
+    STRANGERS_BREAKER = "strangers_breaker"
     FLOOD = "flood"
 
 

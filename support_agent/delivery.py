@@ -74,7 +74,8 @@ class Courier:
     def deliver(self, record: OutboxRecord) -> DeliveryStatus:
         """One try: claimed first, so that no other process and no other run has it too."""
         if why := self._held(record):
-            log.info("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)
+            # At each round again, so not for every reader: `automatic_mail_stopped` and `doctor` tell it once.
+            log.debug("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)
             return DeliveryStatus.HELD
         if not self.store.claim(record.id, self.now()):
             return DeliveryStatus.CLAIMED

@@ -19,17 +19,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import structlog
 from dbos import DBOS, DBOSClient, DBOSConfig, Serializer, SetEnqueueOptions, SetWorkflowID, WorkflowStatus
 from dbos import error as dbos_error
 from pydantic import JsonValue
-from sqlalchemy.exc import SQLAlchemyError
 
-from support_agent.engine_database import parsed_url, prepare, shown
-from support_agent.errors import ConfigError, PermanentError, SupportAgentError
+from support_agent.engine_database import mapped_errors, prepare, shown
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.settings import EngineSettings
 from support_agent.steps import ERROR_CLASSES, Steps, Work, first_line, known_error
 
@@ -63,7 +61,7 @@ class Engine:
     """A queue of mails in a database, worked through in threads. One per process: DBOS is a singleton.
 
     Args:
-        url: SQLAlchemy URL of the engine's own tables: a SQLite file or PostgreSQL, see `engine_url`.
+        url: SQLAlchemy URL of the engine's own tables: a SQLite file or PostgreSQL, see `engine_database.engine_url`.
         executor_id: See `executor_id`: two processes under the same name would run steps twice.
         settings: The `engine` section.
         handle: The journey; runs once per mail, and again from its first open step after each interruption.
@@ -116,6 +114,7 @@ class Engine:
         Engine._live = self
         log.info("engine_launched", executor_id=self._executor_id, database=shown(self._url))
 
+    @mapped_errors()
     def start(self, mail_id: str, thread: str) -> None:
         """Queue a mail; one that was started before, finished or not, is left as it is.
 
@@ -134,6 +133,7 @@ class Engine:
             with SetWorkflowID(mail_id), place:
                 DBOS.enqueue_workflow(QUEUE, self._workflow, mail_id, thread)
 
+    @mapped_errors()
     def wait_until_idle(self, timeout_s: float) -> bool:
         """Wait until no mail is queued or in hand; False if that took too long or the engine was stopped.
 
@@ -149,6 +149,7 @@ class Engine:
             self._stopping.wait(self._settings.poll_interval_s)
         return False
 
+    @mapped_errors()
     def failed(self) -> list[Failure]:
         """Mails whose journey ended in an error, oldest first, until `delete_finished` removes them."""
         return [
@@ -156,22 +157,23 @@ class Engine:
             for status in DBOS.list_workflows(status=FAILED, load_input=False)
         ]
 
-    def ended(self, mail_ids: Sequence[str]) -> list[str]:
-        """Those of these mails whose journey came to its end without an error."""
-        ids = [mail_ids[start : start + DELETE_BATCH] for start in range(0, len(mail_ids), DELETE_BATCH)]
-        return [
-            status.workflow_id
-            for part in ids
-            for status in DBOS.list_workflows(
-                workflow_ids=list(part), status="SUCCESS", load_input=False, load_output=False
-            )
-        ]
+    @mapped_errors()
+    def ended(self, mail_ids: Sequence[str]) -> dict[str, bool]:
+        """Whether the journey came to its end without an error, of each of these mails that was started."""
+        parts = [mail_ids[start : start + DELETE_BATCH] for start in range(0, len(mail_ids), DELETE_BATCH)]
+        return {
+            status.workflow_id: status.status == "SUCCESS"
+            for part in parts
+            for status in DBOS.list_workflows(workflow_ids=list(part), load_input=False, load_output=False)
+        }
 
+    @mapped_errors()
     def forget(self, mail_ids: Sequence[str]) -> None:
         """Delete the records of mails whose journey has ended, so that `start` begins them anew."""
         if mail_ids:
             DBOS.delete_workflows(list(mail_ids))
 
+    @mapped_errors()
     def delete_finished(self, before: datetime) -> int:
         """Delete the records of mails that ended before an aware instant; after that their ids may run again.
 
@@ -280,9 +282,10 @@ class Engine:
             log.error("mail_lost_from_hand", mail_id=mail_id)
             self._lost_since[mail_id] = now
             try:
-                self._take_over(DBOS, status)
-            except SQLAlchemyError as error:  # the disk is still full: tried again
-                log.warning("mail_not_taken_up", mail_id=mail_id, error=type(error).__name__)
+                with mapped_errors():
+                    self._take_over(DBOS, status)
+            except TransientError as error:  # the disk is still full: tried again
+                log.warning("mail_not_taken_up", mail_id=mail_id, error=str(error))
 
     def _take_over(self, client: DBOSClient | type[DBOS], status: WorkflowStatus) -> None:
         """Queue again what another process had in hand, or a thread that is gone; what is only queued, any takes.
@@ -322,20 +325,6 @@ class Engine:
 def executor_id(nonce: str) -> str:
     """A name for this process which no other, earlier or later, has: the nonce makes it so."""
     return f"{socket.gethostname()}-{os.getpid()}-{nonce}"
-
-
-def engine_url(store_url: str) -> str:
-    """Where the engine keeps its tables: a file of its own beside a SQLite store, else the same database.
-
-    Raises:
-        ConfigError: The URL is not that of a SQLite file or of PostgreSQL.
-    """
-    url = parsed_url(store_url)
-    if url.get_backend_name() != "sqlite":
-        return store_url
-    path = Path(cast(str, url.database))
-    url = url.set(database=str(path.with_name(f"{path.stem}-engine.sqlite3")))
-    return url.render_as_string(hide_password=False)
 
 
 class _Interrupted(BaseException):

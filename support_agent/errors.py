@@ -27,6 +27,12 @@ class TransientError(SupportAgentError):
     code = "transient"
 
 
+class Postponed(SupportAgentError):
+    """It cannot be done yet, as something else must end first: let the mail wait, and begin it anew later."""
+
+    code = "postponed"
+
+
 class PermanentError(SupportAgentError):
     """It will not work later either: set aside and tell the desk."""
 

@@ -16,10 +16,10 @@ from pydantic import Field
 from support_agent.frozen import Frozen
 from support_agent.levels import UNKNOWN, Level
 from support_agent.mail.bounces import read_bounce
-from support_agent.mail.dkim_check import verify_dkim
+from support_agent.mail.dkim_check import dkim_check
 from support_agent.mail.dns_lookup import SYSTEM_DNS, TxtLookup
 from support_agent.mail.identity import identify
-from support_agent.mail.message import Message, not_read, parse
+from support_agent.mail.message import Message, parse, read_file
 from support_agent.mail.screening import Verdict, screen, why_machine
 from support_agent.settings import Settings
 
@@ -93,11 +93,7 @@ def inspect_file(
     """
     name = os.fsencode(path).decode("utf-8", "replace")  # a name need not be text, and the line must be
     try:
-        limit = settings.imap.max_message_bytes
-        with path.open("rb") as file:
-            raw = file.read(limit + 1)
-        if len(raw) > limit:
-            raw = not_read(f"more than imap.max_message_bytes = {limit}") + raw[:limit]
+        raw = read_file(path, settings.imap.max_message_bytes)
         return _inspection(name, raw, settings, is_customer, now, lookup_txt)
     except OSError as error:
         return Inspection(file=name, error=f"{error.strerror or error}: name a readable file")
@@ -116,7 +112,7 @@ def _inspection(
     message, agent = parse(raw), settings.agent
     bounce = read_bounce(message, raw)
     screening = screen(message, agent, settings.desk, is_customer)
-    check = (lambda domain: verify_dkim(raw, domain, agent, now, lookup_txt)) if agent.verify_dkim else None
+    check = dkim_check(lambda: raw, agent, lambda: now, lookup_txt)
     sender = identify(message, agent, is_customer, check)
     told = bounce and InspectedBounce(recipients=bounce.recipients, status=bounce.status, permanent=bounce.is_permanent)
     return Inspection(

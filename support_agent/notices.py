@@ -16,10 +16,12 @@ import structlog
 from support_agent.decide import Decider, Decision, HandOver
 from support_agent.delivery import Courier, DeliveryStatus
 from support_agent.errors import SupportAgentError, TransientError
+from support_agent.levels import UNKNOWN
 from support_agent.pause import read_pause
 from support_agent.place import PlacedMail
+from support_agent.placing import Placing
 from support_agent.post import Post
-from support_agent.rates import CLOCK_SLACK, HOUR, Rates, is_unproven
+from support_agent.rates import CLOCK_SLACK, HOUR, Rates, is_strangers
 from support_agent.settings import AgentSettings
 from support_agent.steps import known_error
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
@@ -30,14 +32,14 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Notices:
-    """Tells the desk, and says what has stopped; `now` is the clock, `placed` finds a mail's sender and case."""
+    """Tells the desk, and says what has stopped; `now` is the clock."""
 
     store: Store
     agent: AgentSettings
     decider: Decider
     post: Post
     courier: Courier
-    placed: Callable[[MailId], PlacedMail]
+    placing: Placing
     now: Callable[[], datetime]
 
     @property
@@ -78,33 +80,34 @@ class Notices:
         return told
 
     def tell_breaker(self) -> bool:
-        """While too much was written within the hour, to all or to senders without proof, the desk hears of it once an
-        hour, by one of the mails that wait.
+        """While too much was written within the hour, to all or to strangers, the desk hears of each once an hour,
+        by one of the mails that wait.
 
         That mail is a person's from then on. Call it from one thread.
 
         Returns:
             Whether the desk was told now.
         """
-        now, waiting = self.now(), self.store.mails(status=MailStatus.NEW)
-        why = self.rates.breaker(now)
+        now = self.now()
+        # One without a case may be a report that waits for the mail it is about: it must not become a person's.
+        waiting = tuple(mail for mail in self.store.mails(status=MailStatus.NEW) if mail.case_id is not None)
+        code, why = HandOver.BREAKER, self.rates.breaker(now)
         if not why:
-            why, waiting = self.rates.breaker(now, 0), tuple(mail for mail in waiting if is_unproven(mail))
-        if not why or not waiting:
-            return False
-        if self.store.traffic.settled_for(HandOver.BREAKER, now - HOUR, until=now + CLOCK_SLACK):
+            code, why = HandOver.STRANGERS_BREAKER, self.rates.breaker(now, UNKNOWN)
+            waiting = tuple(filter(is_strangers, waiting))
+        if not why or not waiting or self.store.traffic.settled_for(code, now - HOUR, until=now + CLOCK_SLACK):
             return False
         why = f"{why}; {len(waiting)} mails wait and go on by themselves, `support-agent pause` stops the agent"
         log.critical("breaker_tripped", why=why, waiting=len(waiting))
         try:
-            record = self.tell(waiting[0].id, self.decider.hand_over(HandOver.BREAKER, now, why))
+            record = self.tell(waiting[0].id, self.decider.hand_over(code, now, why))
+            self.store.settle_mail(waiting[0].id, MailStatus.ESCALATED, code, why, now)
+            self.courier.deliver(record)
         except TransientError:
             raise
         except SupportAgentError as error:
             log.critical("breaker_not_told", code=error.code)
             return False
-        self.store.settle_mail(waiting[0].id, MailStatus.ESCALATED, HandOver.BREAKER, why, now)
-        self.courier.deliver(record)
         return True
 
     def set_aside(self, mail_id: MailId, error: SupportAgentError) -> None:
@@ -129,6 +132,6 @@ class Notices:
             raise known_error(error, "the desk's notice") from error
 
     def _for_person(self, mail_id: MailId) -> PlacedMail:
-        mail = self.placed(mail_id)
+        mail = self.placing.placed(mail_id)
         self.store.give_to_person(mail.place.case_id)
         return mail

@@ -3,7 +3,8 @@
 A file, so that it works while the database is down, and by hand: `touch paused` in the workspace is enough.
 
 Invariant: in doubt it is paused: a file that cannot be read, or a folder that cannot be looked into, stops the machine.
-Checked by tests/unit/test_pause.py and, in the running program, by tests/integration/journey/test_pause.py.
+Checked by tests/unit/test_pause.py, tests/unit/test_paused_agent.py and, in the running program, by
+tests/integration/journey/test_pause.py.
 """
 
 from __future__ import annotations
@@ -39,8 +40,10 @@ def read_pause(agent: AgentSettings) -> Pause | None:
         return Pause(BY_SETTING, "")
     try:
         os.lstat(agent.pause_file)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except FileNotFoundError:
+        if agent.pause_file.parent.is_dir():
+            return None
+        return Pause(f"the folder {agent.pause_file.parent} of the pause file is not there", "")
     except OSError as error:
         return Pause(f"the file {agent.pause_file} cannot be looked for: {error.strerror}", "")
     return Pause(f"the file {agent.pause_file} is there", _reason(agent.pause_file))
@@ -57,12 +60,12 @@ def pause_all_the_same(config_file: Path, reason: str) -> Path:
 
 
 def write_pause(agent: AgentSettings, reason: str) -> None:
-    """Pause the agent; where it is paused already, with this reason from now on, if it is one.
+    """Pause the agent by its file; where that is there already, with this reason from now on, if it is one.
 
     Raises:
         ConfigError: the file cannot be written.
     """
-    if not reason and read_pause(agent) is not None:
+    if not reason and os.path.lexists(agent.pause_file):
         return
     new = agent.pause_file.with_name(f".{agent.pause_file.name}.{os.getpid()}")
     try:

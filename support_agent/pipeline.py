@@ -8,11 +8,10 @@ Checked by tests/integration/journey/test_kill.py: `kill -9` in every step, on S
 from __future__ import annotations
 
 from support_agent.decide import Decision
-from support_agent.errors import SupportAgentError, TransientError
+from support_agent.errors import Postponed, SupportAgentError
 from support_agent.mail.identity import Sender
 from support_agent.mail.screening import Screening, Verdict
 from support_agent.place import Place, PlacedMail
-from support_agent.settling import STILL_SENDING
 from support_agent.stages import Outcome, Stages
 from support_agent.steps import Steps
 from support_agent.store.records import MailId
@@ -20,15 +19,13 @@ from support_agent.store.records import MailId
 
 def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
     """mailbox -> parse -> screen -> identify -> plan <-> tools -> answer -> render -> gate -> outbox -> SMTP."""
-    message = stages.parse(mail_id)
+    message = steps.unrecorded("parse", lambda: stages.parse(mail_id))
     try:
         screening = steps.step("screen", lambda: stages.screen(mail_id, message), Screening)
         if screening.verdict in (Verdict.FILE, Verdict.DROP):
             return steps.step("file", lambda: stages.file(mail_id, screening))
-    except TransientError as error:
-        if error.code == STILL_SENDING:
-            return Outcome.HELD
-        raise
+    except Postponed:
+        return Outcome.HELD
 
     sender = steps.step("identify", lambda: stages.identify(mail_id, message), Sender)
     place = steps.step("place", lambda: stages.place(mail_id, message, sender), Place)

@@ -1,7 +1,7 @@
-"""Where a mail belongs: its case and who has the case.
+"""Where a mail belongs: its case, who has the case, and to whom nothing may be written whatever it says.
 
-Invariant: the id of a case follows from the mail that opens it, so it is the same however often, and in whatever order,
-mails are handled. Checked by tests/unit/test_stages.py and tests/integration/journey/test_kill.py.
+Invariant: the id of a case follows from the mail that opens it, so that opening it twice opens one. Checked by
+tests/unit/test_placing.py and tests/integration/journey/test_kill.py.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import hashlib
 from dataclasses import dataclass
 
 from support_agent.frozen import Frozen
+from support_agent.levels import PROVEN, lower_address
 from support_agent.mail.addresses import normal_address
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message
+from support_agent.settings import Settings
 from support_agent.store.records import CaseId, MailId
 
 CASE_ID_CHARACTERS = 10
@@ -22,17 +24,15 @@ CASE_ID_CHARACTERS = 10
 class Place(Frozen):
     """A mail's case, and what the machine may still do.
 
-    `limit` says why no further automatic letter may go to the sender (S12), or is "", `suppressed` why none may go to
-    the address (S64), or to one of ours that the mail does not prove, and `unwritable` why none can go there at all.
+    `reason` and `why` say, as code and sentence, why no automatic letter may go to the sender, or are "".
     `customer_mail_id` is the mail that a staff member's reply is passed on in answer to.
     """
 
     case_id: CaseId
     may_answer: bool
     may_acknowledge: bool
-    limit: str = ""
-    suppressed: str = ""
-    unwritable: str = ""
+    reason: str = ""
+    why: str = ""
     is_staff_reply: bool = False
     customer_mail_id: MailId | None = None
 
@@ -45,6 +45,24 @@ class PlacedMail:
     message: Message
     sender: Sender
     place: Place
+
+
+def own_addresses(settings: Settings) -> set[str]:
+    """The agent's addresses and those of the staff."""
+    agent = settings.agent
+    return {lower_address(address) for address in (agent.address, *agent.aliases)} | staff_addresses(settings)
+
+
+def staff_addresses(settings: Settings) -> set[str]:
+    """Whose replies to packets are passed on: the desk's address and those of its people."""
+    return {lower_address(address) for address in (*settings.desk.staff, settings.desk.address)}
+
+
+def unproven_ours(sender: Sender, settings: Settings) -> str:
+    """Why nothing automatic may be written to a sender who claims one of our own addresses without proof, or ""."""
+    if sender.level >= PROVEN or sender.address not in own_addresses(settings):
+        return ""
+    return f"{sender.address} is an address of ours, and the mail does not prove that it is from there"
 
 
 def why_unwritable(address: str) -> str:

@@ -19,7 +19,7 @@ from support_agent.terminal import NOTHING, as_table, counted, cut, indented, in
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
     from support_agent.conformance import RowResult
     from support_agent.decide import Decision
-    from support_agent.doctor import Diagnosis
+    from support_agent.diagnosis import Diagnosis
     from support_agent.explain import (
         CallStory,
         CaseStory,
@@ -197,8 +197,7 @@ def trial(tried: Tried) -> str:
     """One dry run: who, the calls, the answer or why there is none, and the time."""
     result, sender = tried.trial, tried.sender
     cost = f"{result.seconds:.2f} s, {counted(result.forward_passes, 'forward pass', 'forward passes')}"
-    why = "" if tried.decision is None else tried.decision.why
-    outcome = ": ".join(part for part in (result.outcome, result.reason, why) if part)
+    outcome = ": ".join(part for part in (result.outcome, result.reason, tried.why) if part)
     rows = [
         ("from", f"{sender.address or NOTHING}, level {sender.level} ({sender.why})"),
         ("screening", f"{tried.screening.verdict.value}{_by_rule(tried.screening.rule)}: {tried.screening.why}"),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.decide import HandOver
-from support_agent.levels import PROVEN, Level
+from support_agent.levels import CUSTOMER, Level
 from support_agent.mail.identity import Sender
 from support_agent.settings import AgentSettings
 from support_agent.store.records import CaseId, LetterKind, MailId, MailRecord, Passed
@@ -50,9 +50,11 @@ def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
     return ""
 
 
-def is_unproven(mail: MailRecord) -> bool:
-    """Whether a mail shares the half of the hour with the others of senders without proof; not before that is known."""
-    return mail.level is not None and mail.level < PROVEN
+def is_strangers(mail: MailRecord) -> bool:
+    """Whether a mail shares half of the hour with all others of senders who are no known customers; not before that is
+    known.
+    """
+    return mail.level is not None and mail.level < CUSTOMER
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Rates:
     def is_flood(self, mail_id: MailId, sender: Sender, now: datetime) -> bool:
         """Whether the desk has had as many packets about this sender within a day as it may."""
         packets = self._sent_today((LetterKind.PACKET,), mail_id, sender, now)
-        return packets >= self.agent.max_letters_per_sender_a_day
+        return packets >= self.agent.max_packets_per_sender_a_day
 
     def tells_flood(self, sender: Sender, now: datetime) -> bool:
         """Whether a mail above that limit is the one that tells the desk so: the first within a day.
@@ -81,6 +83,13 @@ class Rates:
             HandOver.FLOOD, now - DAY, sender.address, sender.level, now + CLOCK_SLACK
         )
         return not told
+
+    def is_told_enough(self, staff: Sender, now: datetime) -> bool:
+        """Whether a staff member was told of as many replies that were not passed on within a day as may be."""
+        refused = self.store.traffic.settled_for(
+            HandOver.NOT_PASSED_ON, now - DAY, staff.address, staff.level, now + CLOCK_SLACK
+        )
+        return refused >= self.agent.max_packets_per_sender_a_day
 
     def answers_before(
         self, mail_id: MailId, case_id: CaseId | None, sender: Sender, now: datetime, until: datetime = FOREVER
@@ -103,25 +112,26 @@ class Rates:
             for answer in FinalAnswer.model_validate(record.payload).answers
         )
 
-    def breaker(self, now: datetime, level: Level = PROVEN) -> str:
+    def breaker(self, now: datetime, level: Level = CUSTOMER) -> str:
         """Why no mail may be decided now, or "": so much was written within the hour that something is wrong.
 
         Args:
-            level: Below `PROVEN` the sender's mail also waits once such mails have had their half of the hour: whoever
-                writes as anybody stops nobody who is known.
+            level: Below `CUSTOMER` the sender's mail also waits once such mails have had their half of the hour:
+                whoever writes from many addresses stops nobody who is known.
         """
         if why := self._too_many(self._passed(now).queued):
             return why
-        if level >= PROVEN or self._unproven_room(now):
+        if level >= CUSTOMER or self._strangers_room(now):
             return ""
         return (
-            f"{self._unproven_limit} automatic mails within an hour for senders without proof, the most that may (S12)"
+            f"{self._strangers_limit} automatic mails within an hour for senders who are no known customers, the most"
+            " that may (S12)"
         )
 
-    def room(self, now: datetime, level: Level = PROVEN) -> int:
+    def room(self, now: datetime, level: Level = CUSTOMER) -> int:
         """How many automatic mails may still come into the outbox within the hour; `level` as in `breaker`."""
         room = max(0, self.agent.max_letters_per_hour - self._passed(now).queued)
-        return room if level >= PROVEN else min(room, self._unproven_room(now))
+        return room if level >= CUSTOMER else min(room, self._strangers_room(now))
 
     def sending_breaker(self, now: datetime) -> str:
         """Why nothing automatic may leave the outbox now, or ""."""
@@ -140,11 +150,11 @@ class Rates:
         )
 
     @property
-    def _unproven_limit(self) -> int:
+    def _strangers_limit(self) -> int:
         return max(1, self.agent.max_letters_per_hour // 2)
 
-    def _unproven_room(self, now: datetime) -> int:
-        return max(0, self._unproven_limit - self._passed(now, below=PROVEN).queued)
+    def _strangers_room(self, now: datetime) -> int:
+        return max(0, self._strangers_limit - self._passed(now, below=CUSTOMER).queued)
 
     def _too_many(self, count: int) -> str:
         limit = self.agent.max_letters_per_hour

@@ -207,8 +207,11 @@ class AgentSettings(Section):
     """Automatic letters (answers and acknowledgements) in one case; a mail above goes to the desk, and nothing is
     sent to its customer: a machine without marks may be writing (RFC 3834, section 2)."""
     max_letters_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
-    """The same for all cases of a sender within 24 hours, and the most packets about them. Of the mails above both the
-    first is one packet more, which says so; the others are filed, and `doctor` counts them."""
+    """The same for all cases of a sender within 24 hours."""
+    max_packets_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 50
+    """Packets to the desk about one sender within 24 hours, more than a person who sends each photo by itself needs.
+    The first mail above is one packet more, which says so; the others are filed, and `doctor` counts them. As many
+    notices a staff member gets within a day of replies that were not passed on."""
     max_letters_per_hour: Annotated[int, Field(ge=1, le=1_000_000)] = 200
     """Automatic mails to all senders and to the desk, notices too, within an hour. Above, everything automatic waits
     until the hour has room again, and the desk is told once (RFC 3834, section 2)."""

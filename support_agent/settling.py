@@ -2,7 +2,8 @@
 
 Invariant: only a mail of ours that a report names by a keyed id is changed by it, and only the address that this very
 mail went to is ever suppressed, by a report that does not only name others (S64); each change is one that the outbox
-allows, and stands in the case with who made it (S62). Checked by tests/unit/test_settling.py.
+allows, and stands in the case with who made it (S62). Checked by tests/unit/test_settling.py
+and tests/unit/test_delivery_reports.py.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 import structlog
 
-from support_agent.errors import ConfigError, PermanentError, TransientError
+from support_agent.errors import ConfigError, PermanentError, Postponed
 from support_agent.frozen import Frozen
 from support_agent.mail.addresses import normal_address
 from support_agent.mail.bounces import DeliveryNotice, Fate, read_delivery_notice
@@ -37,9 +38,6 @@ from support_agent.store.records import (
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
-
-STILL_SENDING = "still_sending"
-"""Code of the error where a report is about a mail that is being sent: it is read again when that is over."""
 
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
 UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
@@ -177,14 +175,14 @@ class Reports:
         Returns:
             What it says, one sentence; "" for what is no report, or about no mail of ours.
         Raises:
-            TransientError: the mail is being sent right now; the report must be read again.
+            Postponed: the mail is being sent right now; the report must be read again when that is over.
         """
         report = self._report(message, raw, is_marked)
         if report is None:
             return ""
         record = report.record
         if record.status is SENDING:
-            raise TransientError(f"{record.id} is being sent while a report about it is read", code=STILL_SENDING)
+            raise Postponed(f"{record.id} is being sent while a report about it is read", code="still_sending")
         if is_marked and record.case_id is not None:
             self.store.join_case(mail_id, record.case_id)
         sources = _sources(report)

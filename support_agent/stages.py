@@ -13,42 +13,48 @@ from enum import StrEnum
 
 import structlog
 
+from support_agent.answer.sources import RenderedPacket
 from support_agent.decide import Decider, Decision, HandOver, screened_out
 from support_agent.delivery import Courier, DeliveryStatus
 from support_agent.errors import SupportAgentError
 from support_agent.letters import own_words, unfit
-from support_agent.levels import CUSTOMER, PROVEN
-from support_agent.mail.dkim_check import verify_dkim
+from support_agent.levels import CUSTOMER
 from support_agent.mail.dns_lookup import SYSTEM_DNS, TxtLookup
-from support_agent.mail.identity import DkimCheck, Sender, identify
-from support_agent.mail.message import Message, not_read, parse
+from support_agent.mail.identity import Sender
+from support_agent.mail.message import Message, parse
 from support_agent.mail.outbox import Transport
-from support_agent.mail.screening import BOUNCE_RULE, PERSON_RULE, Screening, Verdict, screen
+from support_agent.mail.screening import (
+    AUTO_REPLY_RULE,
+    BOUNCE_RULE,
+    OWN_MAIL_RULE,
+    PERSON_RULE,
+    UNREADABLE_RULE,
+    Screening,
+    Verdict,
+    screen,
+)
 from support_agent.notices import Notices
 from support_agent.pause import read_pause
-from support_agent.place import Place, PlacedMail, case_id_of, why_unwritable
+from support_agent.place import Place, PlacedMail, why_unwritable
+from support_agent.placing import Placing
 from support_agent.post import Post
 from support_agent.rates import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.settings import Settings
-from support_agent.settling import Reports, suppressed_why
+from support_agent.settling import Reports
 from support_agent.store.records import (
-    CaseRecord,
-    CaseState,
     LetterKind,
     MailId,
-    MailRecord,
     MailStatus,
     OutboxRecord,
-    Suppression,
 )
 from support_agent.store.store import Store
-from support_agent.threads import COPY_RULE, DOUBT_RULE, Threads
+from support_agent.threads import COPY_RULE, Threads
 
 log = structlog.get_logger(__name__)
 
-WORDING_RULES = frozenset({"S1", "S2"})
+WORDING_RULES = frozenset({BOUNCE_RULE, AUTO_REPLY_RULE})
 """Rules that hold for a staff reply by its wording alone; with a mark it has been filed."""
-ACKNOWLEDGED_RULES = frozenset({None, PERSON_RULE, "S15"})
+ACKNOWLEDGED_RULES = frozenset({None, PERSON_RULE, UNREADABLE_RULE})
 """Screening rules after which a customer is still told that a person has the case."""
 
 
@@ -89,7 +95,7 @@ class Stages:
     def notices(self) -> Notices:
         """What tells the desk of what went wrong besides."""
         agent = self.settings.agent
-        return Notices(self.store, agent, self.decider, self.post, self.courier, self._placed, self.now)
+        return Notices(self.store, agent, self.decider, self.post, self.courier, self.placing, self.now)
 
     @property
     def rates(self) -> Rates:
@@ -97,9 +103,20 @@ class Stages:
         return Rates(self.store, self.settings.agent)
 
     @property
+    def reports(self) -> Reports:
+        """What is done with a bounce or a report of a delivery."""
+        return Reports(self.store, self.settings, self.now)
+
+    @property
+    def placing(self) -> Placing:
+        """What finds out who wrote a mail and where it belongs."""
+        accounts = self.decider.company.accounts
+        return Placing(self.store, self.settings, accounts, self.now, self.lookup_txt)
+
+    @property
     def threads(self) -> Threads:
-        """Which mail belongs to which case."""
-        return Threads(self.store, self.settings, self._sender)
+        """Which mail belongs to which thread."""
+        return self.placing.threads
 
     def keep_company(self) -> None:
         """Store what answers are made from, by version, for `replay` and `why`; call it before any mail is handled."""
@@ -116,89 +133,35 @@ class Stages:
         """Whether a machine may answer at all (RFC 3834), and that it has not met the mail before."""
 
         def is_staff_reply() -> bool:
-            is_staff = self.threads.is_staff(self._sender(mail_id, message))
+            is_staff = self.threads.is_staff(self.placing.sender(mail_id, message))
             return is_staff and self.threads.packet_named_by(message) is not None
 
-        screening = screen(message, self.settings.agent, self.settings.desk, self._is_customer, is_staff_reply)
+        screening = screen(message, self.settings.agent, self.settings.desk, self.placing.is_customer, is_staff_reply)
         screening = self.threads.recognise(mail_id, message, screening, self.now())
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
-            reports = Reports(self.store, self.settings, self.now)
-            told = reports.read(mail_id, message, self.store.raw_mail(mail_id), is_marked=False)
+            told = self.reports.read(mail_id, message, self.store.raw_mail(mail_id), is_marked=False)
             screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, told)))})
         self.store.save_screening(mail_id, screening.verdict.value, screening.rule)
         return screening
 
     def file(self, mail_id: MailId, screening: Screening) -> str:
         """No answer, only a record; what a bounce says of a mail of ours is done (S64)."""
-        reports = Reports(self.store, self.settings, self.now)
         is_copy = screening.verdict is Verdict.DROP or screening.rule in (COPY_RULE, RATE_RULE)
-        told = "" if is_copy else reports.read(mail_id, self.parse(mail_id), self.store.raw_mail(mail_id))
+        told = "" if is_copy else self.reports.read(mail_id, self.parse(mail_id), self.store.raw_mail(mail_id))
         why = "; ".join(filter(None, (screening.why, told)))
+        if screening.verdict is Verdict.DROP:
+            self._alarm(mail_id, screening)
         self.store.settle_mail(mail_id, MailStatus.FILED, screening.rule or "screening", why, self.now())
         return Outcome.FILED
 
     def identify(self, mail_id: MailId, message: Message) -> Sender:
         """The sender's level (RFC 8601)."""
-        return self._sender(mail_id, message)
+        return self.placing.sender(mail_id, message)
 
     def place(self, mail_id: MailId, message: Message, sender: Sender) -> Place:
         """The case the mail belongs to: the thread's, for one of its participants; else a new one."""
-        place = self._place(mail_id, message, sender)
-        log.info("mail_placed", mail_id=mail_id, case_id=place.case_id)
-        return place
-
-    def _place(self, mail_id: MailId, message: Message, sender: Sender) -> Place:
-        recorded = self.store.mail(mail_id)
-        # What may have been passed on before is not passed on again.
-        is_reply = self.threads.is_staff(sender) and (recorded is None or recorded.screening_rule != DOUBT_RULE)
-        packet = self.threads.packet_named_by(message) if is_reply else None
-        if packet is not None and packet.case_id is not None:
-            self.store.join_case(mail_id, packet.case_id)
-            return Place(
-                case_id=packet.case_id,
-                may_answer=False,
-                may_acknowledge=False,
-                is_staff_reply=True,
-                customer_mail_id=self.threads.customer_mail_of(packet),
-            )
-        case = self._case(mail_id, message, sender)
-        suppression = self._suppression(recorded, sender)
-        limit = self.rates.limit_reached(mail_id, case.id, sender, self.now())
-        barred = suppressed_why(suppression) if suppression is not None else self.threads.unproven_ours(sender)
-        unwritable = why_unwritable(sender.address)
-        may_write = case.state is CaseState.OPEN and not (limit or barred or unwritable)
-        return Place(
-            case_id=case.id,
-            may_answer=may_write,
-            may_acknowledge=may_write and self.settings.agent.may_acknowledge(sender.level),
-            limit=limit,
-            suppressed=barred,
-            unwritable=unwritable,
-        )
-
-    def _suppression(self, mail: MailRecord | None, sender: Sender) -> Suppression | None:
-        """What keeps automatic mail from the sender's address; lifted by a proven mail that came since: it lives."""
-        found = self.store.suppressions.of(sender.address, self.now())
-        if found is None or mail is None or sender.level < PROVEN or mail.received_at <= found.since:
-            return found
-        self.store.suppressions.lift(sender.address)
-        log.warning("suppression_lifted", mail_id=mail.id, outbox_id=found.outbox_id)
-        return None
-
-    def _case(self, mail_id: MailId, message: Message, sender: Sender) -> CaseRecord:
-        """The thread's case, for one of its participants; else a new one."""
-        case = self.threads.case_of(message, sender)
-        participants = self.threads.participants(message, sender, case)
-        if case is not None:
-            return self.store.join_case(mail_id, case.id, participants)
-        opened = CaseRecord(
-            id=case_id_of(mail_id),
-            customer_address=sender.address,
-            subject=message.subject,
-            opened_at=self.now(),
-            participants=participants,
-        )
-        return self.store.open_case(opened, mail_id)
+        self.placing.see_alive(mail_id, sender)
+        return self.placing.place(mail_id, message, sender)
 
     def must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
         """Whether the mail may not be decided now: while the agent is paused, has written too much, or an older mail of
@@ -208,7 +171,7 @@ class Stages:
         much. A mail that waits is begun anew when it need not any more.
         """
         mail = self.store.mail(mail_id)
-        level = mail.level if mail is not None and mail.level is not None else PROVEN
+        level = mail.level if mail is not None and mail.level is not None else CUSTOMER
         pause, why = read_pause(self.settings.agent), self.rates.breaker(self.now(), level)
         if pause is not None and (why or not is_for_desk):
             why = str(pause)
@@ -236,16 +199,8 @@ class Stages:
 
     def hand_over(self, screening: Screening, place: Place) -> Decision:
         """No plan: a rule or the state of the case says that a person must read this."""
-        if screening.verdict is not Verdict.DESK and place.limit:
-            screening = Screening(verdict=Verdict.DESK, rule=RATE_RULE, why=place.limit)
-        if screening.verdict is Verdict.DESK:
-            reason, why = screened_out(screening)
-            return self.decider.hand_over(reason, self.now(), why)
-        if place.suppressed:
-            return self.decider.hand_over(HandOver.SUPPRESSED, self.now(), place.suppressed)
-        if place.unwritable:
-            return self.decider.hand_over(HandOver.UNWRITABLE, self.now(), place.unwritable)
-        return self.decider.hand_over(HandOver.WITH_PERSON, self.now(), "a person has the case already")
+        reason, why = screened_out(screening) if screening.verdict is Verdict.DESK else (place.reason, place.why)
+        return self.decider.hand_over(reason, self.now(), why)
 
     def failed(self, error: SupportAgentError) -> Decision:
         """No plan: deciding failed, and a person must read this."""
@@ -291,20 +246,17 @@ class Stages:
         parent = self.parse(parent_id) if parent_id is not None else None
         packet = self.threads.packet_answered(mail.message)
         words = own_words(mail.message.visible_text, packet) if packet is not None else ""
-        why = unfit(words, mail.message, packet) if packet is not None else "the packet that it answers is gone"
-        recorded = self.store.mail(mail.id)
-        if recorded is not None and recorded.screening_rule in WORDING_RULES:
-            why = "it reads like an automatic reply or a bounce"
+        why = self._why_not_passed_on(mail, packet, words)
         if not why and parent is not None and parent.from_ is not None:
             why = why_unwritable(parent.from_.addr)
         if why or parent_id is None or parent is None or parent.from_ is None:
             why = why or "the mail that it answers has no address of a customer"
             log.error("reply_not_passed_on", case_id=mail.place.case_id, mail_id=mail.id, why=why)
-            now = self.now()
-            today = self.store.traffic.settled_for(HandOver.NOT_PASSED_ON, now - DAY, until=now + CLOCK_SLACK)
-            if today >= self.settings.agent.max_letters_per_sender_a_day:
-                return  # the desk's own machine answers each notice, and this would never end
-            self.notices.tell(mail.id, self.decider.hand_over(HandOver.NOT_PASSED_ON, self.now(), why))
+            if self.rates.is_told_enough(mail.sender, self.now()):
+                # Their own machine may answer each notice, and this would never end; `doctor` tells the operator.
+                self.store.settle_mail(mail.id, MailStatus.FILED, HandOver.NOT_PASSED_ON, why, self.now())
+            else:
+                self.notices.tell(mail.id, self.decider.hand_over(HandOver.NOT_PASSED_ON, self.now(), why))
             return
         self.post.reply(mail, words, parent.from_.addr, parent_id)
 
@@ -331,42 +283,30 @@ class Stages:
 
     # ------------------------------------------------------------------------------------------------------------
 
-    def _placed(self, mail_id: MailId) -> PlacedMail:
-        """For a notice: of a mail that finds a defect in the parser the desk gets the bytes, and hears why (S37)."""
-        try:
-            message = self.parse(mail_id)
-        except SupportAgentError:  # of the store
-            raise
-        except Exception as error:
-            log.critical("mail_not_parsed", mail_id=mail_id, error=type(error).__name__)
-            message = parse(not_read(f"a defect of this program: {type(error).__name__}"))
-        sender = self._sender(mail_id, message)
-        return PlacedMail(mail_id, message, sender, self.place(mail_id, message, sender))
-
     def _is_answered(self, mail_id: MailId) -> bool:
         return bool(self.store.outgoing(mail_id=mail_id, kind=LetterKind.ANSWER))
 
-    def _sender(self, mail_id: MailId, message: Message) -> Sender:
-        """Who sent it: as recorded, else as it can be told now; the DNS is not asked twice, nor are the accounts."""
-        recorded = self.store.mail(mail_id)
-        if recorded is not None and recorded.level is not None and recorded.sender_address is not None:
-            return Sender(address=recorded.sender_address, level=recorded.level, why=recorded.sender_why or "")
-        sender = identify(message, self.settings.agent, self._is_customer, self._dkim_check(mail_id))
-        self.store.save_sender(mail_id, sender.address, sender.level, sender.why)
-        return sender
+    def _why_not_passed_on(self, mail: PlacedMail, packet: RenderedPacket | None, words: str) -> str:
+        """Why a staff member's words are not for the customer, or ""."""
+        recorded, answered = self.store.mail(mail.id), self.threads.packet_named_by(mail.message)
+        if packet is None or answered is None:
+            return "the packet that it answers is gone"
+        if recorded is not None and recorded.screening_rule in WORDING_RULES:
+            return "it reads like an automatic reply or a bounce"
+        if not self.threads.is_direct_answer(mail.message, answered):
+            return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
+        return unfit(words, mail.message, packet)
 
-    def _dkim_check(self, mail_id: MailId) -> DkimCheck | None:
-        agent = self.settings.agent
-        if not agent.verify_dkim:
-            return None
-        return lambda domain: verify_dkim(self.store.raw_mail(mail_id), domain, agent, self.now(), self.lookup_txt)
-
-    def _is_customer(self, address: str) -> bool:
-        return self.decider.company.accounts.customer(address) is not None
+    def _alarm(self, mail_id: MailId, screening: Screening) -> None:
+        """A loop, or what looks like one (S9, S11); one mail of our own may be a copy that somebody sent us."""
+        now, rule = self.now(), screening.rule or ""
+        is_first = not self.store.traffic.settled_for(rule, now - DAY, until=now + CLOCK_SLACK)
+        alarm = log.warning if rule == OWN_MAIL_RULE and is_first else log.critical
+        alarm("mail_dropped", mail_id=mail_id, rule=rule, why=screening.why)
 
     def _flood(self, mail: PlacedMail, decision: Decision) -> Outcome:
         """A mail above the limit for packets: the day's first is told to the desk, the others are filed."""
-        limit = self.settings.agent.max_letters_per_sender_a_day
+        limit = self.settings.agent.max_packets_per_sender_a_day
         why = f"the desk has had {limit} packets about this sender within a day, the most that it gets"
         if self.rates.tells_flood(mail.sender, self.now()):
             log.warning("sender_over_limit", case_id=mail.place.case_id, mail_id=mail.id, why=why)

@@ -19,6 +19,7 @@ from support_agent.errors import (
     ConfigError,
     GateRefused,
     PermanentError,
+    Postponed,
     SupportAgentError,
     ToolCallRejected,
     TransientError,
@@ -30,7 +31,15 @@ log = structlog.get_logger(__name__)
 ERROR_TEXT_CHARACTERS = 500
 ERROR_CLASSES: dict[str, type[SupportAgentError]] = {
     cls.__name__: cls
-    for cls in (SupportAgentError, ConfigError, TransientError, PermanentError, ToolCallRejected, GateRefused)
+    for cls in (
+        SupportAgentError,
+        ConfigError,
+        TransientError,
+        Postponed,
+        PermanentError,
+        ToolCallRejected,
+        GateRefused,
+    )
 }
 JSON_VALUE: TypeAdapter[Any] = TypeAdapter(JsonValue)
 
@@ -76,19 +85,27 @@ class Steps:
             )
         adapter = _adapter(returns)
         try:
-            stored = self._record(name, lambda: self._attempt(name, work, adapter))
+            stored = self._record(name, lambda: self._attempt(name, lambda: _dump(name, work(), adapter)))
         except Exception as error:
             raise known_error(error, f"step {name!r}") from error
         return _restore(name, stored, adapter)
 
-    def _attempt(self, name: str, work: Callable[[], T], adapter: TypeAdapter[T]) -> JsonValue:
+    def unrecorded(self, name: str, work: Callable[[], T]) -> T:
+        """Run `work` each time, with the tries of a step: for what is too large to keep, and always gives the same.
+
+        Raises:
+            SupportAgentError: as `step`.
+        """
+        return self._attempt(name, work)
+
+    def _attempt(self, name: str, work: Callable[[], T]) -> T:
         """Run the work until it succeeds, fails for good, or the tries are used up."""
         attempt = 1
         self._current = name
         try:
             while True:
                 try:
-                    result = _dump(name, work(), adapter)
+                    result = work()
                 except TransientError as error:
                     log.warning("step_failed", step=name, attempt=attempt, code=error.code)
                     if attempt >= self._settings.step_attempts:

@@ -4,21 +4,25 @@ A Message-ID in a header proves nothing, nor does a number in the subject, which
 written them. What counts is who writes: a case goes on for a proven participant, a packet is answered by proven staff.
 
 Invariant: nobody but a participant at level 2 or more comes into a case, and whoever does not learns nothing from that:
-the mail opens a case of its own as if the thread were unknown. Checked by tests/unit/test_threads.py.
+the mail opens a case of its own, which only a person answers where it names a letter of ours to somebody else. Checked
+by tests/unit/test_threads.py.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from support_agent.answer.sources import RenderedPacket
-from support_agent.levels import PROVEN, lower_address
+from support_agent.levels import PROVEN
+from support_agent.mail.head import split_head
 from support_agent.mail.identity import Sender
-from support_agent.mail.message import HEAD_END, Message, parse
+from support_agent.mail.message import Message, parse
 from support_agent.mail.screening import Screening, Verdict
+from support_agent.place import own_addresses, staff_addresses
 from support_agent.settings import Settings
 from support_agent.store.records import CaseRecord, CaseState, MailId, MailRecord, MailStatus, OutboxRecord
 from support_agent.store.store import Store
@@ -27,8 +31,11 @@ TAKEN_UP = (Verdict.ANSWER, Verdict.DESK)
 COPY_RULE = "copy"
 """Screening rule of a mail that was met before under other bytes."""
 DOUBT_RULE = "rescan"
-"""Screening rule of a mail in a folder that is read again, of which nobody can tell whether it was met before."""
+"""Screening rule of a mail of which nobody can tell whether it was met before: read again from a folder, or without id
+and date."""
 SYNTHETIC_DIGITS = 32
+SUBJECT_TAG = re.compile(r"\[[^\[\]]{1,40}\]")
+"""What a server on the way may put into a subject: "[EXTERNAL]"."""
 RENUMBERED = "the folder was numbered anew and is read again"
 CLOCK_SLACK = timedelta(days=1)
 """How far a sender's clock may be wrong before a mail looks younger than what retention has deleted."""
@@ -64,7 +71,7 @@ class Threads:
             return ()
         known = (*(case.participants if case is not None else ()), sender.address)
         addressed = (address.addr for address in (*message.to, *message.cc)) if sender.level >= PROVEN else ()
-        ours = self._ours()
+        ours = own_addresses(self.settings)
         everybody = dict.fromkeys((*known, *(address for address in addressed if address and address not in ours)))
         return tuple(everybody)[: max(self.settings.agent.max_participants_per_case, len(known))]
 
@@ -73,13 +80,26 @@ class Threads:
 
         Without a border server of our own to believe, nobody is proven and no reply is passed on.
         """
-        return sender.address in self._staff() and sender.level >= PROVEN
+        return sender.address in staff_addresses(self.settings) and sender.level >= PROVEN
 
-    def unproven_ours(self, sender: Sender) -> str:
-        """Why nothing automatic may be written to a sender who claims one of our own addresses without proof, or ""."""
-        if sender.level >= PROVEN or sender.address not in self._ours():
-            return ""
-        return f"{sender.address} is an address of ours, and the mail does not prove that it is from there"
+    def answers_another(self, message: Message, sender: Sender) -> str:
+        """Why a mail of nobody in the case must not be written to: it answers a letter of ours to somebody else; or "".
+
+        Machines that answer from ever new addresses would go on for ever, and so would one behind the desk's address.
+        """
+        for reference in _references(message):
+            for record in self.store.outgoing(message_id=reference):
+                is_another = record.recipient != sender.address
+                return f"it answers our {record.kind.value} to {record.recipient}" if is_another else ""
+        return ""
+
+    def is_direct_answer(self, message: Message, packet: OutboxRecord) -> bool:
+        """Whether a mail answers the packet itself and is addressed to us: a copy of what staff write to each other is
+        not for the customer.
+        """
+        ours = own_addresses(self.settings) - staff_addresses(self.settings)
+        is_to_us = any(address.addr in ours for address in message.to)
+        return is_to_us and _references(message)[:1] == [packet.message_id]
 
     def packet_named_by(self, message: Message) -> OutboxRecord | None:
         """The packet that a mail replies to, by its keyed id."""
@@ -115,6 +135,10 @@ class Threads:
         is_taken_up = screening.verdict in TAKEN_UP
         if not self._is_rescanned(mail_id):
             why = self._same(mail_id, message) if is_taken_up else self._same_filed(mail_id, message)
+            if why and is_taken_up and message.has_synthetic_id and message.sent_at is None:
+                # The same few words may have been sent twice on purpose.
+                why = f"{why}; without Message-ID and Date nobody can tell"
+                return Screening(verdict=Verdict.DESK, rule=DOUBT_RULE, why=why)
             return _copy(why) if why else screening
         if not is_taken_up:
             why = self._again_filed(mail_id, message)
@@ -133,7 +157,7 @@ class Threads:
         for earlier, other in self._others(mail_id, message, _was_taken_up):
             is_same = _told_apart_by(other) == _told_apart_by(message)
             if is_same and self.sender_of(earlier.id, other).level >= self.sender_of(mail_id, message).level:
-                return "a copy of a mail that was taken up before: the same Message-ID, sender, date and text"
+                return "a copy of a mail that was taken up before: the same Message-ID, sender, date and content"
         return ""
 
     def _same_filed(self, mail_id: MailId, message: Message) -> str:
@@ -189,10 +213,10 @@ class Threads:
                 yield record, self._parse(record.id)
 
     def _body(self, mail_id: MailId) -> bytes:
-        """What stands below the header, which each server on the way may change."""
+        """What stands below the header, which each server on the way may change; all of a mail that is only that."""
         raw = self.store.raw_mail(mail_id)
-        end = HEAD_END.search(raw)
-        return raw[end.end() :].strip() if end else b""
+        head, body = split_head(raw)
+        return (raw if len(head) == len(raw) else body).strip()
 
     def _is_rescanned(self, mail_id: MailId) -> bool:
         """Whether the mail was in its folder already when that was numbered anew (S31)."""
@@ -204,13 +228,6 @@ class Threads:
 
     def _parse(self, mail_id: MailId) -> Message:
         return parse(self.store.raw_mail(mail_id))
-
-    def _ours(self) -> set[str]:
-        agent = self.settings.agent
-        return {lower_address(address) for address in (agent.address, *agent.aliases)} | self._staff()
-
-    def _staff(self) -> set[str]:
-        return {lower_address(address) for address in (*self.settings.desk.staff, self.settings.desk.address)}
 
 
 def known_as(message: Message) -> str:
@@ -247,4 +264,5 @@ def _references(message: Message) -> list[str]:
 
 def _told_apart_by(message: Message) -> tuple[object, ...]:
     """What two mails of one Message-ID are compared by, besides their level."""
-    return message.from_, message.sent_at, message.visible_text
+    files = sorted(attachment.sha256 for attachment in message.attachments)
+    return message.from_, message.sent_at, SUBJECT_TAG.sub("", message.subject).strip(), message.visible_text, files

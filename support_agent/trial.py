@@ -17,18 +17,21 @@ from pydantic import Field
 from support_agent.answer.grounds import Grounds
 from support_agent.company.accounts import Accounts
 from support_agent.company.values import Customer
-from support_agent.decide import Decider, Decision, screened_out
+from support_agent.decide import Decider, Decision, HandOver, screened_out
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.frozen import Frozen
 from support_agent.letters import Letter, answer_letter
 from support_agent.levels import CUSTOMER, Level
-from support_agent.mail.dkim_check import verify_dkim
+from support_agent.mail.dkim_check import DkimCheck, dkim_check
 from support_agent.mail.dns_lookup import SYSTEM_DNS, TxtLookup
-from support_agent.mail.identity import DkimCheck, Sender, identify
-from support_agent.mail.message import Message, parse
+from support_agent.mail.identity import Sender, identify
+from support_agent.mail.message import Message, parse, read_file
 from support_agent.mail.screening import Screening, Verdict, screen
+from support_agent.place import unproven_ours, why_unwritable
 from support_agent.settings import Settings
 from support_agent.tools.base import SentAnswer
+
+FILED = (Verdict.FILE, Verdict.DROP)
 
 
 class TriedCall(Frozen):
@@ -57,12 +60,13 @@ class Trial(Frozen):
 
 
 class Tried(Frozen):
-    """A trial with what it came from, for printing."""
+    """A trial with what it came from, for printing; `why` is what more is known of the reason, one sentence, or ""."""
 
     trial: Trial
     sender: Sender
     screening: Screening
     decision: Decision | None
+    why: str
 
 
 class Rehearsal(NamedTuple):
@@ -72,14 +76,14 @@ class Rehearsal(NamedTuple):
     letter: Letter | None
 
 
-def read_mail(path: Path) -> bytes:
-    """The bytes of a mail in a file.
+def read_mail(path: Path, max_bytes: int) -> bytes:
+    """The bytes of a mail in a file, as `message.read_file` bounds them.
 
     Raises:
         ConfigError: the file cannot be read.
     """
     try:
-        return path.read_bytes()
+        return read_file(path, max_bytes)
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}: name a readable .eml file") from error
 
@@ -110,21 +114,17 @@ def try_mail(
     started = time.monotonic()
     message = parse(raw)
     screening = screen(message, settings.agent, settings.desk, lambda address: accounts.customer(address) is not None)
-    agent = settings.agent
-    check = (lambda domain: verify_dkim(raw, domain, agent, now, lookup_txt)) if agent.verify_dkim else None
+    check = dkim_check(lambda: raw, settings.agent, lambda: now, lookup_txt)
     sender, customer = _sender(message, accounts, settings, check, as_level, as_customer)
     rehearsal: Rehearsal | None = None
-    outcome: Literal["answer", "escalate", "filed"] = "escalate"
-    reason = screening.rule
-    if screening.verdict in (Verdict.FILE, Verdict.DROP):
-        outcome = "filed"
-    elif screening.verdict is Verdict.DESK:
-        reason, _ = screened_out(screening)
-    else:
+    outcome: Literal["answer", "escalate", "filed"] = "filed" if screening.verdict in FILED else "escalate"
+    told = _unasked(screening, sender, settings)
+    if told is None:
         opened = decider()
         rehearsal = rehearse(opened, opened.with_attached_text(message, lambda: raw, sender), sender, customer, now)
         outcome = "escalate" if rehearsal.letter is None else "answer"
-        reason = rehearsal.decision.plan.reason
+        told = rehearsal.decision.plan.reason, rehearsal.decision.why
+    reason, why = told
     plan = None if rehearsal is None else rehearsal.decision.plan
     trial = Trial(
         file=file,
@@ -141,7 +141,7 @@ def try_mail(
         forward_passes=0 if plan is None else plan.usage.forward_passes,
     )
     decision = None if rehearsal is None else rehearsal.decision
-    return Tried(trial=trial, sender=sender, screening=screening, decision=decision)
+    return Tried(trial=trial, sender=sender, screening=screening, decision=decision, why=why)
 
 
 def rehearse(
@@ -163,6 +163,20 @@ def rehearse(
     except SupportAgentError as error:
         return Rehearsal(decision.stopped_by(error), None)
     return Rehearsal(decision, letter)
+
+
+def _unasked(screening: Screening, sender: Sender, settings: Settings) -> tuple[str | None, str] | None:
+    """Code and sentence of why the journey does not ask the model; None: it does."""
+    if screening.verdict in FILED:
+        return screening.rule, ""
+    if screening.verdict is Verdict.DESK:
+        reason, _ = screened_out(screening)
+        return reason, ""  # the sentence is the screening's
+    if why := unproven_ours(sender, settings):
+        return HandOver.UNPROVEN_OURS, why
+    if why := why_unwritable(sender.address):
+        return HandOver.UNWRITABLE, why
+    return None
 
 
 def _answer(letter: Letter | None) -> TriedAnswer | None:

@@ -1,8 +1,8 @@
 """Fixtures shared by all tests; the real servers live in `tests/servers`, one file each."""
 
 pytest_plugins: list[str] = [
-    "tests.servers.databases",
     "tests.servers.postgres",
+    "tests.servers.databases",
     "tests.servers.certificates",
     "tests.servers.dovecot",
     "tests.servers.postfix",

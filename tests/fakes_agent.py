@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Event
+from typing import TypeVar
 
 from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped]
 
@@ -23,6 +24,7 @@ from tests.fakes_journey import NOON, Clock, Office, once
 ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
 PACKET, FAILURE = LetterKind.PACKET, LetterKind.FAILURE
 REFUND, CANCEL, HUMAN = "Can I get a refund?", "How do I cancel?", "Let me talk to a human."
+T = TypeVar("T")
 
 
 @dataclass
@@ -158,9 +160,9 @@ class InlineEngine(Engine):
         """Go on with what another process has recorded."""
         self.keys = other.keys
 
-    def ended(self, mail_ids: Sequence[str]) -> list[str]:
+    def ended(self, mail_ids: Sequence[str]) -> dict[str, bool]:
         failed = {failure.mail_id for failure in self.failures}
-        return [mail_id for mail_id in mail_ids if mail_id in self.keys and mail_id not in failed]
+        return {mail_id: mail_id not in failed for mail_id in mail_ids if mail_id in self.keys}
 
     def forget(self, mail_ids: Sequence[str]) -> None:
         for mail_id in mail_ids:
@@ -230,16 +232,16 @@ def read_all(office: Office, client: FakeClient) -> list[MailId]:
     return [mail.id for mail in office.store.mails()]
 
 
-def fails_once(real: Callable[..., None], error: SupportAgentError) -> Callable[..., None]:
+def fails_once(real: Callable[..., T], error: SupportAgentError) -> Callable[..., T]:
     """A method that raises this the first time and then does what it did."""
     errors = [error]
 
-    def mark(*arguments: object) -> None:
+    def failing(*arguments: object) -> T:
         if errors:
             raise errors.pop()
-        real(*arguments)
+        return real(*arguments)
 
-    return mark
+    return failing
 
 
 def left_in_sending(office: Office, *raws: bytes) -> None:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 import shutil
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TypeVar
@@ -45,6 +47,15 @@ NOON = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
 DESK = "desk@harborfile.example"
 ANNA = "anna.keller@example.net"
 JAMES = "james.okafor@example.org"
+CUSTOMERS = (
+    "david.chen@example.net",
+    "priya.nair@example.net",
+    "noah.williams@example.net",
+    "olivia.brown@example.org",
+    "lucas.silva@example.org",
+    "sophie.martin@example.org",
+)
+"""Others of the demo company's."""
 STRANGER = "someone@elsewhere.example"
 TOPICS = {
     "refund": ("document:1", "Refund policy"),
@@ -216,8 +227,25 @@ class Office:
         return replace(self, decider=replace(self.decider, planner=planner))
 
 
-def open_office(company: CompanySettings, store: Store) -> Office:
-    """An office of that company on an empty store."""
+@contextmanager
+def office_in(folder: Path, company: CompanySettings, empty_store: Path) -> Iterator[Office]:
+    """An office of that company on a copy of this store in this folder, closed at the end."""
+    url = f"sqlite:///{shutil.copy(empty_store, folder / 'store.sqlite3')}"
+    with Store.open(url, packaged("migrations")) as store:
+        opened = open_office(company, store, _loaded(company))
+        yield opened
+        opened.decider.company.accounts.close()
+
+
+@cache
+def _loaded(company: CompanySettings) -> tuple[Company, Templates]:
+    """Read once for all tests with the same files: reading them takes longer than most tests."""
+    return Company.load(company), Templates.load(company.templates)
+
+
+def open_office(company: CompanySettings, store: Store, loaded: tuple[Company, Templates] | None = None) -> Office:
+    """An office of that company on an empty store; `loaded` is what its files say, where they were read before."""
+    files, templates = loaded or (Company.load(company), Templates.load(company.templates))
     settings = Settings(
         company=company,
         agent=AgentSettings(
@@ -230,10 +258,10 @@ def open_office(company: CompanySettings, store: Store) -> Office:
         desk=DeskSettings(address=DESK),
     )
     decider = Decider(
-        company=Company.load(company),
+        company=files,
         planner=Planner(SureModel(), settings.planner, lambda: 0.0),
         search=WordSearch(),
-        templates=Templates.load(company.templates),
+        templates=templates,
         settings=settings,
     )
     office = Office(settings=settings, store=store, decider=decider)

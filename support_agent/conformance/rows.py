@@ -121,7 +121,7 @@ DESCRIBED = {
     "S64": Described(
         "what a bounce says, and which mail of ours it is about",
         "RFC 3464",
-        "tests/unit/test_settling.py::test_s64_a_bounce_that_names_our_mail_makes_it_a_persons",
+        "tests/unit/test_delivery_reports.py::test_s64_a_bounce_that_names_our_mail_makes_it_a_persons",
     ),
     "S66": Described(
         "a copy in Sent, once",

@@ -186,19 +186,19 @@ STATUS_WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
 """Subject and detail of a status code (RFC 3463), and the wording that means it where no code is given."""
 
 RETURNED = words(
-    r"^[>\s]*[-=*_#+]{2,}.{0,60}\b(original|returned|unsent|undelivered|copy of|below this line|begin"
+    r"^[>\s]*+[-=*_#+]{2,}.{0,60}\b(original|returned|unsent|undelivered|copy of|below this line|begin"
     r"|message text|header)",
-    r"^[>\s]*[-=*_ ]*(here is your returned mail|(the )?(text of )?(your |the )?(original |returned "
+    r"^[>\s]*+[-=*_ ]*(here is your returned mail|(the )?(text of )?(your |the )?(original |returned "
     r"|unsent )(message|mail|headers?)"
     r"( (header|text|is|was|as|details)s?)? ?(follows?|attached|below|begins?|:))",
-    r"^[>\s]*[-=*_ ]*(this is a copy of (the|your) (message|mail)|a copy of (the|your)( original)? (message"
+    r"^[>\s]*+[-=*_ ]*(this is a copy of (the|your) (message|mail)|a copy of (the|your)( original)? (message"
     r"|mail)|message (header|text)s? follow)",
-    r"^[>\s]*(included is|attached is|enclosed is) (a copy|the)|\b(first|top) \d+ lines of (your"
+    r"^[>\s]*+(included is|attached is|enclosed is) (a copy|the)|\b(first|top) \d+ lines of (your"
     r"|the) (original )?(message|mail)",
-    r"^[>\s]*[-=*_ ]*(your (original )?message reads|old message:|ihre (original)?nachricht|mensaje original"
+    r"^[>\s]*+[-=*_ ]*(your (original )?message reads|old message:|ihre (original)?nachricht|mensaje original"
     r"|message (d'origine|original))",
-    r"^[>\s]*(return-path|received|delivered-to):\s",
-    r"^[>\s]*message-id:\s*<",
+    r"^[>\s]*+(return-path|received|delivered-to):\s",
+    r"^[>\s]*+message-id:\s*<",
 )
 """Where the notice ends and the returned mail begins."""
 

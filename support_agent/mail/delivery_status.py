@@ -11,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from support_agent.mail.addresses import normal_address
+from support_agent.mail.message import MESSAGE_ID
 
 FAILED = frozenset({"failed", "failure", "error", "undeliverable"})
 """RFC 3464 knows "failed" only; the others are in use."""
@@ -24,7 +25,6 @@ NO_ADDRESS = r"\s<>()\[\]\"',;:\\|\u3001\u3002\u3008-\u3011\uff08\uff09\uff0c\uf
 ADDRESS_IN_TEXT = re.compile(rf"[^{NO_ADDRESS}]{{1,64}}@[^{NO_ADDRESS}/?!=]{{1,253}}")
 ENCODED_CHARACTER = re.compile(r"\\x\{([\da-f]{2,6})\}", re.IGNORECASE)
 """How an address beyond ASCII is written where only ASCII may stand (RFC 6533, section 3)."""
-MESSAGE_ID = re.compile(r"<[^<>\s]{1,990}>")
 BEGINS_RECIPIENT = ("original-recipient", "final-recipient")
 OF_RECIPIENT = frozenset({*BEGINS_RECIPIENT, "action", "status", "diagnostic-code", "x-actual-recipient"})
 

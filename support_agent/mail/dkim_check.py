@@ -2,9 +2,8 @@
 
 The library does the canonical form, the hashes and RSA. What makes a signature worth believing is decided here: it
 covers the whole body and the From field, nothing can have been added beside what it covers or hidden of it, it has not
-expired, and the
-key is in use, strong enough and not for tests. Alignment is that of RFC 7489 with the policy that the domain publishes,
-and that of `agent.alignment` where it publishes none.
+expired, and the key is in use, strong enough and not for tests. Alignment is that of RFC 7489 with the policy that the
+domain publishes, and that of `agent.alignment` where it publishes none.
 
 Invariant: never raises, whatever the mail and the DNS hold; asks the DNS at most `agent.dkim_max_signatures` times for
 keys and twice for a policy. Checked by tests/unit/mail/test_dkim_check.py.
@@ -17,7 +16,7 @@ import email.message
 import logging
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,6 +25,7 @@ from support_agent.errors import TransientError
 from support_agent.mail.addresses import normal_domain
 from support_agent.mail.alignment import is_aligned, organisational_domain
 from support_agent.mail.dns_lookup import TxtLookup
+from support_agent.mail.head import BARE_CR, split_head
 from support_agent.mail.limits import may_read_parameters
 from support_agent.settings import AgentSettings
 
@@ -48,9 +48,8 @@ MUST_SIGN = frozenset({b"from", b"subject"})
 ONCE = MUST_SIGN | {b"date", b"to", b"cc", b"reply-to", b"sender", b"message-id", b"in-reply-to", b"references"}
 ONCE |= {b"mime-version", b"content-type", b"content-transfer-encoding"}
 """Fields that may occur once: a second one could have been put on top of the one that is signed."""
-HEAD_END = re.compile(rb"\r?\n\r?\n")
-BARE_CR = re.compile(rb"\r(?!\n)")
 LINE_END = re.compile(rb"\r?\n")
+LAST_LINE_END = re.compile(rb"\r?\n\Z")
 BLANKS = re.compile(rb"[\t ]+")
 NUMBER = re.compile(rb"[0-9]{1,12}")
 LONG_SPACE = re.compile(rb"\s{%d}" % MAX_SPACES)
@@ -75,6 +74,10 @@ class DkimVerdict(NamedTuple):
     why: str
 
 
+DkimCheck = Callable[[str], DkimVerdict]
+"""Verifies the signatures of the mail in hand for a From domain."""
+
+
 class Candidate(NamedTuple):
     """A signature that may be worth a look-up; `position` among the DKIM-Signature fields of the mail."""
 
@@ -97,6 +100,15 @@ class Signatures:
         # the same canonical form, without the library's quadratic search for white space at line ends
         self.verifier.body = BLANKS.sub(b" ", self.body) if is_relaxed else self.body
         return bool(self.verifier.verify(candidate.position, dnsfunc=lambda name, timeout: record))
+
+
+def dkim_check(
+    raw: Callable[[], bytes], agent: AgentSettings, now: Callable[[], datetime], lookup: TxtLookup
+) -> DkimCheck | None:
+    """What verifies the signatures of a mail for a From domain; None where `agent.verify_dkim` is off."""
+    if not agent.verify_dkim:
+        return None
+    return lambda from_domain: verify_dkim(raw(), from_domain, agent, now(), lookup)
 
 
 def verify_dkim(raw: bytes, from_domain: str, agent: AgentSettings, now: datetime, lookup: TxtLookup) -> DkimVerdict:
@@ -135,8 +147,8 @@ def _candidates(raw: bytes, now: datetime) -> tuple[Signatures, list[Candidate],
     import dkim
     from dkim.util import parse_tag_value  # type: ignore[import-untyped]
 
-    end = HEAD_END.search(raw)
-    head, body = (raw[: end.start()], raw[end.end() :]) if end else (raw, b"")
+    head, body = split_head(raw)
+    head = LAST_LINE_END.sub(b"", head)
     if len(head) > MAX_HEAD_BYTES:
         raise Unfit(f"a header of more than {MAX_HEAD_BYTES} bytes")
     if BARE_CR.search(head) or b"\0" in head:

@@ -1,4 +1,4 @@
-"""Whether two readers of a mail's header could see different fields in it, and which bytes are read as one.
+"""Where a mail's header ends, whether two readers could see different fields in it, and which bytes are read as one.
 
 A server that checks a mail, or marks it as a machine's, must have seen the From field and the marks that we see. Where
 a line end is none for every reader, or a line within the header is no field, some end the header there and some go on.
@@ -33,10 +33,18 @@ class Head(NamedTuple):
     objection: str
 
 
+def split_head(raw: bytes) -> tuple[bytes, bytes]:
+    """The header of a mail, with the end of its last line, and what stands below the blank line.
+
+    Without a blank line the header is all of the mail, and nothing is below.
+    """
+    end = HEAD_END.search(raw)
+    return (raw[: end.start() + 1], raw[end.end() :]) if end else (raw, b"")
+
+
 def read_head(raw: bytes) -> Head:
     """Look at the header of a mail, any bytes at all."""
-    end = HEAD_END.search(raw)
-    head = raw[: end.start() + 1] if end else raw
+    head, _ = split_head(raw)
     if b"\0" in head:
         return Head(raw, "a NUL in the header")
     if BARE_CR.search(head):

@@ -29,7 +29,7 @@ from support_agent.mail.addresses import normal_domain
 from support_agent.mail.alignment import Alignment, is_aligned
 from support_agent.mail.arc import sealed_results
 from support_agent.mail.authentication import AuthenticationResults, Result, parse_authentication_results
-from support_agent.mail.dkim_check import DkimVerdict
+from support_agent.mail.dkim_check import DkimCheck, DkimVerdict
 from support_agent.mail.message import Message
 from support_agent.settings import AgentSettings
 
@@ -38,9 +38,6 @@ NO_POLICY = frozenset({"none", "bestguesspass"})
 """Results of dmarc that say only that the domain publishes no policy; the second is Microsoft's."""
 ALIGNED_BY = {"dkim": ("header.d", "header.i"), "spf": ("smtp.mailfrom",)}
 """Where a method names the domain that passed; the first property that is there counts."""
-
-DkimCheck = Callable[[str], DkimVerdict]
-"""Verifies the signatures of the mail in hand for a From domain: `dkim_check.verify_dkim` with the rest given."""
 
 
 class Sender(Frozen):

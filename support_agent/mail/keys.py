@@ -20,7 +20,7 @@ from support_agent.errors import ConfigError
 MIN_SECRET_CHARACTERS = 32
 TOKEN_BITS = 96
 TAG_BITS = 128
-MESSAGE_ID = re.compile(r"<sa\.([0-9a-f]{24})\.([0-9a-f]{32})@[^<>@\s]+>")
+OWN_MESSAGE_ID = re.compile(r"<sa\.([0-9a-f]{24})\.([0-9a-f]{32})@[^<>@\s]+>")
 ENVELOPE_ID = re.compile(r"sa\.([0-9a-f]{24})\.([0-9a-f]{32})")
 VERP_TAG_DIGITS = 16
 VERP_ADDRESS = re.compile(r"[^@]+\+b-([0-9a-f]{24})([0-9a-f]{16})@[^@]+")
@@ -54,7 +54,7 @@ def message_id(secret: SecretStr, domain: str, case_id: str, mail_id: str, kind:
 
 def is_own_message_id(secret: SecretStr, candidate: str) -> bool:
     """Whether `message_id` made it under this key, whatever the domain (gateways rewrite that)."""
-    match = MESSAGE_ID.fullmatch(candidate.strip())
+    match = OWN_MESSAGE_ID.fullmatch(candidate.strip())
     return match is not None and _verifies(secret, match[2], "message-id", match[1])
 
 
@@ -63,14 +63,14 @@ def envelope_id(own_id: str) -> str:
 
     It has no domain, and a tag of its own length: whoever makes one up must have seen the mail.
     """
-    match = MESSAGE_ID.fullmatch(own_id)
+    match = OWN_MESSAGE_ID.fullmatch(own_id)
     return "" if match is None else f"sa.{match[1]}.{match[2]}"
 
 
 def bounce_address(address: str, own_id: str) -> str:
     """The envelope sender of one mail (VERP): our address with the mail's token; ours alone where that is too long."""
     local, _, domain = address.rpartition("@")
-    match = MESSAGE_ID.fullmatch(own_id)
+    match = OWN_MESSAGE_ID.fullmatch(own_id)
     if match is None:
         return address
     keyed = f"{local}+b-{match[1]}{match[2][:VERP_TAG_DIGITS]}"
@@ -84,7 +84,7 @@ def named_id(secret: SecretStr, domain: str, text: str) -> str | None:
         domain: Right side of the id, the domain of our address; that of a Message-ID may have been rewritten.
     """
     for form, tag_digits in (
-        (MESSAGE_ID, TAG_BITS // 4),
+        (OWN_MESSAGE_ID, TAG_BITS // 4),
         (ENVELOPE_ID, TAG_BITS // 4),
         (VERP_ADDRESS, VERP_TAG_DIGITS),
     ):

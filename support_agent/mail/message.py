@@ -15,6 +15,7 @@ import re
 import unicodedata
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 
 from support_agent.frozen import Frozen
 from support_agent.mail.addresses import MAX_ADDRESSES, parse_addresses
@@ -22,7 +23,7 @@ from support_agent.mail.addresses import Address as Address
 from support_agent.mail.body import LIMIT, Body, read_body
 from support_agent.mail.body import Attachment as Attachment
 from support_agent.mail.decoding import decode_words, header_text
-from support_agent.mail.head import read_head
+from support_agent.mail.head import read_head, split_head
 from support_agent.mail.limits import beyond_limits, careful_tree
 from support_agent.mail.quotation import split_quotation
 from support_agent.mail.structure import read_tree
@@ -42,7 +43,6 @@ NOT_READ = "X-Support-Agent-Not-Read"
 """Field that the mailbox puts before a mail that it could not read whole; anywhere else a sender wrote it, who gets a
 person, and none of whose words is passed on as ours."""
 
-HEAD_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 MESSAGE_ID = re.compile(r"<[^<>\s]{1,990}>")
 DECODED_FIELDS = frozenset(
     {"subject", "comments", "keywords", "from", "sender", "to", "cc", "reply-to", "resent-from", "resent-to"}
@@ -111,6 +111,21 @@ def not_read(why: str) -> bytes:
     return f"{NOT_READ}: {' '.join(why.split())}\r\n".encode()
 
 
+def read_file(path: Path, max_bytes: int) -> bytes:
+    """A mail out of a file; of one with more bytes than that its beginning, and what `not_read` says of the rest.
+
+    Args:
+        max_bytes: As `imap.max_message_bytes`.
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        raw = file.read(max_bytes + 1)
+    if len(raw) <= max_bytes:
+        return raw
+    return not_read(f"more than imap.max_message_bytes = {max_bytes}") + raw[:max_bytes]
+
+
 def _not_read(raw: bytes, values: list[str]) -> list[str]:
     """What a mail says of what was not read of it; believed of the first line, which is the mailbox's."""
     own = values[:1] if raw.startswith(f"{NOT_READ}: ".encode()) else []
@@ -175,9 +190,9 @@ def _read(raw: bytes, defects: list[str]) -> tuple[email.message.Message, Body]:
         return whole, read_body(whole, is_crlf=b"\r\n" in raw)
     except Exception as error:  # any library error on hostile bytes, RecursionError included: the header is enough
         defects.append(f"{LIMIT}{str(error)[:200] or type(error).__name__}")
-    end = HEAD_END.search(raw)
-    head = raw[: end.end()] if end else raw[:MAX_HEADER_CHARACTERS]
-    if end is None and len(raw) > MAX_HEADER_CHARACTERS:
+    head, _ = split_head(raw)
+    if len(head) == len(raw) > MAX_HEADER_CHARACTERS:  # it never ends
+        head = head[:MAX_HEADER_CHARACTERS]
         defects.append(LONG_HEADER)
     try:
         return email.parser.BytesParser(policy=policy).parsebytes(head, headersonly=True), Body()

@@ -37,7 +37,7 @@ BIDI = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 REPLY_PREFIX = re.compile(
     r"^(?:\s*(?:re|aw|antw|antwort|sv|vs|rv|ref|fwd?|wg|tr|r)\s*(?:\[\d{1,3}\])?\s*:)+\s*", re.IGNORECASE
 )
-MESSAGE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>")
+SENDABLE_ID = re.compile(r"<[\x21-\x3b\x3d\x3f-\x7e]{1,250}>")
 
 AutoSubmitted = Literal["auto-replied", "auto-generated"]
 Fields = list[tuple[str, str]]
@@ -125,7 +125,7 @@ def thread_references(parent: Message) -> list[str]:
     if parent.has_synthetic_id:
         return []
     known = parent.references or ((parent.in_reply_to,) if parent.in_reply_to else ())
-    ids = [id_ for id_ in dict.fromkeys((*known, parent.message_id)) if MESSAGE_ID.fullmatch(id_)]
+    ids = [id_ for id_ in dict.fromkeys((*known, parent.message_id)) if SENDABLE_ID.fullmatch(id_)]
     room = MAX_REFERENCES_OCTETS - len(ids[0]) - 1 if ids else 0
     kept: list[str] = []
     for id_ in reversed(ids[1:]):
@@ -140,7 +140,7 @@ def _fields(head: Head, subject: str) -> Fields:
     if head.sent_at.tzinfo is None:
         raise PermanentError("the date of an outgoing mail has no time zone: pass an aware datetime")
     sender = _mailbox(head.from_name, _address(head.from_address, "agent.address"))
-    if not MESSAGE_ID.fullmatch(head.message_id):
+    if not SENDABLE_ID.fullmatch(head.message_id):
         raise PermanentError(f"not a Message-ID: {head.message_id!r}", code="header_refused")
     return [
         ("Date", format_datetime(head.sent_at.astimezone(UTC).replace(microsecond=0))),

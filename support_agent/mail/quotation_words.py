@@ -2,17 +2,14 @@
 """What mail programs write around a quotation, by language: the words of copied headers, rulers and attributions.
 
 Data only; the rules stand in `quotation` and `signatures`. A word is listed because a mail program writes it, never
-because a person does. Checked by tests/unit/mail/test_quotation.py, which has a reply in each language.
+because a person does. Checked by tests/unit/mail/test_quotation_words.py, which has a reply in each language.
 """
 
 from __future__ import annotations
 
+from support_agent.mail.wording import listed
 
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(" ".join(text.split()).split(", ")))
-
-
-FROM_LABELS = _listed(
+FROM_LABELS = listed(
     """
     from, von, de, da, van, od, från, fra, frá, lähettäjä, от, від, од, kimden, feladó, από, expéditeur, remitente,
     mittente, afzender, nadawca, odesílatel, odosielateľ, šalje, pošiljatelj, saatja, no, nuo, từ, người gửi, dari,
@@ -20,7 +17,7 @@ FROM_LABELS = _listed(
     """
 )
 """Who wrote: the first line of Outlook's copied header; all in lower case, as everywhere below."""
-SENT_LABELS = _listed(
+SENT_LABELS = listed(
     """
     sent, gesendet, gesendet am, enviado, enviado el, enviado em, enviada em, enviat, envoyé, envoyé le, inviato,
     verzonden, wysłano, wysłane, skickat, sendt, lähetetty, отправлено, надіслано, відправлено, изпратено, послато,
@@ -30,34 +27,34 @@ SENT_LABELS = _listed(
     """
 )
 """When, as only a program labels it; a person who writes of a journey has a date, but no "Sent"."""
-DATE_LABELS = _listed(
+DATE_LABELS = listed(
     """
     date, datum, fecha, data, dato, päivämäärä, дата, датум, tarih, dátum, kuupäev, datums, tanggal, tarikh, ngày,
     วันที่, ημερομηνία, 日付, 日期, 날짜
     """
 )
-TO_LABELS = _listed(
+TO_LABELS = listed(
     """
     to, an, para, à, a, aan, do, till, til, vastaanottaja, кому, komu, pre, kime, címzett, προς, destinataire,
     destinatario, per a, до, за, коме, za, prima, primatelj, kome, adressaat, kellele, kam, đến, tới, kepada, ถึง,
     宛先, 收件人, 收件者, 받는 사람, אל, إلى, către
     """
 )
-OTHER_LABELS = _listed(
+OTHER_LABELS = listed(
     """
     cc, bcc, kopie, kopia, kopi, copie, copia, kopio, копия, копія, копие, копија, kopija, koopia, tembusan, tembusan
     kepada, สำเนา, dw, 抄送, 副本, 참조, bilgi, reply-to, antwort an, reply to, répondre à, responder a, on behalf of,
     im auftrag von, importance, wichtigkeit, priority, priorität, attachments, anlagen, anhänge, organization
     """
 )
-SUBJECT_LABELS = _listed(
+SUBJECT_LABELS = listed(
     """
     subject, betreff, asunto, assumpte, objet, oggetto, onderwerp, assunto, temat, ämne, emne, efni, aihe, тема,
     относно, предмет, předmět, predmet, zadeva, tema, teema, tēma, temats, konu, tárgy, θέμα, chủ đề, tiêu đề, perihal,
     subjek, subyek, judul, เรื่อง, หัวเรื่อง, 件名, 主题, 主旨, 主題, 제목, נושא, الموضوع, subiect
     """
 )
-RULER_WORDS = _listed(
+RULER_WORDS = listed(
     """
     original message, original appointment, original email, forwarded message, forwarded by .{1,80},
     ursprüngliche nachricht, urspruengliche nachricht, originalnachricht, original-nachricht, weitergeleitete
@@ -84,7 +81,7 @@ RULER_WORDS = _listed(
     """
 )
 """Between dashes, above the old mail (Outlook, Gmail, Thunderbird, Lotus Notes, QQ Mail); patterns."""
-FORWARD_LINES = _listed(
+FORWARD_LINES = listed(
     """
     begin forwarded message, anfang der weitergeleiteten nachricht, inicio del mensaje reenviado, début du
     message réexpédié, début du message transféré, inizio messaggio inoltrato, inizio del messaggio inoltrato,
@@ -95,7 +92,7 @@ FORWARD_LINES = _listed(
     """
 )
 """Apple Mail's line above a forwarded mail."""
-REPLY_ABOVE = _listed(
+REPLY_ABOVE = listed(
     r"""
     (?:reply|type your reply|write) above this line, antwort(?:en)? (?:sie )?(?:bitte )?(?:ober|über)\w* dieser
     (?:linie|zeile), geben sie ihre antwort (?:bitte )?(?:ober|über)\w* dieser (?:linie|zeile) ein, responda por encima
@@ -105,7 +102,7 @@ REPLY_ABOVE = _listed(
     """
 )
 """What help desks put on top of their mails; whatever follows is theirs; patterns."""
-WROTE = _listed(
+WROTE = listed(
     r"""
     wrote, writes, hat geschrieben, schreibt, escribió, escribio, ha escrito, a écrit, ha scritto, scrive, heeft
     geschreven, escreveu, napisał, napisała, napisał\(a\), napisał/a, pisze, kirjoitti, написал, написала, написал\(а\),
@@ -116,26 +113,26 @@ WROTE = _listed(
     """
 )
 """The verb of an attribution ("On <date>, <name> wrote:") where it ends its line; patterns."""
-WROTE_BEFORE_NAME = _listed(
+WROTE_BEFORE_NAME = listed(
     """
     schrieb, schrieben, schreef, skrev, כתב, כתבה, كتب, skriver, skreiv, kirjutas
     """
 )
 """The same in languages that put the name after it."""
-WROTE_SUFFIXES = _listed(
+WROTE_SUFFIXES = listed(
     """
     님이 작성, 님이 작성하였습니다, 작성, のメール, は書きました, が書きました, のメッセージ, さんからのメール,
     写道, 寫道, 撰写, 撰寫, 编写, 来信, 來信
     """
 )
 """The same in scripts that write it together with the name."""
-FOLLOWING = _listed(
+FOLLOWING = listed(
     """
     the following, folgendes, följande, følgende, het volgende, lo siguiente, ce qui suit, quanto segue
     """
 )
 """What may stand between the verb and the colon."""
-ATTRIBUTION_STARTS = _listed(
+ATTRIBUTION_STARTS = listed(
     """
     on, at, am, el, le, il, op, den, em, w dniu, dnia, dne, dňa, pe, în, la, på, a, il giorno, in data, il dì,
     le lun, user, użytkownik, в, от, у, στις, в отговор, pada, vào, em data, ב, בתאריך, في, 在, 於, 于, in article,
@@ -166,7 +163,7 @@ DEVICES = (
     r"yahoo mail: .{3,60}",
 )
 """A line that a phone or a mail program puts under a mail, whole; patterns."""
-PERSONAL = _listed(
+PERSONAL = listed(
     """
     i, we, you, it, is, was, but, and, not, ich, wir, es, ist, und, aber, nicht, je, nous, est, et, mais, yo,
     no, pero,
@@ -174,7 +171,7 @@ PERSONAL = _listed(
     """
 )
 """Words of a person's sentence, which no program writes there."""
-WISHING = _listed(
+WISHING = listed(
     """
     please, pls, bitte, favor, plaît, plait, favore, cortesia, alsjeblieft, alstublieft, proszę, prosím, molim, prosim,
     моля, прошу, пожалуйста, ласка, lütfen, kérem, vänligen, palun, lūdzu, prašau, παρακαλώ, rog, lòng, tolong, sila,
@@ -182,7 +179,7 @@ WISHING = _listed(
     """
 )
 """Words of a person who wants something, or of themselves, which nobody writes into contact data."""
-CLOSINGS = _listed(
+CLOSINGS = listed(
     r"""
     (?:kind |kindest |best |warm |warmest |with best |with kind |many )?regards, best(?: wishes)?, all the best,
     sincerely, yours(?: \w+)?, cheers, thanks, thank you, many thanks, thx, (?:mit

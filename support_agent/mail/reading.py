@@ -7,12 +7,12 @@ tests/integration/mail/test_mailbox_reading.py.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from support_agent.mail.head import split_head
 from support_agent.mail.imap import Refused, mapped
 from support_agent.mail.message import not_read
 from support_agent.settings import ImapSettings
@@ -29,7 +29,6 @@ READ_BATCH_BYTES = 1_000_000
 
 MAX_UID = 2**32 - 1
 """RFC 3501, section 2.3.1.1."""
-HEAD = re.compile(rb".*?\n\r?\n", re.DOTALL)
 
 
 class Listed(NamedTuple):
@@ -128,9 +127,9 @@ class FolderReader:
         limit = self._settings.max_message_bytes
         if len(raw) <= limit:
             return raw
-        head = HEAD.match(raw, 0, limit)
-        kept = head[0] if head else raw[:limit]
-        return not_read(f"{len(raw)} bytes, only the header of a mail over {limit} is read") + kept
+        kept = raw[:limit]
+        _, body = split_head(kept)
+        return not_read(f"{len(raw)} bytes, only the header of a mail over {limit} is read") + kept.removesuffix(body)
 
     def _note(self, listed: Listed) -> bytes:
         where = f"UID {listed.uid} of {self._settings.folder}, UIDVALIDITY {self._selected.get(b'UIDVALIDITY')}"

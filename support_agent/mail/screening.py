@@ -27,6 +27,7 @@ from support_agent.mail.marks import (
     REPORT_PARTS,
     auto_submitted,
     empty_return_path,
+    token_of,
     vendor_marks,
 )
 from support_agent.mail.message import Message
@@ -113,6 +114,9 @@ def why_machine(message: Message, agent: AgentSettings, desk: DeskSettings) -> s
 
 BOUNCE_RULE = "S1"
 """The rule of bounces: filed by their marks, to the desk by their words alone."""
+AUTO_REPLY_RULE = "S2"
+OWN_MAIL_RULE = "S9"
+UNREADABLE_RULE = "S15"
 PERSON_RULE = "person"
 """The rule by which a mail that asks for a person goes to the desk."""
 MACHINE_NAME = re.compile(
@@ -173,24 +177,25 @@ def _mailing_list(case: Case) -> str:
 
 
 def _precedence(case: Case) -> str:
+    return _bulk(case) or ("" if case.is_staff_reply() else _of_precedence(case, {"list"}))
+
+
+def _bulk(case: Case) -> str:
+    """Low precedence but for "list", which lists set on what people write; a responder's own mark too."""
+    return _of_precedence(case, {"bulk", "junk", "auto_reply", "auto-reply"})
+
+
+def _of_precedence(case: Case, kinds: set[str]) -> str:
     for name in ("Precedence", "X-Precedence"):
         for value in case.message.all_headers(name):
-            kind = value.strip().lower()
-            is_of_machine = kind in {"bulk", "junk", "auto_reply"}  # a responder's own mark too, unlike "list"
-            if is_of_machine or (kind == "list" and not case.is_staff_reply()):
+            if token_of(value) in kinds:
                 return f"{name}: {value}"
     return ""
 
 
-def _bulk(case: Case) -> str:
-    """Low precedence but for "list", which lists set on what people write."""
-    why = _precedence(case)
-    return "" if why.lower().endswith(": list") else why
-
-
 def _suppressed(case: Case) -> str:
     for value in case.message.all_headers("X-Auto-Response-Suppress"):
-        if {token.strip().lower() for token in value.split(",")} & {"all", "autoreply", "oof"}:
+        if set(re.split(r"[,;\s]+", value.lower())) & {"all", "autoreply", "oof"}:
             return f"X-Auto-Response-Suppress: {value}"
     return ""
 
@@ -313,10 +318,17 @@ def _plain(address: str) -> str:
 
 RULES: tuple[Rule, ...] = (
     Rule("S11", "a loop, by its hops", "RFC 5321, 6.3", Verdict.DROP, _too_many_hops),
-    Rule("S9", "our own mail", "RFC 3834, 2 and 6", Verdict.DROP, _own_mail),
+    Rule(OWN_MAIL_RULE, "our own mail", "RFC 3834, 2 and 6", Verdict.DROP, _own_mail),
     Rule(BOUNCE_RULE, "no return path", "RFC 3834, 2", Verdict.FILE, _null_sender, is_automatic=True),
     Rule("S3", "a report", "RFC 6522, 3464, 8098, 5965", Verdict.FILE, _report, is_automatic=True),
-    Rule("S2", "Auto-Submitted", "RFC 3834, 2 and 5; RFC 5436", Verdict.FILE, _auto_submitted, is_automatic=True),
+    Rule(
+        AUTO_REPLY_RULE,
+        "Auto-Submitted",
+        "RFC 3834, 2 and 5; RFC 5436",
+        Verdict.FILE,
+        _auto_submitted,
+        is_automatic=True,
+    ),
     Rule("S4", "mail of a list", "RFC 2369, RFC 2919", Verdict.FILE, _mailing_list),
     Rule("S5", "low precedence", "practice", Verdict.FILE, _precedence),
     Rule("S6", "wants no automatic reply", "MS-OXCMAIL, 2.2.3.2.14", Verdict.FILE, _suppressed, is_automatic=True),
@@ -331,9 +343,14 @@ RULES: tuple[Rule, ...] = (
         BOUNCE_RULE, "a bounce by its words", "practice: no mark", Verdict.DESK, _reads_like_a_bounce, is_automatic=True
     ),
     Rule(
-        "S2", "an automatic reply by its words", "practice: no mark", Verdict.DESK, _reads_automatic, is_automatic=True
+        AUTO_REPLY_RULE,
+        "an automatic reply by its words",
+        "practice: no mark",
+        Verdict.DESK,
+        _reads_automatic,
+        is_automatic=True,
     ),
     Rule("S10", "not addressed to us", "RFC 3834, 2", Verdict.DESK, _not_addressed),
-    Rule("S15", "encrypted, calendar, empty, too big", "practice", Verdict.DESK, _unreadable),
+    Rule(UNREADABLE_RULE, "encrypted, calendar, empty, too big", "practice", Verdict.DESK, _unreadable),
     Rule(PERSON_RULE, "asks for a person", "the customer's own word", Verdict.DESK, _asks_for_person),
 )

@@ -22,7 +22,6 @@ MAX_DEPTH = 10
 """Parts within each other; deeper mails are for the careful parser, which knows when to stop."""
 FIELD = re.compile(r"([!-9;-~]++):[ \t]*+([^\n]*+\n(?:[ \t][^\n]*+\n)*+)")
 """A field name by RFC 5322, section 3.6.8, and all lines of its value. Nothing is tried twice: the time is linear."""
-UNIX_FROM = re.compile(r"([^\n]*+)\n")
 HEADER_LINE = re.compile(r"From |[!-9;-~]*+:|[\t ]")
 BLANK_LINE = re.compile(r"^\r?\n", re.MULTILINE)
 CONTAINERS = ("multipart", "message")
@@ -61,9 +60,9 @@ def _part(text: str, at: int, end: int, *, is_within: bool, depth: int, room: It
         raise _Unusual
     part = email.message.Message()
     content_type = ""
-    if text.startswith("From ", at, end) and (line := UNIX_FROM.match(text, at, end)):
-        part.set_unixfrom(line[1].removesuffix("\r"))
-        at = line.end()
+    if text.startswith("From ", at, end) and (line_end := text.find("\n", at, end)) >= 0:
+        part.set_unixfrom(text[at:line_end].removesuffix("\r"))
+        at = line_end + 1
     while field := FIELD.match(text, at, end):
         name, value = field[1], field[2].rstrip("\r\n")
         part.set_raw(name, value)

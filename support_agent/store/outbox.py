@@ -1,21 +1,23 @@
 """The outbox: `ready -> sending -> sent | uncertain | failed`, or back to `ready` for another try.
 
 Invariant: what is in the outbox is there together with the letter it was made from, a row is claimed by exactly one
-caller per try, and a row whose sender died is never sent again by the machine, but for one to the desk. Checked by
-tests/contract/store/test_outbox.py and tests/integration/store/test_concurrency.py.
+caller per try, and a row whose sender died stays `sending` until it is recovered: to `uncertain`, which the machine
+does not send again, or to `ready` where it is the desk's own. Checked by tests/contract/store/test_outbox.py and
+tests/integration/store/test_concurrency.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import update
+from sqlalchemy import tuple_, update
 from sqlmodel import Session, col, select
 
 from support_agent.errors import PermanentError, TransientError
 from support_agent.store import mails
 from support_agent.store.records import (
+    Due,
     LetterKind,
     LetterRecord,
     MailId,
@@ -74,14 +76,20 @@ def letters(session: Session, mail_id: MailId) -> tuple[LetterRecord, ...]:
     return tuple(LetterRecord.model_validate(row) for row in session.exec(query))
 
 
-def ready(session: Session, now: datetime, limit: int) -> tuple[OutboxRecord, ...]:
-    query = (
-        select(OutboxRow)
-        .where(col(OutboxRow.status) == OutboxStatus.READY, col(OutboxRow.next_try_at) <= now)
-        .order_by(col(OutboxRow.next_try_at), col(OutboxRow.created_at), col(OutboxRow.id))
-        .limit(limit)
+def ready(
+    session: Session, now: datetime, limit: int, after: Due | None, kinds: Collection[LetterKind]
+) -> tuple[Due, ...]:
+    """See `Store.ready`."""
+    place = (col(OutboxRow.next_try_at), col(OutboxRow.created_at), col(OutboxRow.id))
+    query = select(OutboxRow.next_try_at, OutboxRow.created_at, OutboxRow.id).where(
+        col(OutboxRow.status) == OutboxStatus.READY,
+        col(OutboxRow.next_try_at) <= now,
+        col(OutboxRow.kind).in_(kinds),
     )
-    return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
+    if after is not None:
+        query = query.where(tuple_(*place) > (after.next_try_at, after.created_at, after.id))
+    rows = session.exec(query.order_by(*place).limit(limit))
+    return tuple(Due.model_validate(row, from_attributes=True) for row in rows)
 
 
 def outgoing(

@@ -56,10 +56,10 @@ class CaseState(StrEnum):
 
 
 class LetterKind(StrEnum):
-    """What an outgoing mail is to the mail that caused it; at most one of each kind goes out for a mail.
+    """What an outgoing mail is to the mail that caused it; at most one of each kind, but for `failure`.
 
-    `failure` is a packet of its own: it tells the desk what went wrong after the mail was decided. More than one thing
-    may, so there may be several: they are numbered.
+    That is a packet of its own: it tells the desk what went wrong after the mail was decided. More than one thing may,
+    so there may be several: they are numbered.
     """
 
     ANSWER = "answer"
@@ -245,6 +245,16 @@ class OutboxRecord(Record):
     def id(self) -> OutboxId:
         """Its key: there is one mail of a kind and number for a mail."""
         return OutboxId(f"{self.mail_id}-{self.kind.named(self.number)}")
+
+
+class Due(Record):
+    """A mail of the outbox that may be tried now, without its bytes, and where it stands among them: the longest due is
+    first, of those the oldest.
+    """
+
+    next_try_at: Instant
+    created_at: Instant
+    id: OutboxId
 
 
 class EarlierAnswer(Record):

@@ -6,7 +6,7 @@ leaves the same rows and no error. Checked by tests/contract/store on SQLite and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -22,6 +22,7 @@ from support_agent.store.records import (
     CaseSummary,
     Counts,
     Deleted,
+    Due,
     JsonObject,
     LetterKind,
     LetterRecord,
@@ -295,10 +296,17 @@ class Store:
         with self.database.read() as session:
             return outbox.letter_for(session, mail_id, kind, number)
 
-    def ready(self, now: datetime, limit: int) -> tuple[OutboxRecord, ...]:
-        """Return what is due, the longest due first; each must be claimed before it is sent."""
+    def ready(
+        self, now: datetime, limit: int, after: Due | None = None, kinds: Collection[LetterKind] = tuple(LetterKind)
+    ) -> tuple[Due, ...]:
+        """Return what is due of these kinds, the longest due first; each must be claimed before it is sent.
+
+        Args:
+            limit: The most that is returned.
+            after: Only what stands behind this one, whatever has become of it since.
+        """
         with self.database.read() as session:
-            return outbox.ready(session, now, limit)
+            return outbox.ready(session, now, limit, after, kinds)
 
     def call_in(self, now: datetime, latest: datetime) -> int:
         """Make due what is due later than anything can be: it was put off while the clock was ahead; how many."""

@@ -53,7 +53,7 @@ class Suppressions:
         with self._database.write() as session:
             affected(session, delete(SuppressionRow).where(col(SuppressionRow.address) == address))
 
-    def forget_old(self, now: datetime) -> None:
-        """Delete what is over."""
+    def forget_old(self, instant: datetime) -> None:
+        """Delete what was over by an instant."""
         with self._database.write() as session:
-            affected(session, delete(SuppressionRow).where(col(SuppressionRow.until) <= now))
+            affected(session, delete(SuppressionRow).where(col(SuppressionRow.until) <= instant))

@@ -10,7 +10,8 @@ from pydantic import SecretStr
 
 from support_agent.app import real_probes
 from support_agent.cursor import Cursor
-from support_agent.doctor import Diagnosis, Health, diagnose
+from support_agent.diagnosis import Diagnosis, Health
+from support_agent.doctor import diagnose
 from support_agent.facts.index import Entry, Index, count_entries, open_client
 from support_agent.mail.mailbox import Mailbox
 from support_agent.resources import packaged

@@ -31,10 +31,10 @@ class Cluster:
         self._server = f"{USER}:{password}@127.0.0.1:{port}"
         self._numbers = count(1)
 
-    def create_database(self) -> str:
-        """Make an empty database and return its URL."""
+    def create_database(self, copied_from: str = "template1") -> str:
+        """Make a database, empty or the copy of another (by its URL), and return its URL."""
         name = f"test_{next(self._numbers)}"
-        self._run(f"CREATE DATABASE {name}")
+        self._run(f"CREATE DATABASE {name} TEMPLATE {copied_from.rpartition('/')[2]}")
         return f"postgresql://{self._server}/{name}"
 
     def drop_database(self, url: str) -> None:

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.resources import packaged
 from support_agent.settings import CompanySettings
-from support_agent.store.store import Store
-from tests.fakes_journey import Office, make_company, open_office
+from tests.fakes_journey import Office, make_company, office_in
 
 
 @pytest.fixture(scope="session")
@@ -20,10 +18,7 @@ def company_settings(tmp_path_factory: pytest.TempPathFactory) -> CompanySetting
 
 
 @pytest.fixture
-def office(company_settings: CompanySettings, tmp_path: Path) -> Iterator[Office]:
+def office(company_settings: CompanySettings, empty_store: Path, tmp_path: Path) -> Iterator[Office]:
     """An agent with a real store on SQLite."""
-    with Store.open(f"sqlite:///{tmp_path / 'store.sqlite3'}", packaged("migrations")) as store:
-        store.upgrade()
-        opened = open_office(company_settings, store)
+    with office_in(tmp_path, company_settings, empty_store) as opened:
         yield opened
-        opened.decider.company.accounts.close()

@@ -2,112 +2,43 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import closing
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from pydantic import SecretStr
 
 from support_agent.app import real_probes
 from support_agent.cursor import Cursor
-from support_agent.doctor import CHECKS, MANY_MAILS, Diagnosis, Health, Probes, SeenMailbox, diagnose
+from support_agent.diagnosis import Health
+from support_agent.doctor import CHECKS, MANY_MAILS, diagnose
 from support_agent.errors import ConfigError, SupportAgentError, ToolCallRejected, TransientError
 from support_agent.planner.models import STAMP_SUFFIX
 from support_agent.planner.pinned import MODELS
 from support_agent.planner.port import Scores, Usage
 from support_agent.resources import packaged
-from support_agent.settings import ChromaSettings, ModelSettings, SentCopies, Settings
-from support_agent.store.records import MailStatus, OutboxStatus
+from support_agent.settings import SentCopies, Settings
 from support_agent.store.store import Store
-from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, put, record
+from tests.contract.store.examples import NOON
+from tests.fakes_doctor import SURE, Outside, changed, settings_in, the
 from tests.servers.openai import FakeOpenAI, failure, pick
 
-T = TypeVar("T")
-SURE = Scores(log_probabilities=(-0.1, -2.3), usage=Usage())
 UNSURE = Scores(log_probabilities=None, picked=0, usage=Usage())
-
-
-@dataclass
-class Outside:
-    """The servers: what they answer, or raise; `cursors` are those that the mailbox was asked with."""
-
-    mails: int | Exception = 0
-    sent_folder: str | None = "Sent"
-    sender: Exception | None = None
-    model: Scores | Exception = SURE
-    entries: int | Exception | None = None
-    cursors: list[Cursor | None] = field(default_factory=list)
-
-    def probes(self, now: datetime = NOON) -> Probes:
-        def look_at_mailbox(_: Settings, cursor: Cursor | None) -> SeenMailbox:
-            self.cursors.append(cursor)
-            return SeenMailbox(_given(self.mails), self.sent_folder)
-
-        def check_sender(_: Settings) -> None:
-            _given(self.sender)
-
-        def ask_model(_: ModelSettings) -> Scores:
-            return _given(self.model)
-
-        def count_entries(_: ChromaSettings) -> int | None:
-            return _given(self.entries)
-
-        return Probes(now, look_at_mailbox, check_sender, ask_model, count_entries)
-
-
-def _given(answer: T | Exception) -> T:
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Everything set, nothing started yet."""
-    return Settings.model_validate(
-        {
-            "imap": {"host": "imap.example.com", "user": "support", "password": SecretStr("x")},
-            "smtp": {"host": "smtp.example.com", "user": "support", "password": SecretStr("x")},
-            "agent": {
-                "address": "support@harborfile.example",
-                "authserv_ids": ("mx.harborfile.example",),
-                "secret": SecretStr("k" * 32),
-            },
-            "desk": {"address": "desk@harborfile.example"},
-            "model": {"cache_dir": tmp_path / "models"},
-            "store": {"url": f"sqlite:///{tmp_path / 'store.sqlite3'}"},
-            "chroma": {"path": tmp_path / "chroma"},
-        }
-    )
+    return settings_in(tmp_path)
 
 
 @pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
+def store(settings: Settings, empty_store: Path, tmp_path: Path) -> Iterator[Store]:
     """The database of the settings, with its tables."""
+    shutil.copy(empty_store, tmp_path / "store.sqlite3")
     with Store.open(settings.store.url, packaged("migrations")) as opened:
-        opened.upgrade()
         yield opened
-
-
-def changed(settings: Settings, section: str, **values: object) -> Settings:
-    part = getattr(settings, section)
-    return settings.model_copy(update={section: type(part).model_validate({**dict(part), **values})})
-
-
-def of(diagnoses: list[Diagnosis], subject: str) -> list[Diagnosis]:
-    return [diagnosis for diagnosis in diagnoses if diagnosis.subject == subject]
-
-
-def the(subject: str, settings: Settings, outside: Outside | None = None, now: datetime = NOON) -> Diagnosis:
-    """The one diagnosis of a part; it says what to do exactly where something is wrong."""
-    (diagnosis,) = of(diagnose(settings, (outside or Outside()).probes(now)), subject)
-    assert bool(diagnosis.todo) == (diagnosis.severity is not Health.OK)
-    return diagnosis
 
 
 def put_models(settings: Settings, *, is_stamped: bool) -> None:
@@ -301,77 +232,7 @@ def test_the_real_probe_makes_one_choice(settings: Settings, fake_openai: FakeOp
         ask(changed(settings, "model", **remote).model)
 
 
-# Database and vector store
-
-
-def bring_to(store: Store, number: int, status: OutboxStatus) -> None:
-    """Mail `number`, with an answer of that status in the outbox."""
-    mail_id = record(store, number)
-    store.open_case(case(), mail_id)
-    row = put(store, outgoing(mail_id, case_id=CASE))
-    assert store.claim(row.id, NOON)
-    mark: Callable[..., None] = store.mark_failed if status is OutboxStatus.FAILED else store.mark_uncertain
-    mark(row.id, "why")
-
-
-def test_a_database_at_work_counts_its_mails(settings: Settings, store: Store) -> None:
-    mail_id = record(store, 1)
-    record(store, 2)
-    store.settle_mail(mail_id, MailStatus.FILED, "S2", None, NOON)
-    diagnosis = the("database", settings)
-    assert (diagnosis.severity, diagnosis.what) == (
-        Health.OK,
-        "its tables are current; mails: 1 new, 1 filed",
-    )
-
-
-@pytest.mark.parametrize(
-    ("status", "what", "todo"),
-    [
-        (OutboxStatus.UNCERTAIN, "1 mail may or may not have gone out", "Sent folder"),
-        (OutboxStatus.FAILED, "1 mail could not be delivered", "support-agent show CASE"),
-    ],
-)
-def test_mails_that_did_not_surely_go_out_are_a_warning(
-    settings: Settings, store: Store, status: OutboxStatus, what: str, todo: str
-) -> None:
-    """S62: a person decides; the case is named."""
-    bring_to(store, 1, status)
-    fine, warning = of(diagnose(settings, Outside().probes()), "database")
-    assert (fine.severity, warning.severity) == (Health.OK, Health.WARNING)
-    assert warning.what == f"{what}, in case {CASE}"
-    assert todo in warning.todo
-
-
-def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Store) -> None:
-    """S37: the mailbox goes on, and a person has to look. A Message-ID is a stranger's text."""
-    for number in range(1, 8):
-        mail_id = record(store, number, message_id=f"<{number}\x1b[2J@example.net>")
-        store.settle_mail(mail_id, MailStatus.SET_ASIDE, "engine", "why", NOON)
-    _, warning = of(diagnose(settings, Outside().probes()), "database")
-    assert warning.severity is Health.WARNING
-    assert warning.what.startswith("7 mails could not be handled and were set aside: '<1\\x1b[2J@example")
-    assert warning.what.endswith("(engine) and 2 more")
-
-
-def test_an_older_database_is_a_warning(settings: Settings, store: Store) -> None:
-    """It is upgraded at the next start; its mails are not counted, and nothing is changed now."""
-    store.database.downgrade("0001")
-    diagnosis = the("database", settings)
-    assert (diagnosis.severity, "its schema is 0001" in diagnosis.what) == (Health.WARNING, True)
-    assert store.database.revision() == "0001"
-
-
-def test_a_file_that_is_no_database_is_an_error(settings: Settings, tmp_path: Path) -> None:
-    (tmp_path / "store.sqlite3").write_bytes(b"not a database, but long enough to be looked at" * 100)
-    diagnosis = the("database", settings)
-    assert (diagnosis.severity, diagnosis.todo) == (Health.ERROR, "check store.url")
-
-
-def test_a_database_without_tables_is_well(settings: Settings, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "store.sqlite3")) as connection:
-        connection.execute("PRAGMA journal_mode=WAL")
-    assert the("database", settings).severity is Health.OK
+# Vector store
 
 
 @pytest.mark.parametrize(("entries", "what"), [(312, "312 texts"), (None, "the first start fills it")])
@@ -386,24 +247,3 @@ def test_a_vector_store_server_is_always_asked(settings: Settings) -> None:
     remote = changed(settings, "chroma", url="http://127.0.0.1:1")
     outside = Outside(entries=TransientError("chroma.url http://127.0.0.1:1: refused"))
     assert the("vector store", remote, outside).severity is Health.ERROR
-
-
-# Clock
-
-
-@pytest.mark.parametrize(
-    ("behind", "health"),
-    [(timedelta(days=-1), Health.OK), (timedelta(), Health.OK), (timedelta(hours=2), Health.ERROR)],
-)
-def test_a_clock_behind_the_last_mail_is_an_error(
-    settings: Settings, store: Store, behind: timedelta, health: Health
-) -> None:
-    """Retries would wait, and "this month" would be another one."""
-    mail_id = store.record_mail(b"mail", "<1@example.net>", cursor(1), NOON).id
-    store.open_case(case(), mail_id)
-    assert the("clock", settings, now=NOON - behind).severity is health
-
-
-def test_without_a_mail_nothing_is_said_about_the_clock(settings: Settings, store: Store) -> None:
-    """There is nothing to compare it with."""
-    assert of(diagnose(settings, Outside().probes(datetime(1999, 1, 1, tzinfo=UTC))), "clock") == []

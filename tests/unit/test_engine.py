@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from support_agent.engine import _JsonSerializer, engine_url, executor_id
+from support_agent.engine import _JsonSerializer, executor_id
+from support_agent.engine_database import engine_url
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 
 

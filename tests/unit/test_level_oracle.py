@@ -7,6 +7,7 @@ compared byte for byte; only the recipient, and the hashes that are keyed with t
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from email import message_from_bytes, policy
@@ -36,15 +37,14 @@ OWN = {"To", "Message-ID", ORIGIN_HEADER, "Content-Type"}
 
 
 @pytest.fixture
-def offices(company_settings: CompanySettings, tmp_path: Path) -> Iterator[tuple[Office, Office]]:
+def offices(company_settings: CompanySettings, empty_store: Path, tmp_path: Path) -> Iterator[tuple[Office, Office]]:
     """Two agents that have seen nothing yet, at one and the same instant, and that write to senders of level 1."""
     with (
-        Store.open(f"sqlite:///{tmp_path / 'one.sqlite3'}", packaged("migrations")) as one,
-        Store.open(f"sqlite:///{tmp_path / 'two.sqlite3'}", packaged("migrations")) as two,
+        Store.open(f"sqlite:///{shutil.copy(empty_store, tmp_path / 'one.sqlite3')}", packaged("migrations")) as one,
+        Store.open(f"sqlite:///{shutil.copy(empty_store, tmp_path / 'two.sqlite3')}", packaged("migrations")) as two,
     ):
         opened = []
         for store in (one, two):
-            store.upgrade()
             office = open_office(company_settings, store)
             levels = {"answers_from_level": 1, "acknowledges_from_level": 1}
             agent = office.settings.agent.model_copy(update=levels)

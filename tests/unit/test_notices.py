@@ -9,13 +9,23 @@ import pytest
 
 from support_agent.delivery import DeliveryStatus
 from support_agent.errors import PermanentError
+from support_agent.mail.keys import envelope_id
 from support_agent.mail.outbox import Delivery
 from support_agent.replay import replay
 from support_agent.settling import Choice, settle_by_hand
-from support_agent.store.records import LetterKind, LetterRecord, MailId, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import (
+    LetterKind,
+    LetterRecord,
+    MailId,
+    MailStatus,
+    OutboxId,
+    OutboxRecord,
+    OutboxStatus,
+)
 from support_agent.store.store import Store
-from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, write
-from tests.unit.seen import ANSWER, FAILURE, PERSON_REPLY, REFUND, opened, text_of
+from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, with_agent, write
+from tests.unit.reporting import report
+from tests.unit.seen import ANSWER, CANCEL, FAILURE, PERSON_REPLY, REFUND, one, opened, text_of
 
 REFUSED = Delivery(status="failed", detail="550 no")
 
@@ -153,3 +163,17 @@ class LateStore(Store):
 def test_only_notices_are_numbered() -> None:
     """The ids of all other mails are what they were."""
     assert {kind.named(1) for kind in LetterKind} == {kind.value for kind in LetterKind}
+
+
+def test_s12_breaker_does_not_tell_itself_by_a_report_that_waits(office: Office) -> None:
+    """Failure: a bounce of a mail that was being sent became a person's, and nobody did what it said (S64)."""
+    office = with_agent(office, max_letters_per_hour=1)
+    office.transport.deliveries = [Delivery(status="retry", detail="451 later")]
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    answer = office.sent(mail_id)[ANSWER]
+    assert office.store.claim(answer.id, answer.next_try_at)
+    bounce_id, outcome = office.handle(report(envelope=envelope_id(answer.message_id)))
+    assert (outcome, office.stages.notices.tell_breaker()) == ("held", False)
+    waiting, outcome = office.handle(write(CANCEL))
+    assert (outcome, office.stages.notices.tell_breaker()) == ("held", True)
+    assert [one(office, row).status for row in (bounce_id, waiting)] == [MailStatus.NEW, MailStatus.ESCALATED]

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from support_agent import printing
-from support_agent.doctor import Diagnosis, Health
+from support_agent.diagnosis import Diagnosis, Health
 from support_agent.explain import timeline, why
 from support_agent.findings import Finding, Severity
 from support_agent.planner.models import Listed, State

@@ -8,14 +8,27 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.company.values import Count
+from support_agent.mail.message import parse
 from support_agent.mail.outbox import Delivery
+from support_agent.pause import end_pause, write_pause
 from support_agent.pipeline import handle
-from support_agent.replay import plan_again
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
 from support_agent.store.store import Store
 from tests.fakes_agent import FakeMailbox, Shift
-from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Clock, Office, once, twice, with_agent, write
+from tests.fakes_journey import (
+    ANNA,
+    CUSTOMERS,
+    DESK,
+    JAMES,
+    NOON,
+    STRANGER,
+    Clock,
+    Office,
+    once,
+    twice,
+    with_agent,
+    write,
+)
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
     ANSWER,
@@ -61,7 +74,7 @@ def test_s12_sender_who_has_had_a_days_letters_gets_no_more_until_the_next_day(o
 
 def test_s12_mail_of_a_sender_with_a_days_packets_is_filed(office: Office) -> None:
     """A ticket robot: the desk has had enough of it and was told so, and the operator's log says so."""
-    office = with_agent(office, max_letters_per_sender_a_day=2)
+    office = with_agent(office, max_packets_per_sender_a_day=2)
     for number in range(3):
         office.handle(write(HUMAN, number=number))
     with capture_logs() as logs:
@@ -75,7 +88,7 @@ def test_s12_mail_of_a_sender_with_a_days_packets_is_filed(office: Office) -> No
 
 def test_s12_desk_is_told_once_a_day_that_further_mails_of_a_sender_are_filed(office: Office) -> None:
     """Nobody is muted in silence: one packet more, with how many there were, and no word to the sender."""
-    office = with_agent(office, max_letters_per_sender_a_day=2)
+    office = with_agent(office, max_packets_per_sender_a_day=2)
     outcomes = []
     for day in range(3):
         office.clock = Clock(NOON + timedelta(days=day, minutes=day))
@@ -101,7 +114,7 @@ def test_s12_forged_mail_uses_up_nothing_of_the_address_owner(
     office: Office, proof: str | None, owner: str, level: int
 ) -> None:
     """Mail without proof fills only the share of mail without proof, and its notice is not the owner's."""
-    office = with_agent(office, max_letters_per_sender_a_day=2)
+    office = with_agent(office, max_packets_per_sender_a_day=2)
     forged = [office.handle(write(HUMAN, sender=owner, proof=proof, number=n))[1] for n in range(5)]
     assert forged == ["escalated"] * 3 + ["filed"] * 2
     own = [office.handle(write(HUMAN, sender=owner, number=9 + n)) for n in range(4)]
@@ -113,7 +126,7 @@ def test_s12_forged_mail_uses_up_nothing_of_the_address_owner(
 
 def test_s12_mails_without_a_sender_are_one_sender(office: Office) -> None:
     """Failure: whoever leaves the address out fills the desk; it is told once that there are more of them."""
-    office = with_agent(office, max_letters_per_sender_a_day=1)
+    office = with_agent(office, max_packets_per_sender_a_day=1)
     raws = [write(REFUND, number=number).replace(b"From: <", b"From: <a@example.net>, <") for number in range(4)]
     handled = [office.handle(raw) for raw in raws]
     assert [set(office.sent(mail_id)) for mail_id, _ in handled] == [{PACKET}, {PACKET}, set(), set()]
@@ -128,7 +141,7 @@ def test_sender_whose_address_cannot_be_written_to_goes_to_the_desk_alone(
     office: Office, proof: str | None, text: str
 ) -> None:
     """Failure: the letter was refused, the journey failed on it, and the desk got a notice a mail without end."""
-    office = with_agent(office, max_letters_per_sender_a_day=2, acknowledges_from_level=1)
+    office = with_agent(office, max_packets_per_sender_a_day=2, acknowledges_from_level=1)
     raws = [write(text, sender="j\u00fcrgen@q.example", proof=proof, number=number) for number in range(4)]
     handled = [office.handle(raw, twice()) for raw in raws]
     assert [outcome for _, outcome in handled] == ["escalated"] * 3 + ["filed"]
@@ -156,9 +169,9 @@ def test_s12_journey_that_lost_its_record_does_not_count_its_own_letter(office: 
 # The limit that counts everybody
 
 
-def crowd(count: int, text: str = REFUND) -> list[bytes]:
-    """As many mails, each of another sender."""
-    return [write(text, sender=f"c{number}@c{number}.example") for number in range(count)]
+def crowd(count: int) -> list[bytes]:
+    """As many mails, each of another customer."""
+    return [write(REFUND, sender=sender) for sender in CUSTOMERS[:count]]
 
 
 def test_s12_above_the_hourly_limit_mails_wait_and_nothing_goes_out(office: Office) -> None:
@@ -179,34 +192,38 @@ def test_s12_packets_count_for_the_hourly_limit(office: Office) -> None:
     assert [recipient for recipient, _ in office.transport.given] == [DESK] * 4
 
 
-def strangers(count: int) -> list[bytes]:
-    """As many mails that prove nothing, each of another sender."""
-    return [write(OFF_TOPIC, sender=f"s{number}@s{number}.example", proof="spf") for number in range(count)]
+def strangers(count: int, proof: str = "spf") -> list[bytes]:
+    """As many mails, each of another sender whom the company does not know; the desk alone hears of them."""
+    return [write(OFF_TOPIC, sender=f"s{number}@s{number}.example", proof=proof) for number in range(count)]
 
 
+@pytest.mark.parametrize("proof", ["spf", "dmarc"])
 @pytest.mark.parametrize(("limit", "half"), [(1, 1), (5, 2), (8, 4)])
-def test_s12_strangers_have_half_of_the_hour(office: Office, limit: int, half: int) -> None:
-    """Failure: whoever writes as anybody stopped the agent for all customers."""
-    office = with_agent(office, max_letters_per_hour=limit, acknowledges_from_level=2)
-    assert [office.handle(raw)[1] for raw in strangers(half + 1)] == ["escalated"] * half + ["held"]
+def test_s12_strangers_have_half_of_the_hour(office: Office, limit: int, half: int, proof: str) -> None:
+    """Failure: whoever writes as anybody, or from ever new addresses of one domain, stopped the agent for customers."""
+    office = with_agent(office, max_letters_per_hour=limit, acknowledges_from_level=3)
+    assert [office.handle(raw)[1] for raw in strangers(half + 1, proof)] == ["escalated"] * half + ["held"]
     rest = crowd(limit - half + 1)
     assert [office.handle(raw)[1] for raw in rest] == ["answered"] * (limit - half) + ["held"]
     assert office.stages.notices.deciding_stopped() == office.stages.rates.breaker(office.clock())
     office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
-    assert handle(mail_id_of(strangers(half + 1)[-1]), once(), office.stages) == "escalated"
+    assert handle(mail_id_of(strangers(half + 1, proof)[-1]), once(), office.stages) == "escalated"
 
 
 def test_s12_the_desk_hears_once_an_hour_that_strangers_wait(office: Office) -> None:
-    """By a stranger's mail; what customers write goes on."""
-    office = with_agent(office, max_letters_per_hour=4, acknowledges_from_level=2)
+    """By a stranger's mail; what customers write goes on, and when that stops too the desk hears of it as well."""
+    office = with_agent(office, max_letters_per_hour=5, acknowledges_from_level=3)
     waiting = [office.handle(raw)[0] for raw in strangers(4)][2:]
     assert not office.stages.notices.deciding_stopped()
     assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
     code, why = reason_told(office, waiting[0], FAILURE)
-    assert code == "breaker"
-    told = "2 automatic mails within an hour for senders without proof, the most that may (S12); 2 mails wait"
+    assert code == "strangers_breaker"
+    told = (
+        "2 automatic mails within an hour for senders who are no known customers, the most that may (S12); 2 mails wait"
+    )
     assert str(why).startswith(told)
-    assert office.handle(write(REFUND))[1] == "answered"
+    assert [office.handle(raw)[1] for raw in crowd(3)] == ["answered"] * 2 + ["held"]
+    assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
 
 
 def test_s12_strangers_who_wait_keep_no_customer_waiting(office: Office) -> None:
@@ -222,6 +239,36 @@ def test_s12_strangers_who_wait_keep_no_customer_waiting(office: Office) -> None
     second.engine.adopt(first.engine)
     second.work()
     assert {one(office, mail_id_of(raw)).status for raw in customers} == {MailStatus.ANSWERED}
+
+
+def test_s12_follow_ups_that_wait_for_a_stranger_take_nobodys_room(office: Office) -> None:
+    """Failure: they filled the room of the hour, waited again, and a customer behind them waited with them."""
+    full = with_agent(office, max_letters_per_hour=4, acknowledges_from_level=3)
+    first = strangers(3)[-1]
+    follow_ups = [
+        write(f"And {number}?", sender="s2@s2.example", in_reply_to=parse(first).message_id, number=number)
+        for number in range(2, 9)
+    ]
+    shift = Shift(full, FakeMailbox([*strangers(2), first, *follow_ups, write(REFUND)]))
+    write_pause(full.settings.agent, "for a moment")
+    shift.work()
+    end_pause(full.settings.agent)
+    shift.work()
+    assert one(office, mail_id_of(write(REFUND))).status is MailStatus.ANSWERED
+
+
+@pytest.mark.parametrize("kinds", ["letters", "packets"])
+def test_s12_what_stands_behind_a_plus_makes_no_other_sender(office: Office, kinds: str) -> None:
+    """Failure: a machine that answers from a new address each time met no limit but that of the hour."""
+    office = with_agent(office, max_letters_per_sender_a_day=2, max_packets_per_sender_a_day=2)
+    text = REFUND if kinds == "letters" else OFF_TOPIC
+    raws = [write(text, sender=f"ticket+{number}@desk.example", number=number) for number in range(4)]
+    raws += [write(text, sender="ticketing@desk.example"), write(text, sender="ticket+1@other.example")]
+    handled = [office.handle(raw) for raw in raws]
+    if kinds == "letters":
+        assert [outcome for _, outcome in handled] == ["answered"] * 2 + ["escalated"] * 2 + ["answered"] * 2
+    else:
+        assert [outcome for _, outcome in handled] == ["escalated"] * 3 + ["filed"] + ["escalated"] * 2
 
 
 def test_s12_the_notices_of_what_went_wrong_count_too(office: Office) -> None:
@@ -294,113 +341,6 @@ def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -
     assert office.stages.deliver(office.sent(ids[3])[ANSWER]).value == "sent"
 
 
-# The same answer to the same sender
-
-
-def test_s12_same_answer_is_not_sent_to_the_same_sender_twice(office: Office) -> None:
-    """In a new case too: it did not help, or a machine asks; the desk reads when and where it went out."""
-    first, _ = office.handle(write(REFUND))
-    second, outcome = office.handle(write(REFUND, number=2))
-    assert (outcome, set(office.sent(second))) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
-    code, why = reason_told(office, second)
-    assert code == "repeated"
-    assert why == f"the same was answered on 2026-11-20 12:00 UTC, in case {one(office, first).case_id}"
-
-
-def test_s12_same_answer_in_the_same_case_goes_to_a_person(office: Office) -> None:
-    """A follow-up whose answer is the one that it follows."""
-    first, _ = office.handle(write(REFUND))
-    again, outcome = office.handle(write(REFUND, in_reply_to=office.sent(first)[ANSWER].message_id, number=2))
-    assert (outcome, one(office, again).reason_code) == ("escalated", "repeated")
-    assert state(office, first) is CaseState.WITH_PERSON
-
-
-def with_colleague(raw: bytes) -> bytes:
-    """The same mail, to James too."""
-    return raw.replace(b"Subject:", f"Cc: {JAMES}\r\nSubject:".encode(), 1)
-
-
-@pytest.mark.parametrize(("days", "age_days"), [(7, 0), (7, 8), (0, 0), (0, 8)])
-@pytest.mark.parametrize("sender", [ANNA, JAMES])
-def test_s12_what_the_case_was_answered_is_known_whoever_asks_and_however_late(
-    office: Office, sender: str, days: int, age_days: int
-) -> None:
-    """A case is one conversation: a colleague has read the answer too; `identical_answer_days` is for other cases."""
-    office = with_agent(office, identical_answer_days=days)
-    first, _ = office.handle(with_colleague(write(REFUND)))
-    office.clock = Clock(NOON + timedelta(days=age_days, minutes=1))
-    thread = office.sent(first)[ANSWER].message_id
-    again, outcome = office.handle(write(REFUND, sender=sender, in_reply_to=thread, number=2), twice())
-    case_id = one(office, first).case_id
-    assert (outcome, one(office, again).case_id) == ("escalated", case_id)
-    assert reason_told(office, again) == (
-        "repeated", f"the same was answered on 2026-11-20 12:00 UTC, in case {case_id}",
-    )  # fmt: skip
-    replanned = plan_again(office.store, office.decider, [first, again])
-    assert [entry.status for entry in replanned] == ["same", "same"]
-
-
-def test_s12_another_question_in_the_case_is_answered(office: Office) -> None:
-    """What was said is known, and nothing else is."""
-    first, _ = office.handle(write(REFUND))
-    assert office.handle(write(CANCEL, in_reply_to=office.sent(first)[ANSWER].message_id))[1] == "answered"
-
-
-def test_s12_only_the_part_that_was_sent_before_goes_to_a_person(office: Office) -> None:
-    """The other question is answered, and the customer reads that a person has the rest."""
-    office.handle(write(REFUND, sender=JAMES))
-    both, outcome = office.handle(write(f"1. Can I get a refund?\r\n2. {CANCEL}", sender=JAMES))
-    assert (outcome, set(office.sent(both))) == ("answered", {ANSWER, PACKET})
-    assert "document no. 2" in text_of(office.sent(both)[ANSWER])
-    assert "document no. 1" not in text_of(office.sent(both)[ANSWER])
-    assert reason_told(office, both)[0] == "repeated"
-
-
-@pytest.mark.parametrize(("days", "age_days", "outcome"), [(7, 6, "escalated"), (7, 8, "answered"), (0, 0, "answered")])
-def test_s12_same_answer_may_go_out_again_after_some_days(
-    office: Office, days: int, age_days: int, outcome: str
-) -> None:
-    """`agent.identical_answer_days`; 0: at once."""
-    office = with_agent(office, identical_answer_days=days)
-    office.handle(write(REFUND))
-    office.clock = Clock(NOON + timedelta(days=age_days, minutes=1))
-    assert office.handle(write(REFUND, number=2))[1] == outcome
-
-
-def test_s12_answer_with_another_value_is_another_answer(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anna has bought seats in between, so what she asks again has news for her."""
-    office.handle(write(SEATS))
-    assert office.handle(write(SEATS, number=2))[1] == "escalated"
-    changed = Count(count=13)
-    monkeypatch.setattr(type(office.decider.company.accounts), "field", lambda *_: changed)
-    assert office.handle(write(SEATS, number=3))[1] == "answered"
-
-
-def test_s12_answer_that_is_known_not_to_have_gone_out_is_made_again(office: Office) -> None:
-    """The customer has not read it."""
-    office.transport.deliveries = [Delivery(status="failed", detail="550 no")]
-    office.handle(write(REFUND))
-    assert office.handle(write(REFUND, number=2))[1] == "answered"
-
-
-def test_s12_answer_to_a_forged_mail_keeps_no_answer_from_the_address_owner(office: Office) -> None:
-    """The owner may have had it, but has not asked."""
-    office.handle(write(REFUND, proof="spf"))
-    assert office.handle(write(REFUND, number=2))[1] == "answered"
-
-
-def test_s12_same_answer_to_another_sender_is_sent(office: Office) -> None:
-    """Each has read only what was sent to the own address."""
-    office.handle(write(REFUND))
-    assert office.handle(write(REFUND, sender=JAMES))[1] == "answered"
-
-
-def test_s12_journey_that_lost_its_record_does_not_take_its_own_answer_for_an_earlier_one(office: Office) -> None:
-    mail_id, _ = office.handle(write(REFUND), twice())
-    assert handle(mail_id, once(), office.stages) == "answered"
-    assert set(office.sent(mail_id)) == {ANSWER}
-
-
 # A clock that was ahead
 
 
@@ -414,14 +354,6 @@ def test_s12_what_was_written_while_the_clock_was_ahead_stops_nobody(office: Off
     assert office.handle(write(CANCEL, number=7))[1] == "answered"
     assert [handle(mail_id, once(), office.stages) for mail_id in mails[2:]] == ["answered", "held"]
     assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
-
-
-def test_s12_the_same_answer_that_was_given_while_the_clock_was_ahead_is_known(office: Office) -> None:
-    office.clock = Clock(NOON + timedelta(days=30))
-    office.handle(write(REFUND))
-    office.clock = Clock(NOON)
-    mail_id, outcome = office.handle(write(REFUND, number=2))
-    assert (outcome, reason_told(office, mail_id)[0]) == ("escalated", "repeated")
 
 
 def test_s61_a_mail_that_was_put_off_while_the_clock_was_ahead_is_tried_now(office: Office) -> None:

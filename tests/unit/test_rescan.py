@@ -15,8 +15,8 @@ from support_agent.store.records import LetterKind, MailStatus, OutboxStatus, ma
 from support_agent.threads import COPY_RULE, DOUBT_RULE, known_as
 from tests.fakes_agent import FakeMailbox, Shift, recipients, status
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
+from tests.unit.reporting import report
 from tests.unit.seen import CANCEL, HUMAN, PERSON_REPLY, REFUND, one, reason_told
-from tests.unit.test_settling import report
 
 DATE = b"Date: Fri, 20 Nov 2026 12:00:00 +0000\r\n"
 LATER = b"Date: Fri, 20 Nov 2026 15:00:00 +0000\r\n"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from support_agent.store.records import (
@@ -11,8 +14,10 @@ from support_agent.store.records import (
 from tests.fakes_journey import (
     ANNA,
     DESK,
+    JAMES,
     STRANGER,
     Office,
+    with_agent,
     write,
 )
 from tests.unit.seen import (
@@ -127,14 +132,43 @@ def test_s2_words_of_a_machine_at_the_desk_are_not_a_persons(office: Office, sub
 
 
 def test_s12_a_machine_at_the_desk_that_answers_each_notice_is_told_so_often_and_no_more(office: Office) -> None:
-    """A ticket system behind the desk's address writes to each mail that it gets, and is answered with a notice."""
+    """A ticket system behind the desk's address writes to each mail that it gets, and is answered with a notice.
+
+    What nobody was told of keeps its reason, and a colleague who writes from another address is told all the same.
+    """
+    office = with_agent(office, max_packets_per_sender_a_day=3)
     first, _ = office.handle(write(HUMAN))
     packet = office.sent(first)[PACKET].message_id
     words = "I am out of the office until Monday with limited access to email."
-    most = office.settings.agent.max_letters_per_sender_a_day
-    notices = 0
-    for number in range(2, most + 6):
-        text = f"{words} {number}"
-        reply, _ = office.handle(write(text, sender=DESK, in_reply_to=packet, number=number))
-        notices += FAILURE in office.sent(reply)
-    assert 0 < notices <= most
+    replies = [
+        office.handle(write(f"{words} {number}", sender=DESK, in_reply_to=packet, number=number))[0]
+        for number in range(2, 7)
+    ]
+    assert [set(office.sent(reply)) for reply in replies] == [{FAILURE}] * 3 + [set()] * 2
+    ended = [office.store.mail(reply) for reply in replies]
+    why = "it reads like an automatic reply or a bounce"
+    assert [(mail.status, mail.reason_code, mail.why) for mail in ended if mail] == [
+        (MailStatus.FILED, "not_passed_on", why)
+    ] * 5
+    desk = office.settings.desk.model_copy(update={"staff": (JAMES,)})
+    office = replace(office, settings=office.settings.model_copy(update={"desk": desk}))
+    colleague, _ = office.handle(write(words, sender=JAMES, in_reply_to=packet, number=9))
+    assert set(office.sent(colleague)) == {FAILURE}
+
+
+def test_s16_copy_of_what_staff_write_to_each_other_is_not_passed_on(office: Office) -> None:
+    """Failure: "I would let her wait", from one colleague to another with us in Cc, was mailed to the customer."""
+    first, _ = office.handle(write(HUMAN))
+    packet = office.sent(first)[PACKET].message_id
+    raw = write("Bea, I would let her wait until Friday.", sender=DESK, in_reply_to="<internal@harborfile.example>")
+    chain = f"References: {packet} <internal@harborfile.example>".encode()
+    raw = re.sub(rb"References: [^\r]*\r\n", b"", raw).replace(b"In-Reply-To:", chain + b"\r\nIn-Reply-To:")
+    internal, _ = office.handle(raw)
+    assert set(office.sent(internal)) == {FAILURE}
+    copied = write("Bea, she never pays.", sender=DESK, in_reply_to=packet, number=3)
+    to_us = f"To: {office.settings.agent.address}".encode()
+    assert to_us in copied
+    in_copy, _ = office.handle(copied.replace(to_us, b"To: bea@harborfile.example\r\nCc:" + to_us[3:]))
+    assert set(office.sent(in_copy)) == {FAILURE}
+    assert "a copy is not passed on" in text_of(office.sent(in_copy)[FAILURE])
+    assert not any(row.recipient == ANNA for mail in (internal, in_copy) for row in office.store.outgoing(mail_id=mail))

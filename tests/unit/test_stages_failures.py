@@ -10,12 +10,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.delivery import DeliveryStatus
-from support_agent.errors import PermanentError
+from support_agent.errors import PermanentError, TransientError
 from support_agent.levels import PROVEN
 from support_agent.mail.message import Message, parse
 from support_agent.mail.outbox import Delivery
 from support_agent.pipeline import handle
+from support_agent.settings import EngineSettings
 from support_agent.settling import Choice, settle_by_hand
+from support_agent.steps import Steps
 from support_agent.store.records import (
     CaseState,
     LetterKind,
@@ -28,6 +30,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.store import Store
 from support_agent.tools.base import Match
+from tests.fakes_agent import fails_once
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, once, twice, write
 
 ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
@@ -273,6 +276,16 @@ def test_mail_that_is_set_aside_is_told_to_the_desk_once(office: Office) -> None
     assert reason_told(office, mail_id, FAILURE) == ("journey_changed", "the record does not fit")
 
 
+def test_s37_mail_that_cannot_be_read_from_the_store_at_once_is_read_again(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Failure: one blip of the database before the first step, and a plain question was set aside."""
+    mail_id = office.receive(write(REFUND))
+    monkeypatch.setattr(Store, "raw_mail", fails_once(Store.raw_mail, TransientError("busy", code="database")))
+    steps = Steps(lambda _name, work: work(), EngineSettings(step_attempts=2), lambda _s: None)
+    assert handle(mail_id, steps, office.stages) == "answered"
+
+
 @pytest.mark.parametrize("reads_again", [True, False])
 def test_s37_mail_that_finds_a_defect_ends_with_the_desk(
     office: Office, monkeypatch: pytest.MonkeyPatch, reads_again: bool
@@ -289,7 +302,7 @@ def test_s37_mail_that_finds_a_defect_ends_with_the_desk(
             raise RecursionError("too deep")
         return parse(raw)
 
-    monkeypatch.setattr("support_agent.stages.parse", parse_with_defect)
+    monkeypatch.setattr("support_agent.placing.parse", parse_with_defect)
     with capture_logs() as logs:
         office.stages.notices.set_aside(mail_id, PermanentError("unexpected RecursionError", code="unexpected"))
     assert (one(office, mail_id).status, one(office, mail_id).reason_code) == (MailStatus.SET_ASIDE, "unexpected")

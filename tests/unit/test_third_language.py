@@ -11,11 +11,9 @@ import pytest
 
 from support_agent.check import check
 from support_agent.findings import Finding, Severity
-from support_agent.resources import packaged
 from support_agent.settings import CompanySettings
 from support_agent.store.records import LetterKind
-from support_agent.store.store import Store
-from tests.fakes_journey import TODAY, Office, make_company, open_office, write
+from tests.fakes_journey import TODAY, Office, make_company, office_in, open_office, write
 
 MARIA = "maria.lopez@example.com"
 """Of the locale es-ES, which the demo company has no templates for."""
@@ -52,12 +50,9 @@ def company(tmp_path: Path) -> CompanySettings:
 
 
 @pytest.fixture
-def spanish_office(company: CompanySettings, tmp_path: Path) -> Iterator[Office]:
-    with Store.open(f"sqlite:///{tmp_path / 'store.sqlite3'}", packaged("migrations")) as store:
-        store.upgrade()
-        opened = open_office(company, store)
+def spanish_office(company: CompanySettings, empty_store: Path, tmp_path: Path) -> Iterator[Office]:
+    with office_in(tmp_path, company, empty_store) as opened:
         yield opened
-        opened.decider.company.accounts.close()
 
 
 def bodies(office: Office, text: str, sender: str = MARIA) -> tuple[str, str]:

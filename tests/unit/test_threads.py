@@ -9,6 +9,7 @@ import pytest
 from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.mail.message import parse
 from support_agent.place import case_id_of
+from support_agent.store.records import LetterKind
 from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, with_agent, write
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
@@ -56,6 +57,19 @@ def test_stranger_cannot_enter_a_thread(office: Office) -> None:
     assert one(office, second).case_id == case_id_of(second) != one(office, first).case_id
 
 
+def with_file(raw: bytes, content: bytes) -> bytes:
+    """The mail with a file attached."""
+    head, _, body = raw.partition(b"\r\n\r\n")
+    kept = b"\r\n".join(line for line in head.split(b"\r\n") if not line.startswith((b"Content-", b"MIME-")))
+    return (
+        kept + b'\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary="b"\r\n\r\n'
+        b"--b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n" + body + b"\r\n"
+        b'--b\r\nContent-Type: image/png\r\nContent-Disposition: attachment; filename="scan.png"\r\n\r\n'
+        + content
+        + b"\r\n--b--\r\n"
+    )
+
+
 COPY = b"Received: by another way\r\n"
 
 
@@ -66,6 +80,21 @@ def test_copy_of_an_answered_mail_is_filed(office: Office) -> None:
     assert (outcome, office.sent(again)) == ("filed", {})
     assert (one(office, again).screening_rule, one(office, again).reason_code) == ("copy", "copy")
     assert len(office.transport.given) == 1
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("blank", [b"\n", b"\r\n", b""])
+def test_filed_mail_is_a_copy_only_of_one_with_the_same_body(office: Office, line_end: bytes, blank: bytes) -> None:
+    """S31: what a bounce says of our mail is below its header.
+
+    Failure: below a header that ends in LF and a blank line in CRLF no body was found, and another bounce of the same
+    id, sender and date did nothing. Without any blank line there is no body, and so no copy.
+    """
+    head = (b"Precedence: bulk\r\n" + write(REFUND)).partition(b"\r\n\r\n")[0].replace(b"\r\n", line_end)
+    mails = [head + line_end + blank + body for body in (b"X: one", b"X: two")]
+    handled = [office.handle(raw)[0] for raw in (mails[0], COPY + mails[0], mails[1])]
+    rules = [one(office, mail_id).screening_rule for mail_id in handled]
+    assert rules == ["S5", "copy" if blank else "S5", "S5"]
 
 
 def test_copy_of_a_passed_on_reply_is_filed(office: Office) -> None:
@@ -90,16 +119,40 @@ def test_mail_that_came_by_a_list_first_is_answered_when_it_comes_directly(offic
         (b"Date: Fri, 20 Nov 2026 12:00:00", b"Date: Fri, 20 Nov 2026 12:00:01"),
         (b"From: <anna.keller@example.net>", b"From: <james.okafor@example.org>"),
         (b"can I get a refund?", b"how do I cancel?"),
+        (b"Subject: A question", b"Subject: Cancel my contract"),
     ],
 )
 def test_same_message_id_alone_makes_no_copy(office: Office, old: bytes, new: bytes) -> None:
-    """Forms and old machines give every mail the same: one that differs in sender, date or text is another mail."""
+    """Forms and old machines give every mail the same: one that differs in sender, date, subject or text is another
+    mail.
+    """
     office.handle(write(REFUND))
     raw = write(REFUND)
     assert old in raw
     other, _ = office.handle(raw.replace(old, new))
     assert one(office, other).screening_rule is None
     assert office.sent(other)
+
+
+def test_mail_with_another_file_is_no_copy(office: Office) -> None:
+    """Failure: a scanner gives every mail the same few words, and the second scan was filed unread."""
+    for number, scan in enumerate((b"one", b"two")):
+        mail_id, outcome = office.handle(with_file(write("Please see the attached scan."), scan))
+        assert (outcome, PACKET in office.sent(mail_id)) == ("escalated", True), number
+
+
+def test_tag_of_a_server_on_the_way_makes_no_other_mail(office: Office) -> None:
+    office.handle(write(REFUND))
+    tagged = write(REFUND).replace(b"Subject: A", b"Subject: [EXTERNAL] A")
+    assert office.handle(tagged)[1] == "filed"
+
+
+def test_mail_without_id_and_date_that_repeats_itself_is_a_persons(office: Office) -> None:
+    """Nobody can tell whether it was delivered twice or written twice; it is not answered twice, nor filed unread."""
+    raw = re.sub(rb"(Message-ID|Date): [^\r]*\r\n", b"", write(REFUND))
+    office.handle(raw)
+    mail_id, outcome = office.handle(COPY + raw)
+    assert (outcome, ANSWER in office.sent(mail_id), PACKET in office.sent(mail_id)) == ("escalated", False, True)
 
 
 def test_mails_without_a_date_are_told_apart_by_their_text(office: Office) -> None:
@@ -170,17 +223,35 @@ def test_s22_copied_message_id_of_a_customers_mail_moves_no_thread(office: Offic
 
 
 def test_s22_stranger_who_knows_an_id_learns_nothing(office: Office) -> None:
-    """Anna's case is with a person; James, who names its mail, is answered as if the id were nobody's."""
+    """Whoever names a mail of Anna's is answered as if it were nobody's, whatever became of her case."""
     office = with_agent(office, identical_answer_days=0)
-    first, _ = office.handle(write(HUMAN))
-    known = office.sent(first)[ACKNOWLEDGEMENT].message_id
+    own = write(HUMAN)
+    office.handle(own)
     told = []
-    for number, reference in enumerate((known, "<nobody@example.net>")):
+    for number, reference in enumerate((parse(own).message_id, "<nobody@example.net>")):
         mail_id, outcome = office.handle(write(REFUND, sender=JAMES, in_reply_to=reference, number=number))
         sent = office.sent(mail_id)
         told.append((outcome, set(sent), text_of(sent[ANSWER]), opened(sent[ANSWER])["Subject"]))
     assert told[0] == told[1]
     assert told[0][:2] == ("answered", {ANSWER})
+
+
+@pytest.mark.parametrize(("text", "letter"), [(HUMAN, ACKNOWLEDGEMENT), (REFUND, ANSWER), (HUMAN, PACKET)])
+@pytest.mark.parametrize("proof", ["dmarc", "spf"])
+def test_s22_who_answers_our_letter_to_somebody_else_gets_nothing_automatic(
+    office: Office, text: str, letter: LetterKind, proof: str
+) -> None:
+    """Failure: a machine that answers from a new address each time was answered a hundred times an hour, and so was
+    one behind the desk's address. A person reads it; who has the case, and what it is, is in nothing that goes out.
+    """
+    first, _ = office.handle(write(text))
+    known = office.sent(first)[letter].message_id
+    mail_id, outcome = office.handle(write(CANCEL, sender=JAMES, proof=proof, in_reply_to=known))
+    assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET})
+    assert one(office, mail_id).case_id == case_id_of(mail_id)
+    told = office.store.letter_for(mail_id, PACKET)
+    assert told is not None
+    assert told.payload["reason_code"] == "not_participant"
 
 
 def test_whom_the_customer_copies_may_continue_the_case(office: Office) -> None:

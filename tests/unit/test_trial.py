@@ -12,11 +12,14 @@ import pytest
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.decide import Decider, Decision
 from support_agent.errors import ConfigError, PermanentError
+from support_agent.mail.message import parse
+from support_agent.printing import trial
 from support_agent.store.records import LetterKind
 from support_agent.trial import Tried, read_mail, try_mail
 from tests.dkim_signing import Names, make_key, sign
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, write
 
+CANCEL = "How do I cancel?"
 SEATS = "How many seats have we paid for?"
 KEYS = ["file", "outcome", "reason", "level", "calls", "answer", "seconds", "forward_passes"]
 
@@ -90,6 +93,8 @@ def test_line_without_an_answer_has_the_same_keys_and_needs_no_model(
         (write(SEATS, sender=JAMES).replace(b"To: support@", b"To: nobody@"), "screening"),
         (write("What is the weather like?"), "not_covered"),
         (write(SEATS, proof=None), "level"),
+        (write(CANCEL, sender="j\u00fcrgen@example.org"), "unwritable"),
+        (write(CANCEL, sender=DESK, proof="spf"), "unproven_ours"),
     ],
 )
 def test_reason_is_the_code_that_the_store_has(office: Office, raw: bytes, reason: str) -> None:
@@ -98,6 +103,14 @@ def test_reason_is_the_code_that_the_store_has(office: Office, raw: bytes, reaso
     mail = office.store.mail(mail_id)
     assert mail is not None
     assert line(tried(office, raw))["reason"] == mail.reason_code == reason
+
+
+def test_answer_to_an_address_that_cannot_be_written_to_is_not_promised(office: Office) -> None:
+    """Failure: an answer was shown which the journey never makes; it asks no model either, and says why."""
+    done = tried(office, write(CANCEL, sender="j\u00fcrgen@example.org"), model=False)
+    assert (done.trial.outcome, done.trial.reason, done.trial.answer) == ("escalate", "unwritable", None)
+    assert "outcome    escalate: unwritable: j\u00fcrgen@example.org has characters before the @" in trial(done)
+    assert line(tried(office, write(CANCEL, sender="jurgen@example.org")))["outcome"] == "answer"
 
 
 def test_answer_that_the_gate_refuses_escalates(office: Office) -> None:
@@ -143,7 +156,21 @@ def test_file_that_cannot_be_read_is_named_with_its_reason(tmp_path: Path) -> No
     """Missing, or a folder."""
     for path in (tmp_path / "missing.eml", tmp_path):
         with pytest.raises(ConfigError, match=rf"{path}: .*: name a readable \.eml file"):
-            read_mail(path)
+            read_mail(path, 10_000)
+
+
+def test_s15_of_a_file_above_the_size_limit_only_the_beginning_is_read(office: Office, tmp_path: Path) -> None:
+    """Failure: `try` answered a mail that the mailbox would not have read whole, and held all of it in memory."""
+    raw = write(CANCEL)
+    path = tmp_path / "a.eml"
+    path.write_bytes(raw)
+    assert read_mail(path, len(raw)) == raw
+    assert line(tried(office, read_mail(path, len(raw))))["outcome"] == "answer"
+    cut = read_mail(path, len(raw) - 1)
+    assert cut.endswith(raw[:-1])
+    assert parse(cut).defects == (f"limit: more than imap.max_message_bytes = {len(raw) - 1}",)
+    read = line(tried(office, cut))
+    assert (read["outcome"], read["reason"]) == ("escalate", "screening")
 
 
 def test_s21_our_own_check_of_signatures_counts_here_too(office: Office) -> None:

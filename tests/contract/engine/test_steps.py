@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from support_agent.errors import GateRefused, PermanentError, SupportAgentError, TransientError
+from support_agent.errors import GateRefused, PermanentError, Postponed, SupportAgentError, TransientError
 from support_agent.steps import Steps
 from tests.contract.engine.conftest import SETTINGS, Travel
 
@@ -111,14 +111,25 @@ def test_tries_are_bounded_and_the_last_error_is_the_end(travel: Travel) -> None
     assert work.runs == SETTINGS.step_attempts
 
 
+def test_work_that_is_not_recorded_has_the_tries_of_a_step(travel: Travel) -> None:
+    """Failure: a blip of the database at the first read of a mail ended its journey, and nobody answered it."""
+    work = Flaky(SETTINGS.step_attempts - 1, TransientError("busy"))
+    assert travel(lambda steps: steps.unrecorded("parse", lambda: [work()])) == ["done"]
+    with pytest.raises(TransientError, match="busy"):
+        travel(lambda steps: steps.unrecorded("parse", Flaky(SETTINGS.step_attempts, TransientError("busy"))))
+    with pytest.raises(PermanentError, match="unexpected KeyError in step 'parse'"):
+        travel(lambda steps: steps.unrecorded("parse", Flaky(1, KeyError("x"))))
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "code", "text"),
     [
         (PermanentError("no such user", code="smtp_user"), PermanentError, "smtp_user", "no such user"),
         (Refused("a byte"), GateRefused, "refused", "a byte"),
+        (Postponed("it is being sent"), Postponed, "postponed", "it is being sent"),
         (KeyError("x"), PermanentError, "unexpected", "unexpected KeyError in step 'send': 'x'"),
     ],
-    ids=["ours", "a room's own", "a bug"],
+    ids=["ours", "a room's own", "a thing for later", "a bug"],
 )
 def test_what_will_not_pass_is_not_tried_again(
     error: Exception, kind: type[SupportAgentError], code: str, text: str, travel: Travel

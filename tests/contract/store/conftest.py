@@ -11,7 +11,6 @@ from tests.contract.store.examples import MIGRATIONS
 
 
 @pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    with Store.open(database_url, MIGRATIONS) as opened:
-        opened.upgrade()
+def store(store_url: str) -> Iterator[Store]:
+    with Store.open(store_url, MIGRATIONS) as opened:
         yield opened

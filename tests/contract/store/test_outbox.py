@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 
 import pytest
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.store.records import LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus, SettledBy
+from support_agent.store.records import Due, LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus, SettledBy
 from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, queue, record
 
@@ -42,7 +43,7 @@ def test_a_queued_mail_is_kept_byte_for_byte_and_due_at_once(store: Store) -> No
     row = put(store, mail)
     assert row == mail
     assert (row.status, row.attempts, row.next_try_at) == (OutboxStatus.READY, 0, NOON)
-    assert store.ready(NOON, limit=10) == (row,)
+    assert store.ready(NOON, limit=10) == (Due(next_try_at=NOON, created_at=NOON, id=row.id),)
     assert store.outgoing(message_id=mail.message_id) == (row,)
 
 
@@ -97,6 +98,50 @@ def test_only_what_is_due_is_ready_and_the_longest_due_first(store: Store) -> No
     assert [row.id for row in store.ready(NOON + 2 * MINUTE, limit=10)] == [first, soon]
     assert [row.id for row in store.ready(NOON + DAY, limit=10)] == [first, soon, late]
     assert [row.id for row in store.ready(NOON + DAY, limit=2)] == [first, soon]
+
+
+def page_through(store: Store, now: datetime, limit: int, *taken: OutboxId) -> list[OutboxId]:
+    """The ids of what is due, batch by batch; those `taken` are claimed when they come up."""
+    ids: list[OutboxId] = []
+    last: Due | None = None
+    while due := store.ready(now, limit, last):
+        assert len(due) <= limit
+        for last in due:
+            ids.append(last.id)
+            assert last.id not in taken or store.claim(last.id, now)
+    return ids
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7])
+def test_what_is_due_is_read_in_batches_each_mail_once(store: Store, limit: int) -> None:
+    """Rule: a batch begins behind the last mail of the one before, also among mails of one instant, and whatever
+    became of them: those that are still due there, because they are held, keep no other from being read.
+    """
+    ids = sorted(put(store, outgoing(record(store, n))).id for n in range(1, 5))
+    ids += [queue(store, n, at=NOON + n * MINUTE).id for n in (5, 6)]
+    queue(store, 7, at=NOON + DAY)
+    assert page_through(store, NOON + 10 * MINUTE, limit) == ids
+    assert page_through(store, NOON + 10 * MINUTE, limit, ids[0], ids[2], ids[5]) == ids
+    assert page_through(store, NOON + 10 * MINUTE, limit) == [ids[1], ids[3], ids[4]]
+
+
+def test_of_what_was_put_off_alike_the_oldest_is_due_first(store: Store) -> None:
+    """Rule: the instant of the next try, then the age, and a batch begins there too."""
+    young, old = queue(store, 1, at=NOON + MINUTE).id, queue(store, 2, at=NOON).id
+    for row in (young, old):
+        assert store.claim(row, NOON + MINUTE)
+        store.mark_retry(row, "451 later", NOON + 2 * MINUTE)
+    assert page_through(store, NOON + DAY, 1) == [old, young]
+
+
+def test_only_the_kinds_that_are_asked_for_are_due(store: Store) -> None:
+    """Rule: what is held by its kind fills no batch."""
+    mail_id = record(store)
+    rows = {kind: put(store, outgoing(mail_id, kind)).id for kind in LetterKind}
+    assert {due.id for due in store.ready(NOON, 10)} == set(rows.values())
+    kinds = [LetterKind.PACKET, LetterKind.PERSON_REPLY]
+    assert {due.id for due in store.ready(NOON, 10, kinds=kinds)} == {rows[kind] for kind in kinds}
+    assert store.ready(NOON, 10, kinds=[]) == ()
 
 
 def test_a_row_is_claimed_once_per_try(store: Store) -> None:

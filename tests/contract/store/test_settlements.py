@@ -44,7 +44,9 @@ def test_s62_a_mail_that_is_to_be_sent_again_begins_anew(store: Store) -> None:
     """Rule: all its tries, due at once, the same bytes and Message-ID (S42)."""
     row = bring_to(store, FAILED)
     assert settle(store, row, READY)
-    (due,) = store.ready(LATER, limit=10)
+    (ready,), due = store.ready(LATER, limit=10), store.settlements.mail(row.id)
+    assert due is not None
+    assert ready.id == due.id
     assert (due.attempts, due.next_try_at, due.raw, due.message_id) == (0, LATER, row.raw, row.message_id)
 
 

@@ -282,9 +282,9 @@ def test_a_mail_that_ended_and_is_forgotten_is_begun_anew(database_url: str, lau
     for mail_id in ("bad", "held", "slow"):
         engine.start(mail_id, thread=mail_id)
     assert gate.reached.wait(IDLE_TIMEOUT_S)
-    while len(runs) < 3 or not engine.ended(["held"]):
+    while len(runs) < 3 or not engine.ended(["held"]).get("held"):
         engine.wait_until_idle(timeout_s=0.05)
-    assert engine.ended(["bad", "held", "slow", "unknown"]) == ["held"]
+    assert engine.ended(["bad", "held", "slow", "unknown"]) == {"bad": False, "held": True, "slow": False}
     gate.opened.set()
     engine.forget(["held"])
     assert engine.wait_until_idle(IDLE_TIMEOUT_S)

@@ -28,9 +28,11 @@ from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.configuration import load
 from support_agent.decide import Decider, Decision
-from support_agent.engine import Engine, engine_url, executor_id
+from support_agent.engine import Engine, executor_id
+from support_agent.engine_database import engine_url
 from support_agent.errors import GateRefused
 from support_agent.mail.mailbox import Mailbox
+from support_agent.mail.message import Message
 from support_agent.mail.outbox import Transport
 from support_agent.pipeline import handle
 from support_agent.place import PlacedMail
@@ -186,9 +188,9 @@ class WatchedAgent(Agent):
 
     watch: Watch
 
-    def _start(self, mail_id: MailId) -> None:
+    def _start(self, mail_id: MailId, message: Message | None) -> None:
         self.watch.die_at(mail_id, START)
-        super()._start(mail_id)
+        super()._start(mail_id, message)
 
 
 class WatchedStages(Stages):

@@ -43,15 +43,6 @@ class Silent:
 
 
 @pytest.fixture(scope="module")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database with the tables, to copy."""
-    file = tmp_path_factory.mktemp("store") / "empty.sqlite3"
-    with Store.open(f"sqlite:///{file}", packaged("migrations")) as store:
-        store.upgrade()
-    return file
-
-
-@pytest.fixture(scope="module")
 def without_move(certificates: Certificates) -> Iterator[Dovecot]:
     """A server that copies, and expunges by UID."""
     with running_dovecot(certificates, NO_MOVE) as server:

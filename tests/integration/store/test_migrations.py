@@ -215,7 +215,7 @@ def test_upgrading_again_changes_nothing(store: Store) -> None:
     assert contents(store) == before
 
 
-def test_a_migration_that_fails_leaves_the_schema_as_it_was(store: Store, database_url: str, tmp_path: Path) -> None:
+def test_a_migration_that_fails_leaves_the_schema_as_it_was(store: Store, store_url: str, tmp_path: Path) -> None:
     """Rule: one transaction, on SQLite too: no half-made schema to repair by hand."""
     fill(store)
     before = contents(store)
@@ -224,14 +224,14 @@ def test_a_migration_that_fails_leaves_the_schema_as_it_was(store: Store, databa
         'op.execute("DELETE FROM settlements")\n'
         'raise RuntimeError("half-way")'
     )
-    later = with_next(tmp_path / "next", database_url, body)
+    later = with_next(tmp_path / "next", store_url, body)
     with later, pytest.raises(RuntimeError, match="half-way"):
         later.upgrade()
     assert store.database.revision() == "0003"
     assert contents(store) == before
 
 
-def test_a_table_made_anew_keeps_the_rows_that_refer_to_it(store: Store, database_url: str, tmp_path: Path) -> None:
+def test_a_table_made_anew_keeps_the_rows_that_refer_to_it(store: Store, store_url: str, tmp_path: Path) -> None:
     """Rule: SQLite changes a table by copying it; its children must not go with the old one."""
     fill(store)
     before = contents(store)
@@ -239,7 +239,7 @@ def test_a_table_made_anew_keeps_the_rows_that_refer_to_it(store: Store, databas
         'with op.batch_alter_table("mails") as mails:\n'
         '    mails.alter_column("folder", existing_type=sa.Text, nullable=True)'
     )
-    with with_next(tmp_path / "next", database_url, body) as later:
+    with with_next(tmp_path / "next", store_url, body) as later:
         later.upgrade()
         assert contents(later) == before
         assert [change[0][0] for change in differences(later)] == ["modify_nullable"]
@@ -261,9 +261,9 @@ def test_a_migration_that_breaks_references_is_refused(tmp_path: Path) -> None:
         assert contents(store) == before
 
 
-def test_a_database_of_a_newer_program_is_left_alone(store: Store, database_url: str, tmp_path: Path) -> None:
+def test_a_database_of_a_newer_program_is_left_alone(store: Store, store_url: str, tmp_path: Path) -> None:
     """Rule: an older program says so and changes nothing."""
-    with with_next(tmp_path / "next", database_url, "pass") as later:
+    with with_next(tmp_path / "next", store_url, "pass") as later:
         later.upgrade()
     with pytest.raises(ConfigError, match="newer version") as refused:
         store.upgrade()

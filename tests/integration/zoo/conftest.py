@@ -27,15 +27,6 @@ def company_settings(tmp_path_factory: pytest.TempPathFactory) -> CompanySetting
     return make_company(tmp_path_factory.mktemp("company"))
 
 
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An upgraded store's file, to be copied; upgrading one for each house takes longer than its mails."""
-    path = tmp_path_factory.mktemp("store") / "empty.sqlite3"
-    with Store.open(f"sqlite:///{path}", packaged("migrations")) as store:
-        store.upgrade()
-    return path
-
-
 @pytest.fixture
 def clock() -> Clock:
     """The clock of everybody in a world."""

@@ -109,12 +109,12 @@ def test_machine_without_marks_meets_the_limits(
     house, peer = open_house(proof=proof), kind(ADDRESS)
     post, limits = world(house, peer), house.office.settings.agent
 
-    post.drain(question(), most_rounds=2 * (limits.max_letters_per_sender_a_day + 1))
+    post.drain(question(), most_rounds=2 * (limits.max_packets_per_sender_a_day + 1))
 
     is_threaded = proof == "dmarc" and peer.thread(parse(b"Message-ID: <a@b>\r\n\r\n")) != []
     most = limits.max_letters_per_case if is_threaded else limits.max_letters_per_sender_a_day
     assert len(letters(post, house)) <= (most if proof != "none" else 0)
-    assert post.packets <= limits.max_letters_per_sender_a_day
+    assert post.packets <= limits.max_packets_per_sender_a_day
     answers = [parse(row.raw).text for row in house.office.store.outgoing(kind=LetterKind.ANSWER)]
     assert len(answers) == len(set(answers)), "the same answer twice"
     assert house.deliveries == len(house.handled)

@@ -47,6 +47,20 @@ def test_line_ends_of_a_file_change_nothing() -> None:
     assert verdict(sign(MAIL, KEY, FROM).replace(b"\r\n", b"\n")).is_aligned
 
 
+@pytest.mark.parametrize("ends", [b"\n\n", b"\n\r\n", b"\r\n\n"])
+def test_line_ends_around_the_blank_line_change_nothing(ends: bytes) -> None:
+    """The header's last line ends with the first of the two."""
+    assert verdict(sign(MAIL, KEY, FROM).replace(b"\r\n\r\n", ends, 1)).is_aligned
+
+
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n", b"\r"])
+def test_header_without_a_body_is_read_to_its_end(end: bytes) -> None:
+    """A CR alone is a line end for some readers; every other way to end is none of the header's matter."""
+    head = sign(MAIL, KEY, FROM).partition(b"\r\n\r\n")[0]
+    why = verdict(head + end).why
+    assert ("a line end in the header that is none" in why) == (end == b"\r")
+
+
 def test_a_signature_that_says_when_it_ends_holds_until_then() -> None:
     assert verdict(sign(MAIL, KEY, FROM, tags={"t": "1700000000", "x": IN_A_YEAR})).is_aligned
 

@@ -1,4 +1,4 @@
-"""S22: a sender only out of a header that every reader sees alike."""
+"""Where a header ends; S22: a sender only out of a header that every reader sees alike."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.mail.head import read_head
+from support_agent.mail.head import read_head, split_head
 from support_agent.mail.message import attached_bytes, not_read, parse
 from support_agent.mail.screening import screen
 from tests.unit.mail.mails import AGENT, DESK
@@ -104,6 +104,20 @@ def test_only_the_first_line_is_the_mailboxs_note_of_what_was_not_read() -> None
     assert parse(b"Received: by mx\r\n" + forged + FROM + REST).defects == (fixed,)
     assert parse(ours + FROM + forged + REST).defects == ("limit: 9 bytes", fixed)
     assert parse(b"x-support-agent-not-read: pay\r\n" + FROM + REST).defects == (fixed,)
+
+
+@pytest.mark.parametrize("last", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("blank", [b"\n", b"\r\n"])
+def test_the_header_ends_at_the_first_blank_line_whatever_the_line_ends(last: bytes, blank: bytes) -> None:
+    """Failure: four readers of their own; where the two line ends differed, some took the body for header."""
+    head, body = b"X: a\r\nY: b" + last, b"Z: c" + blank + blank + b"d"
+    assert split_head(head + blank + body) == (head, body)
+    assert parse(head + blank + body).headers == (("X", "a"), ("Y", "b"))
+
+
+@pytest.mark.parametrize("raw", [b"", b"X: a", b"X: a\n", b"X: a\r\n", b"X: a\r\rY: b\r", b"X: a\n\rY: b"])
+def test_without_a_blank_line_all_is_header(raw: bytes) -> None:
+    assert split_head(raw) == (raw, b"")
 
 
 @given(st.binary(max_size=300))

@@ -53,6 +53,13 @@ def test_a_mail_that_is_larger_than_the_server_said_is_cut_to_its_header(others:
     assert read({7: HEAD + b"a" * 100, **others})[7] == HEAD + b"a" * 100
 
 
+@pytest.mark.parametrize("blank", [b"\n", b"\r\n"])
+def test_what_is_kept_of_a_mail_that_is_too_large_ends_with_its_blank_line(blank: bytes) -> None:
+    """Also where its line ends differ."""
+    head = b"From: <anna@example.net>\nSubject: hi\n"
+    assert read({7: head + blank + b"a" * 1_000_000})[7].endswith(b"is read\r\n" + head + blank)
+
+
 def test_a_header_without_an_end_is_cut() -> None:
     assert len(read({7: b"X: " + b"a" * 1_000_000})[7]) < LIMIT + 200
 

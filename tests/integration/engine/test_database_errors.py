@@ -1,0 +1,73 @@
+"""What becomes of the database's errors while the engine runs."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+import pytest
+import sqlalchemy
+from sqlalchemy import event
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from support_agent.engine import Engine
+from support_agent.engine_database import mapped_errors
+from support_agent.errors import TransientError
+from tests.integration.engine.conftest import IDLE_TIMEOUT_S, Launch
+
+USES: dict[str, Callable[[Engine], object]] = {
+    "start": lambda engine: engine.start("other", "case"),
+    "failed": lambda engine: engine.failed(),
+    "ended": lambda engine: engine.ended(["mail"]),
+    "forget": lambda engine: engine.forget(["mail"]),
+    "delete_finished": lambda engine: engine.delete_finished(datetime.now(UTC)),
+    "wait_until_idle": lambda engine: engine.wait_until_idle(IDLE_TIMEOUT_S),
+}
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Every statement fails as SQLite's do on a full disk, of whichever connection."""
+
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    event.listen(sqlalchemy.Engine, "do_execute", fail)
+    try:
+        yield
+    finally:
+        event.remove(sqlalchemy.Engine, "do_execute", fail)
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_whatever_the_engine_is_asked_for_on_a_full_disk_may_be_asked_again(
+    use: Callable[[Engine], object], sqlite_url: str, launch: Launch
+) -> None:
+    """Failure: the library's own error went through the agent's loop, which survives what may pass, and ended it."""
+    engine = launch(sqlite_url, lambda _mail_id, _steps: "answered")
+    engine.start("mail", "case")
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+    with full_disk(), pytest.raises(TransientError, match="database or disk is full") as refused:
+        use(engine)
+    assert refused.value.code == "engine_database"
+    use(engine)
+    assert engine.wait_until_idle(IDLE_TIMEOUT_S)
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (IntegrityError("INSERT", {}, Exception("duplicate key\nDETAIL: (a@example.net)")), "(duplicate key)"),
+        (IntegrityError("INSERT", {}, Exception()), "(Exception)"),
+        (PoolTimeout("QueuePool limit"), "(QueuePool limit)"),
+    ],
+)
+def test_an_error_of_the_database_is_told_without_the_row(error: SQLAlchemyError, told: str) -> None:
+    """PostgreSQL quotes it below the first line."""
+    with pytest.raises(TransientError) as refused, mapped_errors():
+        raise error
+    assert told in str(refused.value)
+    assert "example.net" not in str(refused.value)

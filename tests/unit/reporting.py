@@ -1,0 +1,83 @@
+"""Delivery reports (RFC 3464), and an answer of ours that they are about."""
+
+from __future__ import annotations
+
+from support_agent.mail.keys import bounce_address, envelope_id
+from support_agent.mail.outbox import Delivery
+from support_agent.store.records import LetterKind, OutboxRecord, OutboxStatus
+from tests.fakes_journey import JAMES, Office, write
+
+ANSWER, FAILURE, PACKET = LetterKind.ANSWER, LetterKind.FAILURE, LetterKind.PACKET
+READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
+UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
+REFUND, OFF_TOPIC = "can I get a refund?", "Do you have a table for four on Saturday?"
+VICTIM = "victim@elsewhere.example"
+
+
+def report(
+    *,
+    action: str = "failed",
+    status: str = "5.1.1",
+    envelope: str = "",
+    to: str = "support@harborfile.example",
+    returned: str = "",
+    recipient: str = JAMES,
+    number: int = 1,
+) -> bytes:
+    """A delivery report (RFC 3464)."""
+    lines = [
+        "Return-Path: <>",
+        "From: MAILER-DAEMON@mx.example.net",
+        f"To: {to}",
+        "Subject: Undelivered Mail Returned to Sender",
+        f"Message-ID: <{number}.dsn@mx.example.net>",
+        "MIME-Version: 1.0",
+        'Content-Type: multipart/report; report-type=delivery-status; boundary="b"',
+        "",
+        "--b",
+        "Content-Type: text/plain",
+        "",
+        "I could not deliver it.",
+        "--b",
+        "Content-Type: message/delivery-status",
+        "",
+        "Reporting-MTA: dns; mx.example.net",
+        *([f"Original-Envelope-Id: {envelope}"] if envelope else []),
+        "",
+        f"Final-Recipient: rfc822; {recipient}",
+        f"Action: {action}",
+        f"Status: {status}",
+        "",
+        *(["--b", "Content-Type: text/rfc822-headers", "", f"Message-ID: {returned}", ""] if returned else []),
+        "--b--",
+        "",
+    ]
+    return "\r\n".join(lines).encode()
+
+
+def answered(office: Office, status: str = "sent") -> OutboxRecord:
+    """An answer to James that came to this."""
+    office.transport.deliveries = [Delivery.model_validate({"status": status, "detail": "421 later"})]
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    return office.sent(mail_id)[ANSWER]
+
+
+def again(office: Office, record: OutboxRecord) -> OutboxRecord:
+    found = office.store.settlements.mail(record.id)
+    assert found is not None
+    return found
+
+
+NAMES = ("envelope", "verp", "returned", "returned under another domain")
+
+
+def naming(record: OutboxRecord, how: str) -> dict[str, str]:
+    match how:
+        case "envelope":
+            return {"envelope": envelope_id(record.message_id)}
+        case "verp":
+            return {"to": bounce_address("support@harborfile.example", record.message_id)}
+        case "returned":
+            return {"returned": record.message_id}
+        case _:
+            return {"returned": record.message_id.replace("@harborfile.example>", "@gateway.example>")}
