@@ -225,7 +225,7 @@ class Agent:
         blocked: set[CaseId | None] = set()
         for mail in open_mails:
             is_room = len(again) < room and (of_strangers > 0 or not is_strangers(mail))
-            # A journey settles its mail before it ends, so one that has ended and left it open has let it wait.
+            # A journey ends its mail before itself, so one that has ended and left it open has let it wait.
             if is_room and mail.case_id not in blocked and ended.get(mail.id) and self._is_open(mail.id):
                 again.append(mail.id)
                 of_strangers -= is_strangers(mail)
@@ -234,7 +234,7 @@ class Agent:
         return again
 
     def _is_open(self, mail_id: MailId) -> bool:
-        """Whether it is still to be handled: its journey may have settled it since the list was made."""
+        """Whether it is still to be handled: its journey may have ended it since the list was made."""
         mail = self.store.mail(mail_id)
         return mail is not None and mail.status is MailStatus.NEW
 

@@ -68,7 +68,7 @@ class Notices:
         for lost in self.store.untold_losses(mail_id):
             why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
             if lost.kind is LetterKind.ANSWER:
-                self.store.settle_mail(lost.mail_id, MailStatus.ESCALATED, HandOver.UNDELIVERED, why, self.now())
+                self.store.end_mail(lost.mail_id, MailStatus.ESCALATED, HandOver.UNDELIVERED, why, self.now())
             decision = self.decider.hand_over(HandOver.UNDELIVERED, self.now(), why)
             try:
                 notice = self.post.loss(self._for_person(lost.mail_id), decision, lost)
@@ -95,13 +95,13 @@ class Notices:
         if not why:
             code, why = HandOver.STRANGERS_BREAKER, self.rates.breaker(now, UNKNOWN)
             waiting = tuple(filter(is_strangers, waiting))
-        if not why or not waiting or self.store.traffic.settled_for(code, now - HOUR, until=now + CLOCK_SLACK):
+        if not why or not waiting or self.store.traffic.ended_for(code, now - HOUR, until=now + CLOCK_SLACK):
             return False
         why = f"{why}; {len(waiting)} mails wait and go on by themselves, `support-agent pause` stops the agent"
         log.critical("breaker_tripped", why=why, waiting=len(waiting))
         try:
             record = self.tell(waiting[0].id, self.decider.hand_over(code, now, why))
-            self.store.settle_mail(waiting[0].id, MailStatus.ESCALATED, code, why, now)
+            self.store.end_mail(waiting[0].id, MailStatus.ESCALATED, code, why, now)
             self.courier.deliver(record)
         except TransientError:
             raise
@@ -118,7 +118,7 @@ class Notices:
             raise  # not set aside yet, so it is told later
         except SupportAgentError as second:
             log.critical("mail_set_aside", mail_id=mail_id, code=error.code, second_code=second.code)
-        self.store.settle_mail(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
+        self.store.end_mail(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
 
     def tell(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
         """A failure in a mail that is over for the machine; told once for each reason, whatever else went out.

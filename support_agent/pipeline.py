@@ -55,4 +55,4 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
 def _send(mail_id: MailId, steps: Steps, stages: Stages, outcome: Outcome) -> str:
     """What is in the outbox goes out; what cannot now stays there and is tried again by the agent's loop."""
     steps.step("send", lambda: stages.send(mail_id))
-    return steps.step("settle", lambda: stages.settle(mail_id, outcome))
+    return steps.step("end", lambda: stages.end(mail_id, outcome))

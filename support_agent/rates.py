@@ -79,14 +79,12 @@ class Rates:
 
         What was told about less proven mails of the same address counts for nothing here, as nowhere.
         """
-        told = self.store.traffic.settled_for(
-            HandOver.FLOOD, now - DAY, sender.address, sender.level, now + CLOCK_SLACK
-        )
+        told = self.store.traffic.ended_for(HandOver.FLOOD, now - DAY, sender.address, sender.level, now + CLOCK_SLACK)
         return not told
 
     def is_told_enough(self, staff: Sender, now: datetime) -> bool:
         """Whether a staff member was told of as many replies that were not passed on within a day as may be."""
-        refused = self.store.traffic.settled_for(
+        refused = self.store.traffic.ended_for(
             HandOver.NOT_PASSED_ON, now - DAY, staff.address, staff.level, now + CLOCK_SLACK
         )
         return refused >= self.agent.max_packets_per_sender_a_day

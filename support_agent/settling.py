@@ -189,7 +189,7 @@ class Reports:
         told = f"{report.detail}, says mail {mail_id}"
         if record.status in sources:
             self.store.settlements.settle(record.id, report.after, report.by, told, self.now(), sources)
-            log.warning("mail_settled", outbox_id=record.id, status=report.after.value, by=report.by.value)
+            log.warning("outbox_settled", outbox_id=record.id, status=report.after.value, by=report.by.value)
         if report.is_bad_address:
             self._suppress(record, told)
         if report.after is FAILED and record.kind.is_for_desk:

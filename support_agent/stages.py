@@ -151,7 +151,7 @@ class Stages:
         why = "; ".join(filter(None, (screening.why, told)))
         if screening.verdict is Verdict.DROP:
             self._alarm(mail_id, screening)
-        self.store.settle_mail(mail_id, MailStatus.FILED, screening.rule or "screening", why, self.now())
+        self.store.end_mail(mail_id, MailStatus.FILED, screening.rule or "screening", why, self.now())
         return Outcome.FILED
 
     def identify(self, mail_id: MailId, message: Message) -> Sender:
@@ -254,7 +254,7 @@ class Stages:
             log.error("reply_not_passed_on", case_id=mail.place.case_id, mail_id=mail.id, why=why)
             if self.rates.is_told_enough(mail.sender, self.now()):
                 # Their own machine may answer each notice, and this would never end; `doctor` tells the operator.
-                self.store.settle_mail(mail.id, MailStatus.FILED, HandOver.NOT_PASSED_ON, why, self.now())
+                self.store.end_mail(mail.id, MailStatus.FILED, HandOver.NOT_PASSED_ON, why, self.now())
             else:
                 self.notices.tell(mail.id, self.decider.hand_over(HandOver.NOT_PASSED_ON, self.now(), why))
             return
@@ -269,7 +269,7 @@ class Stages:
         """One try."""
         return self.courier.deliver(record)
 
-    def settle(self, mail_id: MailId, outcome: Outcome) -> str:
+    def end(self, mail_id: MailId, outcome: Outcome) -> str:
         """The mail is done, if it is not already: an answer that was lost has made it a person's.
 
         Why a person got it, or a part of it, stands in the packet.
@@ -277,9 +277,9 @@ class Stages:
         letters = (self.store.letter_for(mail_id, kind) for kind in (LetterKind.PACKET, LetterKind.FAILURE))
         payload = next((letter.payload for letter in letters if letter is not None), None)
         code, why = (str(payload["reason_code"]), str(payload["why"]) or None) if payload else (None, None)
-        self.store.settle_mail(mail_id, MailStatus(outcome.value), code, why, self.now())
-        settled = self.store.mail(mail_id)
-        return settled.status.value if settled is not None else outcome.value
+        self.store.end_mail(mail_id, MailStatus(outcome.value), code, why, self.now())
+        ended = self.store.mail(mail_id)
+        return ended.status.value if ended is not None else outcome.value
 
     # ------------------------------------------------------------------------------------------------------------
 
@@ -300,7 +300,7 @@ class Stages:
     def _alarm(self, mail_id: MailId, screening: Screening) -> None:
         """A loop, or what looks like one (S9, S11); one mail of our own may be a copy that somebody sent us."""
         now, rule = self.now(), screening.rule or ""
-        is_first = not self.store.traffic.settled_for(rule, now - DAY, until=now + CLOCK_SLACK)
+        is_first = not self.store.traffic.ended_for(rule, now - DAY, until=now + CLOCK_SLACK)
         alarm = log.warning if rule == OWN_MAIL_RULE and is_first else log.critical
         alarm("mail_dropped", mail_id=mail_id, rule=rule, why=screening.why)
 

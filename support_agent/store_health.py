@@ -143,7 +143,7 @@ ENDS = (
 def _ended(store: Store, subject: str, now: datetime) -> Iterator[Diagnosis]:
     """How many mails came to each of these ends within a day."""
     for end in ENDS:
-        if number := store.traffic.settled_for(end.code, now - DAY, until=now + CLOCK_SLACK):
+        if number := store.traffic.ended_for(end.code, now - DAY, until=now + CLOCK_SLACK):
             what = f"{mails(number)} {end.what}"
             yield warning(subject, what, end.todo) if end.todo else ok(subject, what)
 
@@ -174,7 +174,7 @@ def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
 def _used(store: Store, rates: Rates, now: datetime) -> str:
     used = [f"{entry.what} {entry.used}/{entry.limit}" for entry in rates.used(now)]
     days = rates.agent.identical_answer_days
-    refused = store.traffic.settled_for(Reason.REPEATED, now - days * DAY, until=now + CLOCK_SLACK)
+    refused = store.traffic.ended_for(Reason.REPEATED, now - days * DAY, until=now + CLOCK_SLACK)
     used.append(
         f"identical answers refused in {days} days {refused}"
         if days

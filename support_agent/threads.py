@@ -37,7 +37,7 @@ SYNTHETIC_DIGITS = 32
 SUBJECT_TAG = re.compile(r"\[[^\[\]]{1,40}\]")
 """What a server on the way may put into a subject: "[EXTERNAL]"."""
 RENUMBERED = "the folder was numbered anew and is read again"
-CLOCK_SLACK = timedelta(days=1)
+SENDER_CLOCK_ERROR = timedelta(days=1)
 """How far a sender's clock may be wrong before a mail looks younger than what retention has deleted."""
 
 
@@ -198,7 +198,7 @@ class Threads:
             if other.from_ == message.from_:
                 return f"mail {earlier.id} has the same id and sender: it may be that one, changed on the way"
         # Whatever the server says of its arrival: a move may have lost that, or made it anew.
-        forgotten = now - timedelta(days=self.settings.store.retention_days) + CLOCK_SLACK
+        forgotten = now - timedelta(days=self.settings.store.retention_days) + SENDER_CLOCK_ERROR
         if message.sent_at is None or message.sent_at < forgotten:
             days = self.settings.store.retention_days
             return f"by its date it may be one that was handled before and deleted after {days} days"

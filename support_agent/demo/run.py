@@ -83,7 +83,7 @@ def _settings(workspace: Path, servers: DemoServers) -> Settings:
 
 
 def _watch(agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write) -> list[list[str]]:
-    """Let the agent drain the mailbox, and write each mail's story as soon as it is settled."""
+    """Let the agent drain the mailbox, and write each mail's story as soon as it has ended."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="agent") as pool:
         work = pool.submit(agent.run_once, Event())
         lines = _report(agent, servers, mails, write, work)
@@ -94,7 +94,7 @@ def _watch(agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], .
 def _report(
     agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write, work: Future[None]
 ) -> list[list[str]]:
-    """The stories in the order in which the mails are settled; what is not settled when the work ends comes last."""
+    """The stories in the order in which the mails end; what has not ended when the work does comes last."""
     lines: list[list[str]] = []
     waiting = {mail_id_of(raw): (name, raw) for name, raw in mails}
     while waiting:

@@ -165,7 +165,7 @@ def set_case(session: Session, mail_id: MailId, case_id: CaseId) -> None:
     _set(session, mail_id, case_id=case_id)
 
 
-def settle_mail(
+def end_mail(
     session: Session,
     mail_id: MailId,
     status: MailStatus,
@@ -173,7 +173,7 @@ def settle_mail(
     why: str | None,
     handled_at: datetime,
 ) -> bool:
-    """Guarded by `MAY_BECOME`; see `Store.settle_mail`."""
+    """Guarded by `MAY_BECOME`; see `Store.end_mail`."""
     statement = (
         update(MailRow)
         .where(col(MailRow.id) == mail_id, col(MailRow.status).in_(MAY_BECOME[status]))

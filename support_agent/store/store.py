@@ -160,7 +160,7 @@ class Store:
         with self.database.write() as session:
             mails.save_sender(session, mail_id, address, level, why)
 
-    def settle_mail(
+    def end_mail(
         self,
         mail_id: MailId,
         status: MailStatus,
@@ -174,7 +174,7 @@ class Store:
             Whether the mail has this status now. The first reason and instant stay.
         """
         with self.database.write() as session:
-            return mails.settle_mail(session, mail_id, status, reason_code, why, handled_at)
+            return mails.end_mail(session, mail_id, status, reason_code, why, handled_at)
 
     # Cases
 

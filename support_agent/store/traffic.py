@@ -143,7 +143,7 @@ class Traffic:
                 sent=session.exec(count.where(or_(col(OutboxRow.sent_at).between(since, until), may_be_gone))).one(),
             )
 
-    def settled_for(
+    def ended_for(
         self,
         reason_code: str,
         since: datetime,

@@ -76,4 +76,4 @@ def test_s9_s11_mail_that_is_dropped_is_told_to_the_operator(office: Office, rul
             office.handle(hops + write(REFUND, sender=sender, number=number))
     dropped = [entry for entry in logs if entry["event"] == "mail_dropped"]
     assert [(entry["rule"], entry["log_level"]) for entry in dropped] == [(rule, level) for level in levels]
-    assert office.store.traffic.settled_for(rule, NOON) == 2
+    assert office.store.traffic.ended_for(rule, NOON) == 2

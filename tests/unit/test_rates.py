@@ -105,7 +105,7 @@ def test_s12_desk_is_told_once_a_day_that_further_mails_of_a_sender_are_filed(of
         assert (set(office.sent(notice)), one(office, notice).status) == ({PACKET}, MailStatus.ESCALATED)
         assert state(office, notice) is CaseState.WITH_PERSON
     assert outcomes == [["escalated"] * 3 + ["filed"] * 2] * 3
-    assert office.store.traffic.settled_for("S12", NOON) == 6
+    assert office.store.traffic.ended_for("S12", NOON) == 6
 
 
 @pytest.mark.parametrize(("owner", "level"), [(ANNA, 3), (STRANGER, 2)])
@@ -314,7 +314,7 @@ def test_s12_hourly_limit_is_told_once_though_the_process_dies(office: Office, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "settle_mail", die)
+        patched.setattr(Store, "end_mail", die)
         with pytest.raises(KeyboardInterrupt):
             office.stages.notices.tell_breaker()
     assert office.stages.notices.tell_breaker()

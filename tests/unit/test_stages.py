@@ -281,4 +281,4 @@ def test_steps_give_back_what_they_were_given(office: Office) -> None:
         return work()
 
     office.handle(write(TWO), Steps(record, EngineSettings(), lambda _s: None))
-    assert names == ["screen", "identify", "place", "hold", "plan", "answer", "send", "settle"]
+    assert names == ["screen", "identify", "place", "hold", "plan", "answer", "send", "end"]

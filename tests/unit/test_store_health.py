@@ -59,7 +59,7 @@ def bring_to(store: Store, number: int, status: OutboxStatus) -> None:
 def test_a_database_at_work_counts_its_mails(settings: Settings, store: Store) -> None:
     mail_id = record(store, 1)
     record(store, 2)
-    store.settle_mail(mail_id, MailStatus.FILED, "S2", None, NOON)
+    store.end_mail(mail_id, MailStatus.FILED, "S2", None, NOON)
     diagnosis = the("database", settings)
     assert (diagnosis.severity, diagnosis.what) == (
         Health.OK,
@@ -89,7 +89,7 @@ def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Stor
     """S37: the mailbox goes on, and a person has to look. A Message-ID is a stranger's text."""
     for number in range(1, 8):
         mail_id = record(store, number, message_id=f"<{number}\x1b[2J@example.net>")
-        store.settle_mail(mail_id, MailStatus.SET_ASIDE, "engine", "why", NOON)
+        store.end_mail(mail_id, MailStatus.SET_ASIDE, "engine", "why", NOON)
     _, warning = of(diagnose(settings, Outside().probes()), "database")
     assert warning.severity is Health.WARNING
     assert warning.what.startswith("7 mails could not be handled and were set aside: '<1\\x1b[2J@example")
@@ -156,7 +156,7 @@ def test_staff_replies_that_no_customer_got_are_told(office: Office, tmp_path: P
     """Failure: beyond the day's notices a reply that was not passed on was known to nobody."""
     for number in range(3):
         mail_id = office.receive(write("We do.", number=number))
-        office.store.settle_mail(mail_id, MailStatus.FILED, HandOver.NOT_PASSED_ON, "too long", NOVEMBER)
+        office.store.end_mail(mail_id, MailStatus.FILED, HandOver.NOT_PASSED_ON, "too long", NOVEMBER)
     (diagnosis,) = seen(office, tmp_path)
     assert diagnosis.severity is Health.WARNING
     assert diagnosis.what.startswith("3 mails of the desk's people within a day were not passed on")
@@ -169,7 +169,7 @@ def test_what_ended_while_the_clock_was_ahead_is_not_told(office: Office, tmp_pa
     for ahead in (timedelta(days=30), CLOCK_SLACK + timedelta(seconds=1), CLOCK_SLACK):
         assert seen(office, tmp_path) == []
         mail_id = office.receive(write("We do.", number=ahead.days + ahead.seconds))
-        office.store.settle_mail(mail_id, MailStatus.FILED, end.code, None, NOVEMBER + ahead)
+        office.store.end_mail(mail_id, MailStatus.FILED, end.code, None, NOVEMBER + ahead)
     (diagnosis,) = seen(office, tmp_path)
     assert diagnosis.what.startswith("1 mail ")
 
@@ -179,7 +179,7 @@ def test_s12_refused_repetitions_from_a_clock_that_was_ahead_are_not_counted(off
     mail_id = office.receive(write("We do."))
     store = StoreSettings(url=f"sqlite:///{tmp_path / 'store.sqlite3'}")
     settings = office.settings.model_copy(update={"store": store})
-    office.store.settle_mail(mail_id, MailStatus.ESCALATED, Reason.REPEATED, None, NOVEMBER + timedelta(days=30))
+    office.store.end_mail(mail_id, MailStatus.ESCALATED, Reason.REPEATED, None, NOVEMBER + timedelta(days=30))
     (now,) = look_at_traffic(settings, NOVEMBER)
     (later,) = look_at_traffic(settings, NOVEMBER + timedelta(days=31))
     assert "refused in 7 days 0;" in now.what

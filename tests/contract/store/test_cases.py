@@ -154,7 +154,7 @@ def test_the_timeline_holds_everything_in_order(store: Store) -> None:
     first = fill(store)
     second = record(store, 2, at=NOON + MINUTE)
     store.join_case(second, CASE)
-    store.settle_mail(first, MailStatus.ANSWERED, None, None, NOON)
+    store.end_mail(first, MailStatus.ANSWERED, None, None, NOON)
 
     timeline = store.timeline(CASE)
     assert timeline is not None

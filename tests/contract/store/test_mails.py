@@ -70,7 +70,7 @@ def test_mails_are_found_by_instant_status_and_message_id(store: Store) -> None:
     """Rule: the oldest first; all conditions given must hold."""
     first, second = record(store, 1), record(store, 2, at=NOON + MINUTE)
     third = record(store, 3, at=NOON + DAY, message_id="<1@example.net>")
-    store.settle_mail(second, MailStatus.FILED, "S2", "Auto-Submitted", NOON)
+    store.end_mail(second, MailStatus.FILED, "S2", "Auto-Submitted", NOON)
 
     assert [mail.id for mail in store.mails()] == [first, second, third]
     assert [mail.id for mail in store.mails(since=NOON + MINUTE)] == [second, third]
@@ -98,16 +98,16 @@ def test_a_mail_follows_the_older_open_mails_of_its_case_alone(store: Store) -> 
     for mail_id in (second, third):
         store.join_case(mail_id, CASE)
     assert [store.follows_open_mail(mail_id) for mail_id in (first, second, third, other)] == [False, True, True, False]
-    store.settle_mail(first, MailStatus.ANSWERED, None, None, NOON)
+    store.end_mail(first, MailStatus.ANSWERED, None, None, NOON)
     assert [store.follows_open_mail(mail_id) for mail_id in (first, second, third)] == [False, False, True]
     assert not store.follows_open_mail(UNKNOWN)
 
 
-def test_settling_twice_keeps_the_first_reason(store: Store) -> None:
+def test_ending_twice_keeps_the_first_reason(store: Store) -> None:
     """Rule: a step that runs again changes nothing and is no error."""
     mail_id = record(store)
-    assert store.settle_mail(mail_id, MailStatus.ESCALATED, "low_confidence", "below 0.5", NOON)
-    assert store.settle_mail(mail_id, MailStatus.ESCALATED, "timeout", "other", NOON + DAY)
+    assert store.end_mail(mail_id, MailStatus.ESCALATED, "low_confidence", "below 0.5", NOON)
+    assert store.end_mail(mail_id, MailStatus.ESCALATED, "timeout", "other", NOON + DAY)
     mail = store.mail(mail_id)
     assert mail is not None
     assert (mail.reason_code, mail.why, mail.handled_at) == ("low_confidence", "below 0.5", NOON)
@@ -123,11 +123,11 @@ def test_settling_twice_keeps_the_first_reason(store: Store) -> None:
         (MailStatus.ANSWERED, MailStatus.NEW, False),
     ],
 )
-def test_a_settled_mail_is_not_handled_again(store: Store, before: MailStatus, after: MailStatus, may: bool) -> None:
+def test_an_ended_mail_is_not_handled_again(store: Store, before: MailStatus, after: MailStatus, may: bool) -> None:
     """Rule: what a person has is not answered by the machine; an answer that bounced goes to a person."""
     mail_id = record(store)
-    assert store.settle_mail(mail_id, before, None, None, NOON)
-    assert store.settle_mail(mail_id, after, None, None, NOON) is may
+    assert store.end_mail(mail_id, before, None, None, NOON)
+    assert store.end_mail(mail_id, after, None, None, NOON) is may
     mail = store.mail(mail_id)
     assert mail is not None
     assert mail.status is (after if may else before)
@@ -140,7 +140,7 @@ def test_an_unknown_mail_is_an_error_not_a_silent_nothing(store: Store) -> None:
         lambda: store.raw_mail(UNKNOWN),
         lambda: store.save_screening(UNKNOWN, "answer", None),
         lambda: store.save_sender(UNKNOWN, "", 0, ""),
-        lambda: store.settle_mail(UNKNOWN, MailStatus.FILED, None, None, NOON),
+        lambda: store.end_mail(UNKNOWN, MailStatus.FILED, None, None, NOON),
     ):
         with pytest.raises(PermanentError, match="not in the store"):
             write()

@@ -16,7 +16,7 @@ OTHER = CaseId("AAAAAAAAAA")
 def finish(store: Store) -> None:
     """Leave no work: every mail settled, everything sent."""
     for mail in store.mails(status=MailStatus.NEW):
-        store.settle_mail(mail.id, MailStatus.ANSWERED, None, None, NOON)
+        store.end_mail(mail.id, MailStatus.ANSWERED, None, None, NOON)
     for row in store.ready(NOON + 100 * DAY, limit=100):
         store.claim(row.id, NOON + 100 * DAY)
         store.mark_sent(row.id, "250 ok", NOON)
@@ -83,7 +83,7 @@ def test_old_mails_without_a_case_go(store: Store) -> None:
 def test_more_than_one_statement_holds_goes_as_well(store: Store) -> None:
     """Rule: any number of mails is deleted in one run."""
     for number in range(CHUNK + 1):
-        store.settle_mail(record(store, number), MailStatus.FILED, None, None, NOON)
+        store.end_mail(record(store, number), MailStatus.FILED, None, None, NOON)
     assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=CHUNK + 1)
 
 
@@ -103,7 +103,7 @@ def test_what_still_waits_to_be_sent_never_goes(store: Store, status: OutboxStat
     mail_id = record(store)
     if has_case:
         store.open_case(case(), mail_id)
-    store.settle_mail(mail_id, MailStatus.ANSWERED, None, None, NOON)
+    store.end_mail(mail_id, MailStatus.ANSWERED, None, None, NOON)
     row = put(store, outgoing(mail_id))
     if status is not OutboxStatus.READY:
         assert store.claim(row.id, NOON)

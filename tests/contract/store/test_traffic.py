@@ -172,8 +172,8 @@ def test_mails_are_counted_by_the_reason_of_their_end(store: Store) -> None:
     """Rule: since an instant, of everybody or of one sender at a level."""
     mail_id = record(store)
     store.save_sender(mail_id, ANNA, 1, "spf=pass")
-    store.settle_mail(mail_id, MailStatus.ESCALATED, "repeated", None, NOON)
-    count = store.traffic.settled_for
+    store.end_mail(mail_id, MailStatus.ESCALATED, "repeated", None, NOON)
+    count = store.traffic.ended_for
     assert (count("repeated", NOON), count("repeated", NOON + MINUTE), count("other", NOON)) == (1, 0, 0)
     assert [count("repeated", NOON, ANNA, level) for level in LEVELS] == [1, 1, 0, 0]
     assert count("repeated", NOON, "other@example.net", 0) == 0

@@ -49,7 +49,7 @@ from support_agent.tools.base import Match
 TOPICS = {"refund": "document:1", "renew": "field:renewal_date"}
 """Which word of a question is about which topic; a question with none of them is about nothing."""
 NEAR, FAR = 0.95, 0.05
-WRITES = ("save_", "settle_", "open_", "join_", "give_", "queue", "claim", "mark_", "deliver")
+WRITES = ("save_", "end_", "open_", "join_", "give_", "queue", "claim", "mark_", "deliver")
 """How the methods begin by which a step leaves something behind."""
 REFUSED = "the gate refuses this"
 

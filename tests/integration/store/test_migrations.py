@@ -103,7 +103,7 @@ def test_the_models_and_the_migrations_are_the_same_schema(store: Store) -> None
 def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
     """Rule: what the older schema has a place for survives both ways."""
     mail_id = fill(store)
-    store.settle_mail(record(store, 2), MailStatus.FILED, "S2", None, NOON)
+    store.end_mail(record(store, 2), MailStatus.FILED, "S2", None, NOON)
     store.delete_older_than(NOON + DAY)
     before, timeline = contents(store), store.timeline(CASE)
     assert all(before.values()), "an empty table proves nothing"

@@ -81,7 +81,7 @@ class OurHouse:
         sent = self.office.transport.given[before:]
         return [Posted(self.address, recipient, raw) for recipient, raw in sent]
 
-    def unsettled(self) -> list[MailId]:
+    def unended(self) -> list[MailId]:
         """Mails that have no record, or a record that says that nothing came of them."""
         found = {mail_id: self.office.store.mail(mail_id) for mail_id in self.handled}
         return [id_ for id_, mail in found.items() if mail is None or mail.status is MailStatus.NEW]

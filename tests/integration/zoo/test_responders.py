@@ -64,7 +64,7 @@ def test_machine_with_marks_gets_the_one_answer(
     assert len(letters(post, house)) == 1
     assert post.packets == 0
     assert house.deliveries == len(house.handled) == 1 + peer.answered
-    assert house.unsettled() == []
+    assert house.unended() == []
 
 
 @pytest.mark.parametrize("body", UNLUCKY)
@@ -118,7 +118,7 @@ def test_machine_without_marks_meets_the_limits(
     answers = [parse(row.raw).text for row in house.office.store.outgoing(kind=LetterKind.ANSWER)]
     assert len(answers) == len(set(answers)), "the same answer twice"
     assert house.deliveries == len(house.handled)
-    assert house.unsettled() == []
+    assert house.unended() == []
 
 
 @pytest.mark.parametrize("kind", [Parrot, Quoter, Salesman])
@@ -150,7 +150,7 @@ def test_machine_with_many_addresses_meets_the_breaker(
     assert len(letters(post, house)) + post.packets == 8
     assert house.deliveries == len(house.handled)
     waiting = house.office.store.outgoing(status=OutboxStatus.READY)
-    assert waiting or house.unsettled(), "what is too much waits until the hour has room"
+    assert waiting or house.unended(), "what is too much waits until the hour has room"
 
 
 def test_slow_machine_is_no_way_around_the_limits(open_house: Opener, world: Worlds) -> None:
@@ -162,7 +162,7 @@ def test_slow_machine_is_no_way_around_the_limits(open_house: Opener, world: Wor
     post.drain(question(), most_rounds=20)
 
     assert len(letters(post, house)) <= house.office.settings.agent.max_letters_per_case
-    assert house.unsettled() == []
+    assert house.unended() == []
 
 
 def test_vacation_notices_of_a_month_are_all_filed(open_house: Opener, world: Worlds) -> None:
