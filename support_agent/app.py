@@ -28,7 +28,7 @@ from support_agent.errors import ConfigError
 from support_agent.mail.mailbox import Mailbox
 from support_agent.mail.oauth import TokenSource
 from support_agent.mail.outbox import Transport
-from support_agent.planner.port import Model, Prompt, Scores
+from support_agent.model import Model, Prompt, Scores
 from support_agent.planner.progress import Progress, progress_on
 from support_agent.resources import packaged
 from support_agent.settings import LogSettings, ModelSettings, Settings

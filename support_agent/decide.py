@@ -27,10 +27,10 @@ from support_agent.mail.message import Message
 from support_agent.mail.outgoing import reply_subject
 from support_agent.mail.person_word import asks_for_person
 from support_agent.mail.screening import PERSON_RULE, Screening
+from support_agent.model import Usage
 from support_agent.planner.loop import Planner
 from support_agent.planner.neighbours import folded, parted
 from support_agent.planner.plan import Call, Plan
-from support_agent.planner.port import Usage
 from support_agent.planner.questions import questions_of
 from support_agent.settings import Settings
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus

@@ -18,9 +18,9 @@ from support_agent.cursor import Cursor
 from support_agent.diagnosis import Diagnosis, error, mails, ok, warning
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.findings import Severity
+from support_agent.model import Scores
 from support_agent.planner.models import State, cache_dir, language_model, listing
 from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
-from support_agent.planner.port import Scores
 from support_agent.planner.progress import progress_on
 from support_agent.settings import ChromaSettings, ModelSettings, SentCopies, Settings
 from support_agent.store_health import look_at_clock, look_at_database, look_at_traffic, read_progress

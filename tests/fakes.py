@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from support_agent.planner.port import Prompt, Scores, Usage, check_options
+from support_agent.model import Prompt, Scores, Usage, check_options
 
 PREFERRED = 0.98
 """Probability of an option that is named alone."""
@@ -32,7 +32,7 @@ class Asked:
 
 
 class ScriptedModel:
-    """`support_agent.planner.port.Model` that gives queued answers; asked once too often, it fails.
+    """`support_agent.model.Model` that gives queued answers; asked once too often, it fails.
 
     Args:
         answers: One a question: the option to prefer; or the probability of each option that has one, the

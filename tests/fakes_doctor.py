@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from support_agent.cursor import Cursor
 from support_agent.diagnosis import Diagnosis, Health
 from support_agent.doctor import Probes, SeenMailbox, diagnose
-from support_agent.planner.port import Scores, Usage
+from support_agent.model import Scores, Usage
 from support_agent.settings import ChromaSettings, ModelSettings, Settings
 from tests.contract.store.examples import NOON
 

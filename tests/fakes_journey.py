@@ -28,10 +28,10 @@ from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
 from support_agent.demo.seed import seed
 from support_agent.mail.message import parse
 from support_agent.mail.outbox import Delivery, Transport
+from support_agent.model import Prompt, Scores, Usage
 from support_agent.pipeline import handle
 from support_agent.planner.choice import NONE_TITLE
 from support_agent.planner.loop import Planner
-from support_agent.planner.port import Prompt, Scores, Usage
 from support_agent.resources import packaged
 from support_agent.settings import AgentSettings, CompanySettings, DeskSettings, EngineSettings, Settings, SmtpSettings
 from support_agent.stages import Stages
@@ -68,7 +68,7 @@ TOPICS = {
 
 
 class SureModel:
-    """`support_agent.planner.port.Model`: prefers the option that a known word of the question names.
+    """`support_agent.model.Model`: prefers the option that a known word of the question names.
 
     Args:
         sureness: Probability of what it prefers; the others share the rest.

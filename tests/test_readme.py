@@ -29,7 +29,7 @@ from support_agent.company.documents import load_documents, parse_document
 from support_agent.company.values import Period
 from support_agent.configuration import load
 from support_agent.findings import Severity
-from support_agent.planner.port import Model
+from support_agent.model import Model
 from support_agent.settings import Security, Settings, SignIn
 from support_agent.toml_file import read_toml
 

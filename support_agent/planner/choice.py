@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 from support_agent.frozen import Frozen
-from support_agent.planner.port import Model, Prompt, Scores, Usage
+from support_agent.model import Model, Prompt, Scores, Usage
 
 NONE_KEY = "none"
 NONE_TITLE = "None: a person must handle it"

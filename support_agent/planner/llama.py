@@ -35,7 +35,7 @@ from llama_cpp import llama_cpp as lib
 from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.planner.port import MAX_OPTIONS, Prompt, Scores, Usage, check_options
+from support_agent.model import MAX_OPTIONS, Prompt, Scores, Usage, check_options
 
 MAX_BATCH_TOKENS = 512
 LEAST_BATCH_TOKENS = 16
@@ -76,7 +76,7 @@ def build_tree(continuations: Sequence[Sequence[int]]) -> Node:
 
 
 class LlamaModel:
-    """`support_agent.planner.port.Model` on a GGUF file. One at a time: calls are serialised by a lock.
+    """`support_agent.model.Model` on a GGUF file. One at a time: calls are serialised by a lock.
 
     Args:
         path: The GGUF file.

@@ -19,11 +19,11 @@ from support_agent.answer.final_answer import Answer, Item
 from support_agent.company.periods import has_inexpressible_period, mentioned_periods
 from support_agent.company.text import split_sentences
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
+from support_agent.model import Model, Usage
 from support_agent.planner.choice import ARGUMENT_WEIGHTS, WEIGHTS, Choice, Chooser, Option, Vote
 from support_agent.planner.forms import Form, forms_for
 from support_agent.planner.neighbours import asked_in, is_known_language
 from support_agent.planner.plan import Call, Plan, Status
-from support_agent.planner.port import Model, Usage
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Added, Context, Ended, Kind, Match, Pointed, Result
 from support_agent.tools.catalogue import TOOLS, validated

@@ -45,7 +45,7 @@ from support_agent.errors import (
     ToolCallRejected,
     TransientError,
 )
-from support_agent.planner.port import Prompt, Scores, Usage, check_options
+from support_agent.model import Prompt, Scores, Usage, check_options
 from support_agent.planner.token_probabilities import Token, option_log_probabilities
 
 TOOL = "choose"
@@ -113,7 +113,7 @@ class _Reply(_Arrived):
 
 
 class OpenAIModel:
-    """`support_agent.planner.port.Model` on a server; several threads may use it at once.
+    """`support_agent.model.Model` on a server; several threads may use it at once.
 
     Args:
         base_url: The server's API, such as http://localhost:8000/v1.

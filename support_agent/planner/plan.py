@@ -6,8 +6,8 @@ from typing import Literal
 
 from support_agent.answer.final_answer import Answer
 from support_agent.frozen import Frozen
+from support_agent.model import Usage
 from support_agent.planner.choice import Vote
-from support_agent.planner.port import Usage
 
 Status = Literal["done", "below_threshold", "rejected", "failed"]
 

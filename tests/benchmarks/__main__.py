@@ -25,11 +25,11 @@ from support_agent.configuration import load
 from support_agent.decide import Decider
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message, parse
+from support_agent.model import Prompt, Scores
 from support_agent.planner.choice import NONE_TITLE, SYSTEM
 from support_agent.planner.llama import LlamaModel
 from support_agent.planner.models import language_model
 from support_agent.planner.openai import OpenAIModel
-from support_agent.planner.port import Prompt, Scores
 from support_agent.workspace import CONFIG_FILE, init
 from tests.servers.llama import serve
 

@@ -17,8 +17,8 @@ from support_agent.decide import Decider
 from support_agent.letters import answer_letter
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import parse
+from support_agent.model import Prompt, Scores, Usage
 from support_agent.planner.loop import Planner
-from support_agent.planner.port import Prompt, Scores, Usage
 from support_agent.settings import Settings
 from support_agent.tools.base import Match
 from support_agent.workspace import CONFIG_FILE, init

@@ -10,6 +10,7 @@ import pytest
 
 from support_agent.company.company import Company
 from support_agent.facts.search import entries_of
+from support_agent.model import Prompt, Scores, Usage
 from support_agent.planner.choice import (
     NONE_KEY,
     NONE_TITLE,
@@ -19,7 +20,6 @@ from support_agent.planner.choice import (
     Option,
     Weights,
 )
-from support_agent.planner.port import Prompt, Scores, Usage
 from tests.benchmarks.__main__ import invented_numbers
 from tests.benchmarks.fit import (
     RECORDED,

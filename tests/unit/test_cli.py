@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from support_agent import cli
 from support_agent.errors import PermanentError
-from support_agent.planner.port import Model
+from support_agent.model import Model
 from support_agent.planner.progress import Progress
 from support_agent.settings import ModelSettings
 from tests.fakes_journey import DESK, JAMES, Office, SureModel, WordSearch, write

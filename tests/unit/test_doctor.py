@@ -14,9 +14,9 @@ from support_agent.cursor import Cursor
 from support_agent.diagnosis import Health
 from support_agent.doctor import CHECKS, MANY_MAILS, diagnose
 from support_agent.errors import ConfigError, SupportAgentError, ToolCallRejected, TransientError
+from support_agent.model import Scores, Usage
 from support_agent.planner.models import STAMP_SUFFIX
 from support_agent.planner.pinned import MODELS
-from support_agent.planner.port import Scores, Usage
 from support_agent.resources import packaged
 from support_agent.settings import SentCopies, Settings
 from support_agent.store.store import Store

@@ -26,7 +26,7 @@ VIOLATIONS = (
     ({"layers"}, "mail.screening", "store.store"),
     ({"layers"}, "desk.packet", "engine"),
     ({"layers", "promise"}, "answer.render", "facts.index"),
-    ({"layers", "promise"}, "mail.outgoing", "planner.port"),
+    ({"layers", "promise"}, "mail.outgoing", "planner.plan"),
     ({"layers", "promise"}, "answer.context", "stages"),
     ({"promise"}, "letters", "planner.llama"),
     ({"promise"}, "letters", "decide"),
@@ -101,10 +101,10 @@ def test_a_forbidden_import_fails_the_run(tmp_path: Path) -> None:
     package = tmp_path / "support_agent"
     shutil.copytree(ROOT / "support_agent", package, ignore=shutil.ignore_patterns("__pycache__"))
     path = package / "answer" / "final_answer.py"
-    path.write_text(f"{path.read_text('utf-8')}\nfrom support_agent.planner import port\n", "utf-8")
+    path.write_text(f"{path.read_text('utf-8')}\nfrom support_agent.planner import plan\n", "utf-8")
     done = lint(tmp_path)
     assert done.returncode == 1
-    assert "support_agent.answer.final_answer -> support_agent.planner.port" in done.stdout
+    assert "support_agent.answer.final_answer -> support_agent.planner.plan" in done.stdout
 
 
 def test_every_module_has_its_layer(options: UserOptions, graph: grimp.ImportGraph) -> None:

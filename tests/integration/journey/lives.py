@@ -34,10 +34,10 @@ from support_agent.errors import GateRefused
 from support_agent.mail.mailbox import Mailbox
 from support_agent.mail.message import Message
 from support_agent.mail.outbox import Transport
+from support_agent.model import Prompt, Scores, Usage
 from support_agent.pipeline import handle
 from support_agent.place import PlacedMail
 from support_agent.planner.loop import Planner
-from support_agent.planner.port import Prompt, Scores, Usage
 from support_agent.resources import packaged
 from support_agent.settings import Settings
 from support_agent.stages import Outcome, Stages
@@ -174,7 +174,7 @@ class WordSearch:
 
 
 class Undecided:
-    """`support_agent.planner.port.Model` to which all options are equal, so that the search decides."""
+    """`support_agent.model.Model` to which all options are equal, so that the search decides."""
 
     name = "undecided"
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from support_agent import app, cli
-from support_agent.planner.port import Model
+from support_agent.model import Model
 from support_agent.planner.progress import Progress
 from support_agent.settings import ModelSettings
 

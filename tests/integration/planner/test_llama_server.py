@@ -12,8 +12,8 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.errors import ConfigError, PermanentError
+from support_agent.model import Prompt
 from support_agent.planner.openai import OpenAIModel
-from support_agent.planner.port import Prompt
 from tests.servers.llama import SERVER_CONTEXT_TOKENS, LlamaServer
 
 pytestmark = pytest.mark.model

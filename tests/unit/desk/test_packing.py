@@ -22,10 +22,10 @@ from support_agent.errors import (
 from support_agent.letters import packet_letter
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import parse
+from support_agent.model import Usage
 from support_agent.place import Place, PlacedMail
 from support_agent.planner.choice import Vote
 from support_agent.planner.plan import Call, Plan
-from support_agent.planner.port import Usage
 from support_agent.resources import packaged
 from support_agent.settings import AgentSettings, CompanySettings, DeskSettings, Settings
 from support_agent.store.records import CaseId, MailId

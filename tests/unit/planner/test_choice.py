@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from support_agent.errors import TransientError
+from support_agent.model import Prompt, Scores
 from support_agent.planner.choice import MOST_JUDGED, NONE_KEY, NONE_TITLE, Choice, Chooser, Option
-from support_agent.planner.port import Prompt, Scores
 from tests.fakes import Asked, ScriptedModel
 
 REFUND = Option(key="document:1", title="Refund policy", summary="Money back.", similarity=0.55)

@@ -10,10 +10,10 @@ import pytest
 from support_agent.answer.final_answer import AggregateItem, ClarificationItem, DocumentItem, FieldItem, TableItem
 from support_agent.company.questions import CannedQuestion
 from support_agent.errors import PermanentError, ToolCallRejected, TransientError
+from support_agent.model import Prompt, Scores, Usage
 from support_agent.planner.choice import NONE_TITLE
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
-from support_agent.planner.port import Prompt, Scores, Usage
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Match
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, row

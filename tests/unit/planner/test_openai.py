@@ -13,8 +13,8 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.errors import ConfigError, PermanentError, ToolCallRejected, TransientError
+from support_agent.model import Prompt, Scores
 from support_agent.planner.openai import OpenAIModel
-from support_agent.planner.port import Prompt, Scores
 from tests.servers.openai import FakeOpenAI, Reply, failure, message, pick, token, tool_call
 
 OPTIONS = ("Refund policy", "Data export", "None: a person must handle it")

@@ -1,7 +1,7 @@
 """What a language model is to this program: something that says how likely each of a few closed options is.
 
-Two implementations: `llama.LlamaModel` (embedded) and `openai.OpenAIModel` (any OpenAI-compatible server). Both pass
-tests/contract/test_model.py. There is no method that returns text.
+Two implementations: `planner.llama.LlamaModel` (embedded) and `planner.openai.OpenAIModel` (any OpenAI-compatible
+server). Both pass tests/contract/test_model.py. There is no method that returns text.
 """
 
 from __future__ import annotations
