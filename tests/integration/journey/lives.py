@@ -142,6 +142,9 @@ class _WatchedSteps:
 
         return self._steps.step(name, watched, returns)
 
+    def unrecorded(self, name: str, work: Callable[[], object]) -> object:
+        return self._steps.unrecorded(name, work)
+
 
 class _WatchedPort:
     def __init__(self, watch: Watch, port: object) -> None:

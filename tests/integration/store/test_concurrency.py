@@ -28,9 +28,9 @@ def together(*tasks: Callable[[], Result]) -> list[Result]:
         return list(pool.map(run, tasks))
 
 
-def test_of_two_threads_that_claim_a_row_one_wins(store: Store, database_url: str) -> None:
+def test_of_two_threads_that_claim_a_row_one_wins(store: Store, store_url: str) -> None:
     """Rule: one sender per try, whether the two share a process or only the database."""
-    with Store.open(database_url, MIGRATIONS) as other:
+    with Store.open(store_url, MIGRATIONS) as other:
         for number in range(ROUNDS):
             row = queue(store, number)
             won = together(*(partial(each.claim, row.id, NOON) for each in (store, other)))

@@ -456,4 +456,3 @@ MARKED: tuple[type[Responder], ...] = (
     OldBouncer,
 )
 MARKLESS: tuple[type[Responder], ...] = (Parrot, Quoter, Echo, Salesman, Threadless, Counter)
-SHIFTING: tuple[type[Responder], ...] = (Shifter, ThreadlessShifter)
