@@ -14,7 +14,7 @@ from pathlib import Path
 
 from support_agent.app import open_decider, progress
 from support_agent.configuration import load
-from support_agent.trial import Trial, read_mail, try_mail
+from support_agent.trial import Trial, try_mail
 from support_agent.workspace import CONFIG_FILE, init
 from tests.labelled import Label, Score, outcomes_of, scores_of, total
 
@@ -34,7 +34,7 @@ def demo_trials() -> Iterator[Callable[[Label], Trial]]:
         def tried(label: Label) -> Trial:
             return try_mail(
                 label.path.name,
-                read_mail(label.path),
+                label.path.read_bytes(),
                 lambda: decider,
                 decider.company.accounts,
                 settings,
