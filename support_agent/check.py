@@ -17,7 +17,7 @@ from support_agent.answer.checks import check_templates
 from support_agent.answer.templates import Templates
 from support_agent.company.account_specs import read_specs
 from support_agent.company.company import QUESTIONS_FILE, check_company
-from support_agent.company.documents import FILE_NAME, load_documents
+from support_agent.company.documents import load_documents, numbers_in
 from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
 from support_agent.configuration import load
@@ -197,8 +197,7 @@ def _documents_told_apart(settings: CompanySettings) -> Iterator[Finding]:
         file = read_toml(path)
     except ConfigError:
         return  # there is none, or `check_questions` says what is wrong with it
-    matches = [FILE_NAME.match(document.name) for document in settings.policies.glob("*.md")]
-    known = {int(match.group(1)) for match in matches if match}
+    known = numbers_in(settings.policies)
     for nth, question in enumerate(file.data.get("question", [])):
         unknown = sorted(set(question.get("between", ())) - known)
         if unknown:

@@ -17,6 +17,7 @@ from support_agent.store.records import CaseSummary
 from support_agent.terminal import NOTHING, as_table, counted, cut, indented, instant_text, padded, quoted, wrapped
 
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
+    from support_agent.company.importing import Imported
     from support_agent.conformance import RowResult
     from support_agent.decide import Decision
     from support_agent.diagnosis import Diagnosis
@@ -129,6 +130,18 @@ def outbox(found: Sequence[Entry]) -> str:
         tried = (mail.kind.value, mail.status.value, _age(mail.age_s), str(mail.attempts), next_try)
         rows.append((mail.outbox_id, *tried, mail.recipient, mail.case_id or NOTHING, mail.detail or ""))
     return as_table(rows)
+
+
+def imported(made: Imported) -> str:
+    """The file, what to look at in it, what to write in it, and what to do then."""
+    size = counted(made.sentences, "sentence")
+    lines = [
+        f"{made.path}: document {made.number}, {size}, not reviewed, so nobody is sent it",
+        *(f"look at: {note}" for note in made.notes),
+        f"to write: {', '.join(made.missing)}",
+        "then change its line to `reviewed: true`, and run `support-agent check`",
+    ]
+    return "\n".join(map(clean_line, lines))
 
 
 def _age(seconds: float) -> str:

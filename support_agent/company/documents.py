@@ -1,12 +1,15 @@
 """The numbered documents: `policies/NNN-name.md`, the only long text a customer is ever sent.
 
 Invariant: a `Document` is the file, whole: its `version` is the file's sha256, and joining `sentences` by
-position gives back only text that stands in the file. Checked by tests/unit/company/test_documents.py.
+position gives back only text that stands in the file. A file with the line `reviewed: false` in its front matter
+is no document: nothing of it is loaded, whatever else is in it. Checked by tests/unit/company/test_documents.py and
+test_unreviewed.py.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,6 +29,9 @@ from support_agent.frozen import Frozen
 
 FILE_NAME = re.compile(r"^(\d{3,5})-[a-z0-9][a-z0-9-]*\.md$")
 _FENCE = "---"
+UNREVIEWED = "reviewed: false"
+REVIEWED = "reviewed: true"
+_UNREVIEWED = re.compile(r"^reviewed[ \t]*:[ \t]*false[ \t]*(?:#.*)?$", re.IGNORECASE | re.MULTILINE)
 _KEY_HELP = {
     "number": "a whole number from 1 to 99999, the same as in the file's name",
     "title": "1 to 120 characters",
@@ -36,6 +42,7 @@ _KEY_HELP = {
     "valid_from": "a day such as 2025-01-31",
     "valid_until": "a day such as 2025-12-31, on or after valid_from, or leave it out",
     "audience": "everyone or customers",
+    "reviewed": "true once a person has read it, and until then false, which keeps it from everybody",
 }
 
 DocumentNumber = NewType("DocumentNumber", int)
@@ -64,6 +71,8 @@ class FrontMatter(Frozen):
     valid_until: date | None = None
     audience: Literal["everyone", "customers"] = "everyone"
     """`customers`: sent only to senders of level 3."""
+    reviewed: Literal[True] = True
+    """That a person has approved it. `false` is seen before anything else is read, and is no value here."""
 
 
 class Sentence(Frozen):
@@ -133,10 +142,12 @@ def parse_document(path: Path, raw: bytes) -> Document:
 def load_documents(directory: Path) -> tuple[Document, ...]:
     """Every document of a directory, by number; which of them are valid on a day is asked later.
 
+    Files that are not reviewed are left out, and nothing that is wrong with one stops the others.
+
     Raises:
         ConfigError: listing the errors of all files; there is no partial load.
     """
-    documents, findings = _inspect_directory(directory)
+    documents, findings, _ = _inspect_directory(directory)
     if findings:
         raise _config_error(findings)
     return documents
@@ -145,9 +156,12 @@ def load_documents(directory: Path) -> tuple[Document, ...]:
 def check_documents(directory: Path, today: date) -> list[Finding]:
     """What is wrong: all that `load_documents` refuses, and documents that are not valid on `today`.
 
-    An expired document is an error (customers silently stop getting it); one not valid yet is a warning.
+    An expired document is an error (customers silently stop getting it); one not valid yet is a warning, and so is one
+    that is not reviewed, with all that a person must still write in it.
     """
-    documents, findings = _inspect_directory(directory)
+    documents, findings, unreviewed = _inspect_directory(directory)
+    for path in unreviewed:
+        findings += _unreviewed_findings(path, documents)
     for document in documents:
         head, report = document.head, _Report(document.path, findings)
         if head.valid_until is not None and head.valid_until < today:
@@ -173,22 +187,63 @@ class _Report:
         self.findings.append(Finding(severity=severity, path=self.path, line=line, what=what, todo=todo))
 
 
-def _inspect_directory(directory: Path) -> tuple[tuple[Document, ...], list[Finding]]:
-    """The documents that can be used, by number, and the errors."""
+def is_unreviewed(raw: bytes) -> bool:
+    """Whether a file says in its front matter that nobody is to be sent it yet.
+
+    Asked of the line alone, so that a file which is half written and no YAML is kept back all the same.
+    """
+    head, _, _ = front_matter_and_body(_lenient(raw))
+    return head is not None and _UNREVIEWED.search(head) is not None
+
+
+def numbers_in(directory: Path) -> frozenset[int]:
+    """The numbers of the files that are, or with their faults mended would be, documents."""
+    found = set()
+    for path in directory.glob("*.md"):
+        match = FILE_NAME.match(path.name)
+        if match and path.is_file() and not (os.access(path, os.R_OK) and is_unreviewed(path.read_bytes())):
+            found.add(int(match.group(1)))
+    return frozenset(found)
+
+
+def _lenient(raw: bytes) -> str:
+    return raw.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+
+
+def _unreviewed_findings(path: Path, documents: tuple[Document, ...]) -> list[Finding]:
+    """That it is not reviewed, and what would be wrong with it if it were; all warnings."""
+    raw, findings = path.read_bytes(), list[Finding]()
+    report = _Report(path, findings)
+    head = front_matter_and_body(_lenient(raw))[0] or ""
+    line = next((number for number, text in enumerate(head.split("\n"), 2) if _UNREVIEWED.match(text)), None)
+    todo = f"read it beside the original, write what is missing, then change that line to `{REVIEWED}`"
+    report.add(line, "not reviewed, so nobody is sent it", todo)
+    document = _inspect(report, re.sub(rb"(?im)^(reviewed[ \t]*:[ \t]*)false", rb"\g<1>true", raw, count=1))
+    if document is not None and any(document.number == other.number for other in documents):
+        what = f"number {document.number} is the number of another document"
+        report.add(_line_of(path, "number"), what, "give it a free one, in the file's name and in the front matter")
+    return [finding.model_copy(update={"severity": Severity.WARNING}) for finding in findings]
+
+
+def _inspect_directory(directory: Path) -> tuple[tuple[Document, ...], list[Finding], tuple[Path, ...]]:
+    """The documents that can be used, by number, the errors, and the files not reviewed."""
     findings: list[Finding] = []
+    unreviewed: list[Path] = []
     documents: dict[int, Document] = {}
     paths = sorted(path for path in directory.glob("*.md") if path.is_file())
     if not directory.is_dir():
         _Report(directory, findings).add(None, "no such directory", "set company.policies to the documents'")
-    elif not paths:
-        _Report(directory, findings).add(None, "no documents", "add a file such as 001-refund-policy.md")
     for path in paths:
         report = _Report(path, findings)
         try:
-            document = _inspect(report, path.read_bytes())
+            raw = path.read_bytes()
         except OSError as error:
             report.add(None, f"cannot be read: {error.strerror}", "allow reading it")
             continue
+        if is_unreviewed(raw):
+            unreviewed.append(path)
+            continue
+        document = _inspect(report, raw)
         if document is None:
             continue
         if other := documents.get(document.number):
@@ -197,7 +252,10 @@ def _inspect_directory(directory: Path) -> tuple[tuple[Document, ...], list[Find
             report.add(_line_of(path, "number"), what, todo)
         else:
             documents[document.number] = document
-    return tuple(documents[number] for number in sorted(documents)), findings
+    if directory.is_dir() and len(unreviewed) == len(paths):
+        todo = "review one of the files" if unreviewed else "add a file such as 001-refund-policy.md"
+        _Report(directory, findings).add(None, "no documents", todo)
+    return tuple(documents[number] for number in sorted(documents)), findings, tuple(unreviewed)
 
 
 def _inspect(report: _Report, raw: bytes) -> Document | None:
@@ -210,7 +268,7 @@ def _inspect(report: _Report, raw: bytes) -> Document | None:
     if refused := refused_character(text):
         report.add(text.count("\n", 0, refused[0]) + 1, f"forbidden character {refused[1]}")
         return None
-    head_text, body, body_line = _split(text)
+    head_text, body, body_line = front_matter_and_body(text)
     if head_text is None:
         todo = "begin with a line ---, the keys (number, title, summary, url, valid_from), and a line ---"
         report.add(1, "no front matter", todo)
@@ -244,8 +302,8 @@ def _body(report: _Report, body: str, first_line: int) -> tuple[Sentence, ...]:
     return tuple(sentences)
 
 
-def _split(text: str) -> tuple[str | None, str, int]:
-    """The front matter (None: there is none), the body, and the body's first line in the file."""
+def front_matter_and_body(text: str) -> tuple[str | None, str, int]:
+    """A file's front matter (None: there is none), its body, and the body's first line, 1-based."""
     lines = text.split("\n")
     if lines[0].rstrip() == _FENCE:
         for number, line in enumerate(lines[1:], start=1):
@@ -277,7 +335,10 @@ def _head(report: _Report, text: str) -> FrontMatter | None:
         head = FrontMatter.model_validate({str(key): value for key, value in data.items()})
     except ValidationError as error:
         for detail in error.errors(include_input=False):
-            _report_key(report, lines, str(detail["loc"][0]), detail["type"])
+            key = str(detail["loc"][0])
+            _report_key(
+                report, lines, key, "empty" if key in _KEY_HELP and data.get(key, "") is None else detail["type"]
+            )
         return None
     _check_head(report, lines, head)
     return head
@@ -306,6 +367,8 @@ def _report_key(report: _Report, lines: dict[str, int], key: str, error_type: st
         known = FrontMatter.model_fields
         todo = f"delete it{nearest(key, known)}; known keys: {', '.join(known)}"
         report.add(lines.get(key), f"unknown key {key}", todo)
+    elif error_type == "empty":
+        report.add(lines.get(key), f"{key} is empty", f"write {_KEY_HELP[key]}")
     else:
         report.add(lines.get(key), f"{key} cannot be used", f"write {_KEY_HELP[key]}")
 
@@ -320,7 +383,7 @@ def _top_level_keys(text: str) -> list[tuple[str, int]]:
 
 def _line_of(path: Path, key: str) -> int | None:
     """The line of a key in a file whose front matter has been read before."""
-    head, _, _ = _split(path.read_text("utf-8-sig"))
+    head, _, _ = front_matter_and_body(path.read_text("utf-8-sig"))
     return dict(_top_level_keys(head or "")).get(key)
 
 

@@ -5,24 +5,21 @@ of its own, or few that ask nothing and name the attachment ("Hello, please see 
 follows the mail's own. It is the customer's text like that of the mail, so it is planned with and never shown.
 
 Invariant: whatever is attached, this ends in bounded time and memory, raises nothing, and tells where something was
-left unread. Documents are opened in a process of their own (`attachment_child`). Checked by
+left unread. Documents are opened in a process of their own (`extraction.process`). Checked by
 tests/unit/mail/test_attachment_text.py.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
+from support_agent.extraction.blocks import Kind as BlockKind
+from support_agent.extraction.process import FileKind, Limits, extract
 from support_agent.mail.body import LIMIT, Attachment
 from support_agent.mail.decoding import decode_bytes, safe_text
 from support_agent.mail.message import Message, attached_bytes
@@ -30,13 +27,12 @@ from support_agent.mail.message import Message, attached_bytes
 MAX_FILES = 5
 """Attachments read of one mail."""
 MAX_FILE_BYTES = 15_000_000
+MAX_PAGES = 30
 TIMEOUT_S = 20.0
 """For all attachments of a mail together: the other mails wait meanwhile."""
 MEMORY_BYTES = 1_000_000_000
 MAX_POINTER_WORDS = 40
 """A mail with more words than this speaks for itself."""
-CHILD = Path(__file__).with_name("attachment_child.py")
-SECRET_VARIABLES = "SUPPORT_AGENT__"
 
 POINTER = re.compile(
     r"(?<!\w)(?:attach(?:ed|ment|ments|ing)|enclos(?:ed|ure)|pdf|docx?|anhang|anhänge\w*|angehängt\w*|anbei|anlagen?"
@@ -142,18 +138,8 @@ def _byte_order(raw: bytes) -> str | None:
 
 
 def _extract_in_child(kind: Kind, raw: bytes, max_characters: int, timeout_s: float) -> Extract:
-    arguments = [kind.value, str(max_characters), str(math.ceil(timeout_s)), str(MEMORY_BYTES)]
-    environment = {key: value for key, value in os.environ.items() if not key.upper().startswith(SECRET_VARIABLES)}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-P", str(CHILD), *arguments],
-            input=raw,
-            capture_output=True,
-            timeout=timeout_s,
-            env=environment,
-            check=True,
-        )
-        answer = json.loads(done.stdout)
-        return Extract(safe_text(str(answer["text"])).strip(), bool(answer["is_whole"]))
-    except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError):
-        return Extract("", False)
+    limits = Limits(max_characters=max_characters, max_pages=MAX_PAGES, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES)
+    found = extract(FileKind(kind.value), raw, limits)
+    between = "\n\n" if kind is Kind.PDF else "\n"
+    text = between.join(" ".join(block.texts) for block in found.blocks if block.kind is not BlockKind.LEFT_OUT)
+    return Extract(safe_text(text).strip(), found.refusal is None)

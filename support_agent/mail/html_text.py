@@ -11,8 +11,8 @@ import re
 from html.parser import HTMLParser
 from typing import NamedTuple
 
-SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "object", "svg", "math"})
-VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+from support_agent.extraction.visibility import MAX_OPEN, SILENT, VOID, has_no_size, is_hidden
+
 BLOCK = frozenset(
     {"address", "article", "aside", "blockquote", "caption", "center", "dd", "div", "dl", "dt", "fieldset", "figure"}
     | {
@@ -36,12 +36,6 @@ BLOCK = frozenset(
     | {"tr", "ul"}
 )
 PARAGRAPH = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "ul", "ol", "table"})
-HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE)
-FONT_SIZE = re.compile(r"(?:^|;)\s*+font(?:-size)?\s*+:\s*+([^;]*+)", re.IGNORECASE)
-NOTHING = re.compile(r"(?:0++(?:\.0*+)?|\.0++)(?![\d.])")
-"""A size of 0, in any unit. An element within may have a size of its own, and is shown then."""
-MAX_OPEN = 500
-"""Elements open at once; deeper ones are read as text of their parent."""
 
 
 class Extract(NamedTuple):
@@ -87,9 +81,9 @@ class _Reader(HTMLParser):
             self._words.append("- ")
         if tag in VOID or len(self._open) >= MAX_OPEN:
             return
-        hides = tag in SILENT or _is_hidden(attrs)
+        hides = tag in SILENT or is_hidden(attrs)
         self._open.append((tag, hides, self._has_no_size))
-        self._has_no_size = _has_no_size(tag, attrs, self._has_no_size)
+        self._has_no_size = has_no_size(tag, attrs, self._has_no_size)
         self._hidden += hides
         self._quotes += tag == "blockquote"
         self._preformatted += tag == "pre"
@@ -148,23 +142,3 @@ class _Reader(HTMLParser):
         while self._lines and not self._lines[-1].strip("> "):
             self._lines.pop()
         return re.sub(r"\n{3,}", "\n\n", "\n".join(self._lines)).strip("\n")
-
-
-def _is_hidden(attrs: list[tuple[str, str | None]]) -> bool:
-    return any(
-        name == "hidden" or (name == "style" and HIDDEN_STYLE.search(value or "") is not None) for name, value in attrs
-    )
-
-
-def _has_no_size(tag: str, attrs: list[tuple[str, str | None]], inherited: bool) -> bool:
-    """Whether the letters of an element are of size 0, as in the hidden text of newsletters.
-
-    Args:
-        inherited: Whether those of the element around it are; it counts where this one says nothing of its size.
-    """
-    for name, value in attrs:
-        if name == "style" and value and "font" in value.lower() and (sizes := FONT_SIZE.findall(value)):
-            return NOTHING.match(sizes[-1]) is not None
-        if name == "size" and tag == "font":
-            return False
-    return inherited

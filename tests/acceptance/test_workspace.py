@@ -25,6 +25,8 @@ COMMANDS = [
     "model pull",
     "model list",
     "model verify",
+    "policies",
+    "policies import",
 ]
 
 

@@ -216,6 +216,12 @@ def test_a_clarification_between_unknown_documents_is_found(workspace: Path, edi
     assert finding.what == "question 1 tells apart document 98, 99, which does not exist"
 
 
+def test_a_clarification_between_documents_that_are_not_reviewed_is_found(workspace: Path, edit: Edit) -> None:
+    """Nobody is sent one, so there is nothing to tell apart."""
+    edit("policies/004-installation-macos.md", "---\nnumber: 4", "---\nreviewed: false\nnumber: 4")
+    assert the_error(workspace).what == "question 1 tells apart document 4, which does not exist"
+
+
 def test_a_clarification_between_a_broken_document_is_no_second_finding(workspace: Path) -> None:
     """The document is there: what is wrong with it is told once, at the document."""
     path = workspace / "policies" / "003-installation-windows.md"

@@ -2,46 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from email.message import EmailMessage
 
 import pytest
 
 from support_agent.mail.attachment_text import asked_text, speaks_through_attachments, with_attached_text
 from support_agent.mail.message import Message, parse
-
-WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"
-
-
-def pdf(*pages: str) -> bytes:
-    """A small pdf without compression; its cross references are left to the reader to rebuild."""
-    kids = " ".join(f"{10 + 2 * n} 0 R" for n in range(len(pages)))
-    objects = [
-        "1 0 obj <</Type /Catalog /Pages 2 0 R>> endobj",
-        f"2 0 obj <</Type /Pages /Kids [{kids}] /Count {len(pages)}>> endobj",
-        "3 0 obj <</Type /Font /Subtype /Type1 /BaseFont /Helvetica>> endobj",
-    ]
-    for n, text in enumerate(pages):
-        drawn = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
-        objects.append(
-            f"{10 + 2 * n} 0 obj <</Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {11 + 2 * n} 0 R"
-            " /Resources <</Font <</F1 3 0 R>>>>>> endobj"
-        )
-        objects.append(f"{11 + 2 * n} 0 obj <</Length {len(drawn)}>> stream\n{drawn}\nendstream endobj")
-    return "\n".join(["%PDF-1.4", *objects, "trailer <</Root 1 0 R>>", "startxref\n0", "%%EOF"]).encode()
-
-
-def docx(body: str, namespace: str = WORD, prologue: str = "") -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("word/document.xml", f"{prologue}<w:document xmlns:w='{namespace}'>{body}</w:document>")
-    return out.getvalue()
-
-
-def paragraph(*runs: str) -> str:
-    return "<w:p>" + "".join(f"<w:r><w:t>{run}</w:t></w:r>" for run in runs) + "</w:p>"
+from tests.unit.extraction.files import STRICT, docx, paragraph, pdf
 
 
 def mail(text: str, *files: tuple[str, str, bytes]) -> bytes:

@@ -1,0 +1,1 @@
+"""What is inside files that others made (pdf, docx, html): read in a process of its own, as blocks of plain text."""

@@ -1,0 +1,71 @@
+"""Run as a process of its own: the text inside one file, from standard input to standard output, as JSON.
+
+Invariant: it opens no file and no connection, and takes no more memory and processor time than its arguments say, so
+that a hostile file costs its parent a bounded wait and nothing else. It imports little, to start quickly. Started by
+`process` and checked by tests/unit/extraction/test_process.py.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+from support_agent.extraction.blocks import Collector, Kind, Refusal, Refused
+from support_agent.extraction.page import read_page
+from support_agent.extraction.word import read_word
+
+
+def read_pdf(raw: bytes, found: Collector, max_pages: int) -> None:
+    """The text of a pdf, a block for each page, as far as it has any; pictures of text have none.
+
+    Raises:
+        Refused: it needs a password, or has more pages or characters than are read.
+    """
+    import pypdf
+
+    reader = pypdf.PdfReader(io.BytesIO(raw), strict=False)
+    if reader.is_encrypted and not reader.decrypt(""):  # many have an empty password, only to forbid printing
+        raise Refused(Refusal.ENCRYPTED)
+    for number, page in enumerate(reader.pages):
+        if number == max_pages:
+            raise Refused(Refusal.TOO_MUCH)
+        found.add(Kind.PARAGRAPH, page.extract_text().strip())
+
+
+def _limit(cpu_s: int, memory_bytes: int) -> None:
+    try:
+        import resource
+    except ImportError:  # a system without it; the parent's time limit still holds
+        return
+    limits = ((resource.RLIMIT_CPU, cpu_s), (resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_FSIZE, 0))
+    for limit, value in limits:
+        try:
+            resource.setrlimit(limit, (value, value))
+        except (ValueError, OSError):  # a lower one is set already, or this system does not have it
+            continue
+
+
+def main(kind: str, max_characters: int, max_pages: int, cpu_s: int, memory_bytes: int) -> None:
+    """Read the file from standard input and write {"blocks", "refusal"}; of a broken file no block is kept."""
+    _limit(cpu_s, memory_bytes)
+    found, refusal = Collector(max_characters), None
+    try:
+        raw = sys.stdin.buffer.read()
+        match kind:
+            case "pdf":
+                read_pdf(raw, found, max_pages)
+            case "docx":
+                read_word(raw, found)
+            case _:
+                read_page(raw, found)
+    except Refused as refused:
+        refusal = refused.refusal
+    except Exception as error:  # whatever a library raises on hostile bytes, memory and recursion included
+        found.blocks.clear()
+        refusal = Refusal.TOO_MUCH if isinstance(error, MemoryError) else Refusal.BROKEN
+    sys.stdout.write(json.dumps({"blocks": found.blocks, "refusal": refusal}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:6]))

@@ -1,0 +1,42 @@
+"""What a reader of HTML does not see: silent elements, hidden ones, letters without a size.
+
+Instructions for a model are hidden like this, in mails and in pages. Checked by tests/unit/mail/test_html_text.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+Attributes = Sequence[tuple[str, str | None]]
+
+SILENT = frozenset({"script", "style", "head", "title", "template", "noscript", "object", "svg", "math"})
+VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
+HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE)
+FONT_SIZE = re.compile(r"(?:^|;)\s*+font(?:-size)?\s*+:\s*+([^;]*+)", re.IGNORECASE)
+NOTHING = re.compile(r"(?:0++(?:\.0*+)?|\.0++)(?![\d.])")
+"""A size of 0, in any unit. An element within may have a size of its own, and is shown then."""
+MAX_OPEN = 500
+"""Elements open at once; deeper ones are read as text of their parent."""
+
+
+def is_hidden(attributes: Attributes) -> bool:
+    """Whether an element with these attributes, and all inside it, is not shown."""
+    return any(
+        name == "hidden" or (name == "style" and HIDDEN_STYLE.search(value or "") is not None)
+        for name, value in attributes
+    )
+
+
+def has_no_size(tag: str, attributes: Attributes, inherited: bool) -> bool:
+    """Whether the letters of an element are of size 0, as in the hidden text of newsletters.
+
+    Args:
+        inherited: Whether those of the element around it are; it counts where this one says nothing of its size.
+    """
+    for name, value in attributes:
+        if name == "style" and value and "font" in value.lower() and (sizes := FONT_SIZE.findall(value)):
+            return NOTHING.match(sizes[-1]) is not None
+        if name == "size" and tag == "font":
+            return False
+    return inherited
