@@ -14,6 +14,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, assert_never
@@ -39,7 +40,9 @@ from support_agent.store.store import Store
 if TYPE_CHECKING:
     from support_agent.agent import Agent
     from support_agent.decide import Decider
+    from support_agent.facts.grading import Workflow
     from support_agent.facts.search import CompanySearch
+    from support_agent.facts.writer import Writer
     from support_agent.planner.openai import OpenAIModel
     from support_agent.steps import Steps
 
@@ -103,6 +106,79 @@ def _open_server(settings: ModelSettings) -> OpenAIModel:
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
     )
+
+
+def open_writer(settings: Settings, model: Model) -> Writer:
+    """What writes the fact room's drafts: on the weights of the open model, or on its server. Close it before those.
+
+    Raises:
+        ConfigError: the model that is open is not the configured one.
+    """
+    match settings.model.planner:
+        case "llama":
+            from support_agent.facts.llama_writer import LlamaWriter
+            from support_agent.planner.llama import LlamaModel
+
+            if not isinstance(model, LlamaModel):
+                raise ConfigError("model.planner = 'llama' needs the embedded model: drafts are written on its weights")
+            return LlamaWriter(
+                model.weights,
+                context_tokens=settings.model.context_tokens,
+                threads=settings.model.threads,
+                timeout_s=settings.grading.timeout_s,
+            )
+        case "openai":
+            from support_agent.facts.openai_writer import OpenAIWriter
+
+            return OpenAIWriter(
+                base_url=settings.model.base_url,
+                name=settings.model.name,
+                api_key=settings.model.api_key,
+                timeout_s=settings.grading.timeout_s,
+            )
+        case _ as never:
+            assert_never(never)
+
+
+@contextmanager
+def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Workflow]:
+    """What looks into questions, over passages of these documents, kept in memory: closed at the end.
+
+    Args:
+        allowed: Names of the sources that may be found ("document:6").
+    Raises:
+        ConfigError: a model cannot be used.
+    """
+    from support_agent.facts.chunks import cutting_of, document_source
+    from support_agent.facts.embedding import Embedder
+    from support_agent.facts.grading import Workflow
+    from support_agent.facts.index import Collection, memory_client
+    from support_agent.facts.judge import ModelJudge
+    from support_agent.facts.passages import COLLECTION, PassageIndex
+    from support_agent.facts.spending import most_tokens
+    from support_agent.facts.web.open_search import open_merged_search
+    from support_agent.planner.llama import LlamaModel
+    from support_agent.planner.models import embedding_model
+
+    embedder = Embedder(embedding_model(settings.model, progress()))
+    cutting = cutting_of(settings.facts, embedder.count_tokens)
+    passages = PassageIndex(Collection(memory_client(), COLLECTION), embedder, cutting, settings.facts.ways)
+    passages.update(document_source(document) for document in company.documents)
+    model = open_model(settings.model, progress())
+    writer = open_writer(settings, model)
+    try:
+        yield Workflow(
+            judge=ModelJudge(model, prior=settings.grading.prior),
+            writer=writer,
+            retriever=passages.among(allowed),
+            web=open_merged_search(settings.search, embedder, utc_now),
+            settings=settings.grading,
+            clock=time.monotonic,
+            count_tokens=model.weights.count if isinstance(model, LlamaModel) else most_tokens,
+        )
+    finally:
+        for part in (writer, model):  # the writer's context is on the model's weights
+            getattr(part, "close", lambda: None)()
 
 
 def open_search(settings: Settings, company: Company, progress: Progress, *, in_memory: bool) -> CompanySearch:

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from support_agent.answer.formatting import clean_line, clean_lines, format_confidence
+from support_agent.fact_story import FactStory
 from support_agent.findings import Finding, Severity
 from support_agent.store.records import CaseSummary
 from support_agent.terminal import NOTHING, as_table, counted, cut, indented, instant_text, padded, quoted, wrapped
@@ -142,6 +143,33 @@ def imported(made: Imported) -> str:
         "then change its line to `reviewed: true`, and run `support-agent check`",
     ]
     return "\n".join(map(clean_line, lines))
+
+
+def fact_story(story: FactStory) -> str:
+    """Whether documents answer, the steps as a table, and the sentences; the model's words are marked as its own."""
+    cost = story.outcome.cost
+    rows = [("STEP", "CYCLE", "DECIDED", "GRADE", "TEMPERATURE", "TOKENS", "SECONDS")]
+    for visit in story.trace:
+        numbers = (_number(visit.grade), _number(visit.temperature), str(visit.cost.tokens))
+        rows.append((visit.node.value, str(visit.cycle), visit.decided, *numbers, f"{visit.cost.seconds:.2f}"))
+    written = [
+        f"the model's {visit.model_text.kind}: {visit.model_text.text}" for visit in story.trace if visit.model_text
+    ]
+    lines = [
+        f"{'answered' if story.is_answered else 'not answered'}: {story.outcome.reason.value}, "
+        f"{counted(cost.tokens, 'token')}, {counted(cost.forward_passes, 'forward pass', 'forward passes')}",
+        "",
+        as_table(rows),
+        *(line for text in written for line in ("", *quoted(clean_line(text)))),
+    ]
+    for evidence in story.evidence:
+        lines += ["", f"document {evidence.document}, {clean_line(evidence.title)} ({_number(evidence.grade)}):"]
+        lines += indented("\n".join(map(clean_line, evidence.sentences)), 2)
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"
 
 
 def _age(seconds: float) -> str:

@@ -17,9 +17,9 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from support_agent.levels import AUTHENTICATED, CUSTOMER
 from support_agent.locales import FALLBACK_LOCALE, LocaleTag
+from support_agent.settings_facts import FactSettings, GradingSettings
+from support_agent.settings_search import LOOPBACK, SearchSettings
 from support_agent.settings_sources import ENV_PREFIX
-
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class Security(StrEnum):
@@ -371,9 +371,12 @@ class Settings(BaseSettings):
     company: CompanySettings = CompanySettings()
     model: ModelSettings = ModelSettings()
     planner: PlannerSettings = PlannerSettings()
+    grading: GradingSettings = GradingSettings()
     store: StoreSettings = StoreSettings()
     engine: EngineSettings = EngineSettings()
     chroma: ChromaSettings = ChromaSettings()
+    facts: FactSettings = FactSettings()
+    search: SearchSettings = SearchSettings()
     log: LogSettings = LogSettings()
 
     @model_validator(mode="after")

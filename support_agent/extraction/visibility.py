@@ -1,6 +1,7 @@
 """What a reader of HTML does not see: silent elements, hidden ones, letters without a size.
 
-Instructions for a model are hidden like this, in mails and in pages. Checked by tests/unit/mail/test_html_text.py.
+Instructions for a model are hidden like this, in mails and in pages. Checked by
+tests/unit/extraction/test_html_text.py.
 """
 
 from __future__ import annotations

@@ -62,6 +62,8 @@ class Embedder:
             what = f"the embedding model in {model_dir} cannot be loaded: {str(error).splitlines()[0]}"
             raise ConfigError(f"{what}: run `support-agent model pull`") from error
         self._tokenizer.no_padding()
+        self._whole: Tokenizer = Tokenizer.from_str(self._tokenizer.to_str())
+        self._whole.no_truncation()
         self._tokenizer.enable_truncation(MAX_TOKENS)
         digest = hashlib.sha256()
         for name in (MODEL_FILE, TOKENIZER_FILE):
@@ -72,6 +74,10 @@ class Embedder:
     def name(self) -> str:
         """Changes when the vectors do: the checksum of the model's files, and how much of a text is seen."""
         return self._name
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """How many tokens each text has, without the two that mark its ends; parted at white space they add up."""
+        return [len(encoding.ids) for encoding in self._whole.encode_batch(list(texts), add_special_tokens=False)]
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Vectors of length 1, shape (len(texts), 384), in the order of the texts.

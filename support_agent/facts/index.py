@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 import chromadb
 import httpx
 import numpy as np
 from chromadb.api import ClientAPI
-from chromadb.api.types import Metadata, QueryResult
+from chromadb.api.types import Metadata
 from chromadb.config import Settings as ChromaConfig
 from chromadb.errors import ChromaError, NotFoundError
 from pydantic import Field
@@ -137,6 +137,68 @@ def count_entries(settings: ChromaSettings) -> int | None:
             return None
 
 
+class Near(NamedTuple):
+    """A stored vector near another: `distance` is 1 - cosine, 0..2."""
+
+    id: str
+    distance: float
+    metadata: Metadata
+
+
+class Collection:
+    """Vectors by id, each with a few words about it: all that is asked of Chroma."""
+
+    def __init__(self, client: ClientAPI, name: str) -> None:
+        """Open the collection, or make it.
+
+        Raises:
+            TransientError: the vector store does not answer, as from each of the methods.
+        """
+        with _errors(name):
+            self._chroma = client.get_or_create_collection(
+                name, embedding_function=None, configuration=cast(Any, {"hnsw": GRAPH})
+            )
+
+    def ids(self) -> set[str]:
+        """Those of all vectors that are held."""
+        with _errors(self._chroma.name):
+            return set(self._chroma.get(include=[])["ids"])
+
+    def hold(self, wanted: Mapping[str, Metadata], vectors_of: Callable[[Sequence[str]], Vectors]) -> int:
+        """Make the collection hold exactly these ids; `vectors_of` is asked for the new ones; returns how many.
+
+        New entries are there before old ones go, and a change that was interrupted is finished by the next.
+        """
+        stored = self.ids()
+        new = sorted(wanted.keys() - stored)
+        for ids in _batches(new):
+            vectors, metadatas = vectors_of(ids), [wanted[identifier] for identifier in ids]
+            with _errors(self._chroma.name):
+                self._chroma.upsert(ids=ids, embeddings=vectors, metadatas=metadatas)
+        with _errors(self._chroma.name):
+            for ids in _batches(sorted(stored - wanted.keys())):
+                self._chroma.delete(ids=ids)
+        return len(new)
+
+    def nearest(self, vectors: Vectors, n: int, among: tuple[str, Sequence[str]] | None = None) -> list[list[Near]]:
+        """For each vector up to `n` stored ones, nearest first; `among`: a word and the values it may have."""
+        where: Any = None if among is None else {among[0]: {"$in": list(among[1])}}
+        with _errors(self._chroma.name):
+            found = self._chroma.query(
+                query_embeddings=vectors, n_results=n, where=where, include=["metadatas", "distances"]
+            )
+        rows = zip(found["ids"], found["distances"] or [], found["metadatas"] or [], strict=True)
+        return [[Near(*entry) for entry in zip(*row, strict=True)] for row in rows]
+
+    def stored(self, word: str, values: Sequence[str]) -> tuple[list[Metadata], Vectors]:
+        """What is held where the word has one of the values: in the same order the words about it, and the vectors."""
+        with _errors(self._chroma.name):
+            stored = self._chroma.get(
+                where=cast(Any, {word: {"$in": list(values)}}), include=["embeddings", "metadatas"]
+            )
+        return stored["metadatas"] or [], np.asarray(stored["embeddings"], dtype=np.float32)
+
+
 class Index:
     """The option texts in one collection."""
 
@@ -147,17 +209,14 @@ class Index:
             TransientError: the vector store does not answer.
         """
         self._embedder = embedder
-        with _errors(name):
-            self._collection = client.get_or_create_collection(
-                name, embedding_function=None, configuration=cast(Any, {"hnsw": GRAPH})
-            )
+        self._collection = Collection(client, name)
         self._version = ""
 
     @property
     def version(self) -> str:
         """sha256 over the ids of all entries: the same for the same entries and embedding model."""
         if not self._version:
-            self._version = _version_of(self._ids())
+            self._version = version_of(self._collection.ids())
         return self._version
 
     def update(self, entries: Iterable[Entry]) -> int:
@@ -169,15 +228,14 @@ class Index:
             TransientError: the vector store does not answer.
         """
         wanted = {self._id_of(entry): entry for entry in entries}
-        stored = self._ids()
-        new = [identifier for identifier in sorted(wanted) if identifier not in stored]
-        for ids in _batches(new):
-            self._add(ids, [wanted[identifier] for identifier in ids])
-        with _errors(self._collection.name):
-            for ids in _batches(sorted(stored - wanted.keys())):
-                self._collection.delete(ids=ids)
-        self._version = _version_of(wanted)
-        return len(new)
+
+        def vectors_of(ids: Sequence[str]) -> Vectors:
+            return self._embedder.embed([wanted[identifier].text for identifier in ids])
+
+        metadatas = {identifier: entry.model_dump() for identifier, entry in wanted.items()}
+        n_new = self._collection.hold(metadatas, vectors_of)
+        self._version = version_of(wanted)
+        return n_new
 
     def nearest(self, texts: str | Sequence[str], n_keys: int) -> list[Match]:
         """The options nearest to a text, nearest first; to several texts: each option by its nearest pair.
@@ -196,57 +254,39 @@ class Index:
         if not questions:
             return []
         vectors = self._embedder.embed(questions)
-        with _errors(self._collection.name):
-            keys = self._candidate_keys(vectors, n_keys)
-            matches = self._scored(vectors, keys) if keys else []
+        keys = self._candidate_keys(vectors, n_keys)
+        matches = self._scored(vectors, keys) if keys else []
         return sorted(matches, key=lambda match: (-match.score, match.key))[:n_keys]
 
     def _id_of(self, entry: Entry) -> str:
-        parts = (self._embedder.name, entry.key, entry.text)
-        return hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
-
-    def _ids(self) -> set[str]:
-        with _errors(self._collection.name):
-            return set(self._collection.get(include=[])["ids"])
-
-    def _add(self, ids: list[str], entries: list[Entry]) -> None:
-        vectors = self._embedder.embed([entry.text for entry in entries])
-        metadatas: Any = [entry.model_dump() for entry in entries]
-        with _errors(self._collection.name):
-            self._collection.upsert(ids=ids, embeddings=vectors, metadatas=metadatas)
+        return id_of(self._embedder.name, entry.key, entry.text)
 
     def _candidate_keys(self, vectors: Vectors, n_keys: int) -> list[str]:
         """The keys of the entries nearest to any of the vectors; `n_keys` of them, if there are so many."""
         look = max(FIRST_LOOK, n_keys * ENTRIES_PER_KEY)
         while True:
-            found = self._collection.query(query_embeddings=vectors, n_results=look, include=["metadatas", "distances"])
-            is_all = all(len(ids) < look for ids in found["ids"])
-            rows = [_nearest_of_keys(*row) for row in zip(*_metadatas_and_distances(found), strict=True)]
-            if is_all or all(len(row) >= n_keys for row in rows):
+            found = self._collection.nearest(vectors, look)
+            rows = [_nearest_of_keys(near) for near in found]
+            if all(len(near) < look for near in found) or all(len(row) >= n_keys for row in rows):
                 nearest = sorted((distance, key) for row in rows for key, distance in row.items())
                 return list(dict.fromkeys(key for _, key in nearest))[:n_keys]
             look *= 4
 
     def _scored(self, vectors: Vectors, keys: list[str]) -> list[Match]:
         """Exact cosines of all texts of these keys."""
-        stored = self._collection.get(where=cast(Any, {"key": {"$in": keys}}), include=["embeddings", "metadatas"])
-        cosines = (np.asarray(stored["embeddings"], dtype=np.float32) @ vectors.T).max(axis=1)
+        metadatas, stored = self._collection.stored("key", keys)
+        cosines = (stored @ vectors.T).max(axis=1)
         by_key: dict[str, list[tuple[float, str]]] = defaultdict(list)
-        for metadata, cosine in zip(stored["metadatas"] or [], cosines, strict=True):
+        for metadata, cosine in zip(metadatas, cosines, strict=True):
             by_key[str(metadata["key"])].append((float(cosine), str(metadata["text"])))
         return [_match(key, scored) for key, scored in by_key.items()]
 
 
-def _metadatas_and_distances(found: QueryResult) -> tuple[list[list[Metadata]], list[list[float]]]:
-    """One list a vector; they are there, because they were asked for."""
-    return found["metadatas"] or [], found["distances"] or []
-
-
-def _nearest_of_keys(metadatas: list[Metadata], distances: list[float]) -> dict[str, float]:
-    """The distance of each key's nearest entry; both lists are nearest first."""
+def _nearest_of_keys(near: Sequence[Near]) -> dict[str, float]:
+    """The distance of each key's nearest entry."""
     nearest: dict[str, float] = {}
-    for metadata, distance in zip(metadatas, distances, strict=True):
-        nearest.setdefault(str(metadata["key"]), distance)
+    for entry in near:
+        nearest.setdefault(str(entry.metadata["key"]), entry.distance)
     return nearest
 
 
@@ -255,7 +295,13 @@ def _match(key: str, scored: list[tuple[float, str]]) -> Match:
     return Match(key=key, score=score, text=text)
 
 
-def _version_of(ids: Iterable[str]) -> str:
+def id_of(*parts: str) -> str:
+    """The checksum of some texts; no two lists of texts share one."""
+    return hashlib.sha256("\0".join(f"{len(part)}:{part}" for part in parts).encode()).hexdigest()
+
+
+def version_of(ids: Iterable[str]) -> str:
+    """The checksum of a set of ids, whatever their order."""
     return hashlib.sha256("".join(sorted(ids)).encode()).hexdigest()
 
 

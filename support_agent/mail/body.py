@@ -17,10 +17,10 @@ from functools import lru_cache
 from io import BytesIO
 from typing import Any, NamedTuple
 
+from support_agent.extraction.html_text import html_to_text
 from support_agent.frozen import Frozen
 from support_agent.mail.decoding import decode_bytes, decode_words, header_text, safe_line, safe_text
 from support_agent.mail.flowed import unflow
-from support_agent.mail.html_text import html_to_text
 from support_agent.mail.limits import may_read_parameters
 from support_agent.mail.tnef import is_tnef, read_tnef
 

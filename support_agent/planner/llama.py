@@ -18,7 +18,6 @@ tests/integration/planner/test_llama.py.
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import threading
@@ -29,18 +28,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import llama_cpp
 import numpy as np
 from llama_cpp import llama_cpp as lib
-from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
-from support_agent.errors import ConfigError, PermanentError, TransientError
+from support_agent.errors import PermanentError, TransientError
 from support_agent.model import MAX_OPTIONS, Prompt, Scores, Usage, check_options
+from support_agent.weights import MAX_BATCH_TOKENS, LlamaWeights
 
-MAX_BATCH_TOKENS = 512
 LEAST_BATCH_TOKENS = 16
 ROW_GROUP = 4
-_SPLIT = "\u241e"  # stands for the outside text while the chat template is filled in
 
 
 @dataclass
@@ -98,81 +94,23 @@ class LlamaModel:
         timeout_s: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        if not path.is_file():
-            raise ConfigError(f"no model file at {path}: run 'support-agent model pull' or set model.path")
-        self.name = path.stem
+        self.weights = LlamaWeights(path)
+        self.name = self.weights.name
         self.timeout_s = timeout_s
-        try:
-            self._llama = llama_cpp.Llama(
-                model_path=str(path), vocab_only=False, n_ctx=32, n_seq_max=1, verbose=False, n_threads=1
-            )
-        except (ValueError, AssertionError, RuntimeError) as error:
-            todo = "run 'support-agent model verify'"
-            raise ConfigError(f"{path} is not a model llama.cpp can load ({error}): {todo}") from error
-        self._model = self._llama._model.model
-        self._vocab = lib.llama_model_get_vocab(self._model)
-        self._n_vocab = lib.llama_vocab_n_tokens(self._vocab)
         self._n_ctx = context_tokens
-        self._context = self._new_context(threads or os.cpu_count() or 1)
+        self._context = self.weights.new_context(
+            tokens=context_tokens, sequences=MAX_OPTIONS + 1, threads=threads or os.cpu_count() or 1
+        )
         self._memory = lib.llama_get_memory(self._context)
         self._batch = lib.llama_batch_init(MAX_BATCH_TOKENS, 0, MAX_OPTIONS + 1)
         self._cached: list[int] = []
         self._lock = threading.Lock()
-        self._formatter = self._chat_formatter()
         self._clock = clock
         self._deadline = math.inf
 
-    def _new_context(self, threads: int) -> Any:
-        params = lib.llama_context_default_params()
-        params.n_ctx = self._n_ctx
-        params.n_batch = params.n_ubatch = MAX_BATCH_TOKENS
-        params.n_seq_max = MAX_OPTIONS + 1
-        params.kv_unified = True
-        params.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
-        params.n_threads = params.n_threads_batch = threads
-        params.no_perf = True
-        context = lib.llama_init_from_model(self._model, params)
-        if not context:
-            todo = "lower model.context_tokens"
-            raise ConfigError(f"llama.cpp gave no context of {self._n_ctx} tokens: {todo}")
-        return context
-
-    def _chat_formatter(self) -> Jinja2ChatFormatter:
-        metadata = self._llama.metadata
-        template = metadata.get("tokenizer.chat_template")
-        if not template:
-            raise ConfigError(f"{self.name} has no chat template: use an instruction-tuned model")
-        eos = self._piece(lib.llama_vocab_eos(self._vocab))
-        bos = self._piece(lib.llama_vocab_bos(self._vocab))
-        return Jinja2ChatFormatter(template=template, eos_token=eos, bos_token=bos)
-
-    def _piece(self, token: int) -> str:
-        if token < 0:
-            return ""
-        buffer = ctypes.create_string_buffer(128)
-        size = lib.llama_token_to_piece(self._vocab, token, buffer, 128, 0, True)
-        return buffer.raw[: max(size, 0)].decode("utf-8", "replace")
-
-    def _tokens(self, text: str, *, trusted: bool) -> list[int]:
-        if not text:
-            return []
-        tokens: list[int] = self._llama.tokenize(text.encode("utf-8"), add_bos=False, special=trusted)
-        return tokens
-
     def prompt_tokens(self, prompt: Prompt) -> list[int]:
         """The prompt as tokens: the program's own text trusted, the mail and every name of an option not."""
-        parts = [(prompt.task, True), *prompt.parts]
-        frame = self._formatter(
-            messages=[
-                {"role": "system", "content": prompt.system},
-                {"role": "user", "content": _SPLIT},
-            ]
-        ).prompt
-        before, _, after = frame.partition(_SPLIT)
-        tokens = self._tokens(before, trusted=True)
-        for text, trusted in parts:
-            tokens += self._tokens(text, trusted=trusted)
-        return tokens + self._tokens(after + prompt.lead, trusted=True)
+        return self.weights.prompt_tokens(prompt)
 
     def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
         """The probability of each option as the continuation, given that one of them follows.
@@ -212,9 +150,9 @@ class LlamaModel:
         return TransientError(f"the model did not answer within {self.timeout_s:g} s", code="model")
 
     def _option_tree(self, options: Sequence[str]) -> Node:
-        ends = self._tokens("\n", trusted=True)
+        ends = self.weights.tokens("\n", trusted=True)
         try:
-            tree = build_tree([self._tokens(option, trusted=False) + ends for option in options])
+            tree = build_tree([self.weights.tokens(option, trusted=False) + ends for option in options])
         except ValueError as error:
             raise PermanentError(f"the options cannot be told apart: {error}", code="options") from error
         if sum(len(node.leaves) > 1 for node in _below(tree)) > MAX_BATCH_TOKENS:
@@ -273,7 +211,7 @@ class LlamaModel:
 
     def _logits(self, row: int) -> np.ndarray[Any, np.dtype[np.float32]]:
         pointer = lib.llama_get_logits_ith(self._context, row)
-        return np.ctypeslib.as_array(pointer, shape=(self._n_vocab,))
+        return np.ctypeslib.as_array(pointer, shape=(self.weights.n_vocab,))
 
     def _score_tree(self, tree: Node, count: int) -> tuple[list[float], int, int]:
         """Log-probabilities of the leaves; tokens and forward passes spent beyond the prompt's own."""
@@ -312,13 +250,12 @@ class LlamaModel:
                 scores[leaf] += float(value) - norm
 
     def close(self) -> None:
-        """Frees the model's memory; a second call does nothing."""
+        """Frees the model's memory, and with it every other context on its weights; a second call does nothing."""
         if not self._context:
             return
         lib.llama_batch_free(self._batch)
-        lib.llama_free(self._context)
         self._context = None
-        self._llama.close()
+        self.weights.close()
 
 
 def _below(node: Node) -> list[Node]:

@@ -38,14 +38,9 @@ from pydantic import (
     create_model,
 )
 
-from support_agent.errors import (
-    ConfigError,
-    PermanentError,
-    SupportAgentError,
-    ToolCallRejected,
-    TransientError,
-)
+from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores, Usage, check_options
+from support_agent.model_server import check_server, error_of_status, no_connection
 from support_agent.planner.token_probabilities import Token, option_log_probabilities
 
 TOOL = "choose"
@@ -126,10 +121,7 @@ class OpenAIModel:
     """
 
     def __init__(self, base_url: str, name: str, api_key: SecretStr, timeout_s: float, max_retries: int) -> None:
-        if not base_url.startswith(("http://", "https://")):
-            raise ConfigError(f"model.base_url is {base_url!r}: write a URL such as http://localhost:8000/v1")
-        if not name:
-            raise ConfigError("model.name is empty: write the name of a model that model.base_url serves")
+        check_server(base_url, name)
         self.name = name
         self._base_url = base_url
         self._timeout_s = timeout_s
@@ -214,22 +206,10 @@ class OpenAIModel:
         if isinstance(error, openai.APITimeoutError):
             return self._late()
         if isinstance(error, openai.APIConnectionError):
-            return TransientError(f"no connection to the model's server at {self._base_url}", code="model")
+            return no_connection(self._base_url)
         if not isinstance(error, openai.APIStatusError):
             return ToolCallRejected(f"the model made no usable call: {_reason(error)}")
-        status = error.status_code
-        answered = f"the model's server at {self._base_url} answered {status}"
-        if status in (401, 403):
-            return ConfigError(f"{answered}: check model.api_key and what it may use")
-        if status == 404:
-            todo = f"check model.base_url, which often ends in /v1, and model.name ({self.name})"
-            return ConfigError(f"{answered}: {todo}")
-        if status < 400:
-            return ConfigError(f"{answered}, a redirect: set model.base_url to where it points")
-        if status >= 500 or status in (408, 409, 425, 429):
-            return TransientError(answered, code="model")
-        todo = "use a model that can call tools and whose context holds the request"
-        return PermanentError(f"{answered}: {todo}", code="model_request")
+        return error_of_status(error.status_code, self._base_url, self.name)
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -248,3 +248,11 @@ def test_a_store_that_forgets_an_answer_before_it_may_be_repeated_is_refused(tmp
     assert str(refused.value) == "store.retention_days = 6 must not be below agent.identical_answer_days = 7"
     kept = load(write(tmp_path, "[store]\nretention_days = 6\n[agent]\nidentical_answer_days = 6\n"))
     assert kept.store.retention_days == 6
+
+
+def test_a_chunk_that_repeats_all_of_the_one_before_is_refused(tmp_path: Path) -> None:
+    """Else the cutting of a document would not move on."""
+    with pytest.raises(ConfigError) as refused:
+        load(write(tmp_path, "[facts]\nchunk_size = 100\n"))
+    assert str(refused.value).endswith("facts: chunk_overlap = 100 must be below chunk_size = 100")
+    assert load(write(tmp_path, "[facts]\nchunk_size = 101\n")).facts.chunk_overlap == 100

@@ -17,11 +17,14 @@ import httpx
 import pytest
 from chromadb.api import ClientAPI
 
+from support_agent.facts.chunks import in_characters
 from support_agent.facts.embedding import Embedder
-from support_agent.facts.index import Index, TextEmbedder, memory_client, open_client
+from support_agent.facts.index import Collection, Index, TextEmbedder, memory_client, open_client
+from support_agent.facts.passages import PassageIndex
 from support_agent.planner.models import cache_dir, locate
 from support_agent.planner.pinned import EMBEDDING_MODEL
 from support_agent.settings import ChromaSettings, ModelSettings
+from support_agent.settings_facts import Ways
 from tests.servers.postgres import skip_or_fail
 
 START_S = 60.0
@@ -29,6 +32,7 @@ NUMBERS = count(1)
 
 Kind = Literal["memory", "folder", "server"]
 OpenIndex = Callable[[TextEmbedder], Index]
+OpenPassages = Callable[[TextEmbedder, Ways], PassageIndex]
 
 
 @contextmanager
@@ -87,6 +91,13 @@ def open_index(client: ClientAPI) -> OpenIndex:
     """`open_index(embedder)`: an index on this test's own collection, the same one each time."""
     name = f"test-{next(NUMBERS)}"
     return lambda embedder: Index(client, embedder, name=name)
+
+
+@pytest.fixture
+def open_passages(client: ClientAPI) -> OpenPassages:
+    """`open_passages(embedder, ways)`: an index of passages on this test's own collection, the same one each time."""
+    name = f"test-{next(NUMBERS)}"
+    return lambda embedder, ways: PassageIndex(Collection(client, name), embedder, in_characters(80, 20), ways)
 
 
 @pytest.fixture(scope="session")

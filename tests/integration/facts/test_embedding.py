@@ -71,6 +71,15 @@ def test_what_is_behind_the_limit_is_not_seen(embedder: Embedder) -> None:
     assert short @ shorter < 0.9999
 
 
+def test_the_tokens_of_a_text_are_counted_to_its_end_and_add_up(embedder: Embedder) -> None:
+    """Rule: chunks are measured by their words, so a text has as many tokens as its words have; no limit holds."""
+    texts = ["team " * (MAX_TOKENS * 2), "Kündigungsfristen, e.g. 30 days (§ 3.2)!", "", "x" * 300]
+    counted = embedder.count_tokens(texts)
+    assert counted[0] == MAX_TOKENS * 2
+    assert counted == [sum(embedder.count_tokens(text.split())) for text in texts]
+    assert embedder.count_tokens(["unbelievably"])[0] > 1
+
+
 def test_a_folder_without_the_model_says_what_to_run(tmp_path: Path) -> None:
     """Rule: a configuration error, one line, with the command."""
     with pytest.raises(ConfigError, match="model pull") as raised:

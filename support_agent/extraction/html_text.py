@@ -1,8 +1,8 @@
-"""Plain text out of an HTML body, with the standard library's parser; nothing is fetched, nothing is run.
+"""Plain text out of HTML (a mail body, a web page), with the standard library's parser; nothing is fetched or run.
 
 Invariant: what a mail program would not show (scripts, styles, `display:none`, comments) is not in the text,
 and the text of a `<blockquote>` is marked with "> " like quoted plain text. Checked by
-tests/unit/mail/test_html_text.py.
+tests/unit/extraction/test_html_text.py.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Extract(NamedTuple):
 
 
 def html_to_text(html: str) -> Extract:
-    """Turn an HTML body into lines that end in LF. Never raises on any string."""
+    """Turn HTML into lines that end in LF. Never raises on any string."""
     reader = _Reader()
     reader.feed(html)
     # close() looks for the end of each broken construct again, which is quadratic: only for a plain rest.

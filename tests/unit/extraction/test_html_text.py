@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.mail.html_text import html_to_text
+from support_agent.extraction.html_text import html_to_text
 from tests.unit.mail.mails import mail
 
 

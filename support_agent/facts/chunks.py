@@ -1,0 +1,196 @@
+"""Cut a source's sentences into chunks for the inside search: paragraphs where they fit, else sentences, else words.
+
+A chunk names the whole sentences that it covers by their positions in the source, so that what is found by a chunk
+can be shown by whole sentences and by nothing less; a chunk that holds only some words of a long sentence names the
+whole sentence.
+
+Invariant: every sentence is covered, in order; a chunk is at most `size` long unless it is a single word that is
+longer; it repeats at most `overlap` of the chunk before it; it never crosses a heading. Checked by
+tests/unit/facts/test_chunks.py.
+Source: recursive splitting at 400 characters with an overlap of 100 as in LLM-ENHANCER's merged search; 256 and 512
+tokens as in the tables of Advanced RAG for local models.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from itertools import groupby
+from typing import NamedTuple, assert_never
+
+from pydantic import Field
+
+from support_agent.company.documents import Document, Sentence
+from support_agent.company.text import collapse, sentence_spans
+from support_agent.frozen import Frozen
+from support_agent.settings_facts import ChunkUnit, FactSettings
+
+_PARAGRAPH_END = re.compile(r"\n[^\S\n]*(?:\n\s*)+")
+"""One empty line or more."""
+
+
+Measure = Callable[[Sequence[str]], Sequence[int]]
+"""The length of each text."""
+
+
+class Source(Frozen):
+    """What is cut and searched: a company document or the text of a web page, as whole sentences in order.
+
+    `key` is "document:6" or the page's address; `title` is searched along with each of its chunks.
+    """
+
+    key: str = Field(min_length=1)
+    title: str
+    sentences: tuple[Sentence, ...]
+
+
+class Chunk(Frozen):
+    """A run of a source's text: `first` to `last` are the positions of the sentences it covers, both inclusive.
+
+    `text` has one space between sentences and words, and a new line between paragraphs.
+    """
+
+    first: int
+    last: int
+    heading: str
+    text: str
+
+
+class Cutting(NamedTuple):
+    """How long chunks are, in the unit that `measure` counts.
+
+    `measure` gives the length of each text; `joint` is the length of the space or new line between two. Lengths must
+    add up: measure(a + " " + b) == measure(a) + joint + measure(b), as characters do, and the tokens of a model that
+    parts words at white space.
+    """
+
+    size: int
+    overlap: int
+    measure: Measure
+    joint: int
+
+
+class _Piece(NamedTuple):
+    """A sentence, or a word of one that is too long; `length` as `Cutting.measure` counts it."""
+
+    position: int
+    paragraph: int
+    text: str
+    length: int
+
+
+def in_characters(size: int, overlap: int) -> Cutting:
+    """Chunks measured in characters; `overlap` < `size`."""
+    return Cutting(size, overlap, lambda texts: [len(text) for text in texts], joint=1)
+
+
+def in_tokens(size: int, overlap: int, count: Measure) -> Cutting:
+    """Chunks measured in the tokens that `count` finds in each text; `overlap` < `size`."""
+    return Cutting(size, overlap, count, joint=0)
+
+
+def cutting_of(settings: FactSettings, count_tokens: Measure) -> Cutting:
+    """How the configuration wants sources cut; `count_tokens` is the embedding model's."""
+    match settings.chunk_unit:
+        case ChunkUnit.CHARACTERS:
+            return in_characters(settings.chunk_size, settings.chunk_overlap)
+        case ChunkUnit.TOKENS:
+            return in_tokens(settings.chunk_size, settings.chunk_overlap, count_tokens)
+        case _ as never:
+            assert_never(never)
+
+
+def document_source(document: Document) -> Source:
+    """A company document; positions are those of its own sentences."""
+    return Source(key=f"document:{document.number}", title=document.head.title, sentences=document.sentences)
+
+
+def page_source(address: str, title: str, text: str) -> Source:
+    """A web page's plain text: paragraphs end at an empty line, sentences as in the company's documents."""
+    sentences: list[Sentence] = []
+    start = 0
+    ends = [(match.start(), match.end()) for match in _PARAGRAPH_END.finditer(text)]
+    for paragraph, (end, next_start) in enumerate([*ends, (len(text), len(text))]):
+        sentences += _paragraph_sentences(text, start, end, paragraph, len(sentences))
+        start = next_start
+    return Source(key=address, title=title, sentences=tuple(sentences))
+
+
+def _paragraph_sentences(text: str, start: int, end: int, paragraph: int, index: int) -> list[Sentence]:
+    """The sentences between two offsets, numbered from `index`."""
+    spans = sentence_spans(text[start:end])
+    return [
+        Sentence(
+            index=index + number,
+            text=collapse(text[start + first : start + last]),
+            heading="",
+            paragraph=paragraph,
+            kind="sentence",
+            line=text.count("\n", 0, start + first) + 1,
+        )
+        for number, (first, last) in enumerate(spans)
+    ]
+
+
+def cut(source: Source, cutting: Cutting) -> tuple[Chunk, ...]:
+    """The chunks of a source, in order; none of one without sentences.
+
+    Args:
+        source: Sentences in document order, `index` counting from 0.
+        cutting: `overlap` < `size`, `size` 1 or more.
+    """
+    lengths = cutting.measure([sentence.text for sentence in source.sentences])
+    measured = list(zip(source.sentences, lengths, strict=True))
+    chunks: list[Chunk] = []
+    for heading, section in groupby(measured, key=lambda pair: pair[0].heading):
+        chunks += (_chunk(heading, pieces) for pieces in _packed(_blocks(list(section), cutting), cutting))
+    return tuple(chunks)
+
+
+def _blocks(section: Sequence[tuple[Sentence, int]], cutting: Cutting) -> Generator[list[_Piece]]:
+    """What is best kept together: a paragraph that fits, else each sentence that fits, else each word."""
+    for _, group in groupby(section, key=lambda pair: pair[0].paragraph):
+        paragraph = [_Piece(sentence.index, sentence.paragraph, sentence.text, length) for sentence, length in group]
+        if _length(paragraph, cutting) <= cutting.size:
+            yield paragraph
+            continue
+        for piece in paragraph:
+            yield from [[piece]] if piece.length <= cutting.size else _words(piece, cutting)
+
+
+def _words(sentence: _Piece, cutting: Cutting) -> list[list[_Piece]]:
+    words = sentence.text.split()
+    lengths = cutting.measure(words)
+    return [[sentence._replace(text=word, length=length)] for word, length in zip(words, lengths, strict=True)]
+
+
+def _packed(blocks: Generator[list[_Piece]], cutting: Cutting) -> Generator[list[_Piece]]:
+    """Blocks one after the other into chunks; each chunk begins with the end of the one before."""
+    pieces: list[_Piece] = []
+    for block in blocks:
+        if pieces and _length([*pieces, *block], cutting) > cutting.size:
+            yield pieces
+            pieces = _tail(pieces, block, cutting)
+        pieces = [*pieces, *block]
+    if pieces:
+        yield pieces
+
+
+def _tail(pieces: Sequence[_Piece], block: Sequence[_Piece], cutting: Cutting) -> list[_Piece]:
+    """The longest end of a chunk that may be repeated before the next block."""
+    room = min(cutting.overlap, cutting.size - _length(block, cutting) - cutting.joint)
+    start = len(pieces)
+    while start and _length(pieces[start - 1 :], cutting) <= room:
+        start -= 1
+    return list(pieces[start:])
+
+
+def _length(pieces: Sequence[_Piece], cutting: Cutting) -> int:
+    return sum(piece.length for piece in pieces) + cutting.joint * (len(pieces) - 1)
+
+
+def _chunk(heading: str, pieces: Sequence[_Piece]) -> Chunk:
+    paragraphs = [
+        " ".join(piece.text for piece in group) for _, group in groupby(pieces, key=lambda piece: piece.paragraph)
+    ]
+    return Chunk(first=pieces[0].position, last=pieces[-1].position, heading=heading, text="\n".join(paragraphs))

@@ -1,0 +1,100 @@
+"""What a mail may spend on looking into its questions, and the only way its grades and drafts are paid.
+
+Invariant: no call begins whose tokens the mail's budget may not hold; what was spent is counted also where the call
+after it fails. Checked by tests/unit/facts/test_spending.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from support_agent.facts.judge import Judge
+from support_agent.facts.trace import Cost
+from support_agent.facts.writer import Draft, Material, Writer
+
+FRAME_TOKENS = 160
+"""Most tokens of a prompt that are the program's own: its system text, what is asked, the chat template."""
+NAME_TOKENS = 8
+"""Most tokens of a text's name in it."""
+
+CountTokens = Callable[[str], int]
+"""How many tokens a text has, at most."""
+
+
+def most_tokens(text: str) -> int:
+    """Tokens that a text has at most with any tokeniser: each stands for one byte or more."""
+    return len(text.encode("utf-8"))
+
+
+class NoRoom(Exception):
+    """The budget may not hold the next call: the question ends unanswered."""
+
+
+class Budget:
+    """The tokens of one mail, whatever number of questions it asks."""
+
+    def __init__(self, max_tokens: int) -> None:
+        self.max_tokens = max_tokens
+        self.spent_tokens = 0
+
+    def holds(self, tokens: int) -> bool:
+        """Whether a call that takes so many at most may begin."""
+        return self.spent_tokens + tokens <= self.max_tokens
+
+    def spend(self, tokens: int) -> None:
+        """Takes off what a call took."""
+        self.spent_tokens += tokens
+
+
+class Calls:
+    """The judge and the writer behind one budget; keeps what was spent since it was last asked.
+
+    Args:
+        count_tokens: How many tokens a text has, at most.
+    """
+
+    def __init__(self, judge: Judge, writer: Writer, budget: Budget, count_tokens: CountTokens) -> None:
+        self._judge = judge
+        self._writer = writer
+        self._budget = budget
+        self._count_tokens = count_tokens
+        self._pending = Cost()
+
+    def grade(self, question: str, material: Material) -> float:
+        """The judge's probability of yes.
+
+        Raises:
+            NoRoom: the budget may not hold the grade and, where it is the first of its kind, its prior.
+            SupportAgentError: what the judge raises.
+        """
+        self._reserve(material, prompts=2, written_tokens=0)
+        grade = self._judge.yes(question, material)
+        self._pay(grade.usage.tokens, grade.usage.forward_passes)
+        return grade.probability
+
+    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+        """The writer's text.
+
+        Raises:
+            NoRoom: the budget may not hold the prompt and the longest text.
+            SupportAgentError: what the writer raises.
+        """
+        self._reserve(material, prompts=1, written_tokens=max_tokens)
+        draft = self._writer.write(instruction, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
+        self._pay(draft.usage.tokens, draft.usage.written_tokens)
+        return draft
+
+    def take_cost(self) -> Cost:
+        """What was spent since the last call of this."""
+        taken, self._pending = self._pending, Cost()
+        return taken
+
+    def _reserve(self, material: Material, *, prompts: int, written_tokens: int) -> None:
+        frames = prompts * (FRAME_TOKENS + NAME_TOKENS * len(material))
+        texts = sum(self._count_tokens(text) for _, text in material)
+        if not self._budget.holds(frames + texts + written_tokens):
+            raise NoRoom
+
+    def _pay(self, tokens: int, forward_passes: int) -> None:
+        self._budget.spend(tokens)
+        self._pending += Cost(tokens=tokens, forward_passes=forward_passes)

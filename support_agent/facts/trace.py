@@ -1,0 +1,137 @@
+"""The records of the grading workflow: what each node saw and decided, and what came out of it all.
+
+`Outcome` is what may leave the room: whether a document answers, pointers to whole sentences, grades and costs. The
+one thing in it that was written outside is the address of a page of the web, which is for the desk. `Visit` is kept for
+people: its `model_text` is marked as such. Checked by
+tests/unit/facts/test_grading.py.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from support_agent.frozen import Frozen
+
+DOCUMENT_SOURCE = "document:"
+Probability = Annotated[float, Field(ge=0, le=1)]
+
+
+class Node(StrEnum):
+    """The boxes of the workflow."""
+
+    ROUTER = "question_router"
+    RETRIEVER = "retriever"
+    WEB_SEARCH = "web_search"
+    DOCUMENT_GRADER = "document_grader"
+    GENERATOR = "draft_generator"
+    HALLUCINATION_GRADER = "hallucination_grader"
+    ANSWER_GRADER = "answer_grader"
+    REWRITER = "question_rewriter"
+
+
+class Reason(StrEnum):
+    """Why the workflow ended; all but `ANSWERED` are an honest "don't know"."""
+
+    ANSWERED = "answered"
+    IRRELEVANT = "irrelevant"
+    HALLUCINATION = "hallucination"
+    NOT_AN_ANSWER = "not_an_answer"
+    ONLY_WEB = "only_web"
+    BUDGET = "budget"
+    FAILED = "failed"
+
+
+class Pointer(Frozen):
+    """Whole sentences of a source, by position, both ends inclusive: "document:6", or a page's address."""
+
+    source: str
+    first: int = Field(ge=0)
+    last: int = Field(ge=0)
+
+    @property
+    def is_document(self) -> bool:
+        """Whether the sentences are the company's own, which a customer may be sent."""
+        return self.source.startswith(DOCUMENT_SOURCE)
+
+
+class GradedPointer(Frozen):
+    """A passage with the document grader's probability that it helps; None where it is switched off, or did not end."""
+
+    pointer: Pointer
+    grade: Probability | None
+
+
+class Cost(Frozen):
+    """What was spent on a model; adds up. `forward_passes` are those of grades, a written token is one more each."""
+
+    tokens: int = 0
+    forward_passes: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            tokens=self.tokens + other.tokens,
+            forward_passes=self.forward_passes + other.forward_passes,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+class ModelText(Frozen):
+    """A text that the model wrote. People may see it, marked as such; customers never."""
+
+    kind: Literal["draft", "question"]
+    text: str
+    writer: str
+    seed: int
+
+
+class Visit(Frozen):
+    """One node at work: a row of the process table.
+
+    Source: tables 1b and 2b of the paper on advanced RAG for local models: per node its decision, its temperature,
+    its tokens and its time.
+    """
+
+    node: Node
+    cycle: int
+    """How often the question was rewritten or drafted anew before, from 0."""
+    decided: str
+    """In the program's own words."""
+    grade: Probability | None = None
+    threshold: Probability | None = None
+    temperature: float | None = None
+    cost: Cost = Cost()
+    passages: tuple[Pointer, ...] = ()
+    passage_grades: tuple[Probability, ...] = ()
+    """Of the document grader, one a passage."""
+    model_text: ModelText | None = None
+
+
+class Outcome(Frozen):
+    """What leaves the room."""
+
+    reason: Reason
+    evidence: tuple[GradedPointer, ...] = ()
+    """Answered: passages of documents that the answer stands in; else all that looked relevant. The best first."""
+    grounded: Probability | None = None
+    """The last grade of the hallucination grader."""
+    answers: Probability | None = None
+    """The last grade of the answer grader."""
+    cycles: int = 0
+    cost: Cost = Cost()
+    index_version: str
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether documents of the company answer the question; else it escalates."""
+        return self.reason is Reason.ANSWERED
+
+
+class Findings(Frozen):
+    """The outcome, and the trace, which stays inside."""
+
+    outcome: Outcome
+    trace: tuple[Visit, ...]

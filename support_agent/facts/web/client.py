@@ -1,0 +1,288 @@
+"""Read one address of the web within bounds; the one place of the fact room that connects to it.
+
+Invariant: nothing is connected to that is not public, whatever a search result, a redirect or a name server says,
+except the origins that the configuration names: a host is resolved once, judged, and connected to by that very address.
+No cookie, no proxy and no password of the environment goes along, redirects are few, and no answer is longer than the
+bound, packed or unpacked. Checked by tests/integration/facts/test_web_client.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import ssl
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+import httpx
+
+from support_agent.errors import TransientError
+from support_agent.facts.web.public_addresses import is_public, resolve
+
+T = TypeVar("T")
+Resolver = Callable[[str, int], Sequence[str]]
+MayRead = Callable[[str], bool]
+
+MAX_REDIRECTS = 5
+MAX_TRIED = 3
+"""Addresses of one host that are tried."""
+MAX_ADDRESS_CHARACTERS = 2000
+MAX_SHOWN = 200
+PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[a-z0-9._:-]+")
+"""A host as it is sent: a name, its letters beyond ASCII written in those, or a literal address."""
+ZLIB_OR_GZIP = 47
+"""`wbits` of zlib: the largest window, the format told by the header."""
+
+
+class BadStatus(TransientError):
+    """The server said something other than 200; `status` is what."""
+
+    def __init__(self, where: str, status: int) -> None:
+        super().__init__(f"{_shown(where)} answered HTTP {status}", code="web")
+        self.status = status
+
+
+class Answer(NamedTuple):
+    """What was read: the address that gave it (after redirects), its media type and charset ("": none), the body."""
+
+    address: str
+    media_type: str
+    charset: str
+    body: bytes
+
+
+class Limits(NamedTuple):
+    """How long one read or connect may take, in s, how many bytes an answer may have, and who asks."""
+
+    timeout_s: float
+    max_bytes: int
+    user_agent: str
+
+
+def anything(address: str) -> bool:
+    """`MayRead` without a rule."""
+    return True
+
+
+class WebClient:
+    """Reads addresses. May be used from several event loops; holds no connection."""
+
+    def __init__(self, limits: Limits, *, trusted: Iterable[str] = (), resolver: Resolver = resolve) -> None:
+        """Set the bounds.
+
+        Args:
+            trusted: Origins ("http://host:port") that are connected to wherever they are.
+            resolver: Gives a host's addresses; may block, and is waited for no longer than the caller waits.
+        """
+        self._limits = limits
+        self._trusted = frozenset(origin for origin in map(origin_of, trusted) if origin)
+        self._resolver = resolver
+
+    async def get(self, address: str, kinds: frozenset[str], *, may_read: MayRead = anything) -> Answer:
+        """Read an address, and where it leads.
+
+        Args:
+            kinds: Media types that are taken; empty: any.
+            may_read: Asked of the address, and of each that it redirects to.
+        Raises:
+            TransientError: it cannot be read or must not be; `BadStatus` where the server says so.
+        """
+        at = address
+        for _ in range(MAX_REDIRECTS + 1):
+            if not may_read(at):
+                raise _refused(at, "must not be read: another site's, or disallowed by robots.txt")
+            response = await self._ask("GET", at, kinds, {}, b"")
+            if isinstance(response, Answer):
+                return response
+            at = response
+        raise _refused(address, f"redirects more than {MAX_REDIRECTS} times")
+
+    async def post(self, address: str, kinds: frozenset[str], *, headers: Mapping[str, str], body: bytes) -> Answer:
+        """Send a body; a redirect is not followed, as the headers may hold a key. Raises as `get`."""
+        response = await self._ask("POST", address, kinds, headers, body)
+        if isinstance(response, Answer):
+            return response
+        raise _refused(address, "redirects: correct the setting")
+
+    async def _ask(
+        self, method: str, address: str, kinds: frozenset[str], headers: Mapping[str, str], body: bytes
+    ) -> Answer | str:
+        """One request: the answer, or the address that it redirects to."""
+        url = _parsed(address)
+        failure: Exception | None = None
+        for ip in await self._addresses(url):
+            request = self._request(method, url, ip, headers, body)
+            try:
+                return await self._send(url, request, kinds)
+            except httpx.ConnectError as error:
+                failure = error
+            except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, ValueError) as error:
+                raise _refused(address, f"cannot be read: {type(error).__name__}") from None
+        raise _refused(address, f"cannot be reached: {type(failure).__name__}") from None
+
+    async def _addresses(self, url: httpx.URL) -> Sequence[str]:
+        """The addresses to connect to: judged here, used as they are."""
+        host, port = url.raw_host.decode("ascii"), url.port or PORTS[url.scheme]
+        is_trusted = origin_of(str(url)) in self._trusted
+        if not is_trusted and url.port is not None:
+            raise _refused(str(url), "names a port of its own")
+        try:
+            found = await apart(lambda: self._resolver(host, port))
+        except (OSError, UnicodeError):
+            raise _refused(str(url), "names no host that is known") from None
+        allowed = [address for address in found if is_trusted or is_public(address)]
+        if not allowed:
+            raise _refused(str(url), "is not on the public internet: name it in search.private_origins if it is meant")
+        return allowed[:MAX_TRIED]
+
+    def _request(self, method: str, url: httpx.URL, ip: str, headers: Mapping[str, str], body: bytes) -> httpx.Request:
+        """A request to the address that was judged, which names the host in `Host` and in TLS."""
+        fixed = {
+            "Host": url.netloc.decode("ascii"),
+            "User-Agent": self._limits.user_agent,
+            "Accept-Encoding": "gzip",
+            "Connection": "close",
+        }
+        limits = httpx.Timeout(self._limits.timeout_s).as_dict()
+        extensions = {"sni_hostname": url.raw_host.decode("ascii"), "timeout": limits}
+        return httpx.Request(
+            method, url.copy_with(host=ip), headers={**headers, **fixed}, content=body or None, extensions=extensions
+        )
+
+    async def _send(self, url: httpx.URL, request: httpx.Request, kinds: frozenset[str]) -> Answer | str:
+        where = str(url)
+        async with httpx.AsyncHTTPTransport(verify=tls_context(), trust_env=False) as transport:
+            response = await transport.handle_async_request(request)
+            try:
+                if response.status_code in {301, 302, 303, 307, 308} and "location" in response.headers:
+                    return str(url.join(response.headers["location"]))
+                if response.status_code != 200:
+                    raise BadStatus(where, response.status_code)
+                media_type, charset = _content_type(response.headers.get("content-type", ""))
+                if kinds and media_type not in kinds:
+                    raise _refused(where, f"answers {media_type or 'no type'}, not {' or '.join(sorted(kinds))}")
+                return Answer(where, media_type, charset, await self._body(where, response))
+            finally:
+                await response.aclose()
+
+    async def _body(self, where: str, response: httpx.Response) -> bytes:
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > self._limits.max_bytes:
+                raise _refused(where, f"is longer than {self._limits.max_bytes} bytes")
+        match response.headers.get("content-encoding", "identity").strip().lower():
+            case "identity" | "":
+                return bytes(body)
+            case "gzip" | "x-gzip":
+                return unpacked(where, bytes(body), self._limits.max_bytes)
+        raise _refused(where, "is packed in a way that was not asked for")
+
+
+def unpacked(where: str, packed: bytes, max_bytes: int) -> bytes:
+    """The content of a gzip body.
+
+    Raises:
+        TransientError: it is none, it is cut, or its content is longer than `max_bytes`.
+    """
+    unpacker = zlib.decompressobj(ZLIB_OR_GZIP)
+    try:
+        content = unpacker.decompress(packed, max_bytes + 1)
+    except zlib.error:
+        raise _refused(where, "is not packed as it says") from None
+    if len(content) > max_bytes:
+        raise _refused(where, f"is longer than {max_bytes} bytes when unpacked")
+    if not unpacker.eof:
+        raise _refused(where, "breaks off")
+    return content
+
+
+def origin_of(address: str) -> str:
+    """ "scheme://host:port" of a web address, the port always there; "" where it is none."""
+    try:
+        url = _parsed(address)
+    except TransientError:
+        return ""
+    return f"{url.scheme}://{url.raw_host.decode('ascii')}:{url.port or PORTS[url.scheme]}"
+
+
+def plain_address(address: str) -> str:
+    """An address as it is kept and compared: normalised, without a fragment; "" where it is no web address."""
+    try:
+        url = _parsed(address)
+        return str(url.copy_with(raw_path=url.raw_path, fragment=None))
+    except TransientError:
+        return ""
+
+
+def _parsed(address: str) -> httpx.URL:
+    """A web address that may be asked for, whatever it resolves to."""
+    if len(address) > MAX_ADDRESS_CHARACTERS:
+        raise _refused(address, "is too long")
+    try:
+        url = httpx.URL(address)
+        host = url.raw_host.decode("ascii")
+    except (httpx.InvalidURL, UnicodeError, ValueError, TypeError):
+        raise _refused(ascii(address[:MAX_SHOWN]), "is no address") from None
+    if url.scheme not in PORTS or not _HOST.fullmatch(host) or url.userinfo:
+        raise _refused(ascii(address[:MAX_SHOWN]), "is no address of a web page")
+    return url
+
+
+def _content_type(value: str) -> tuple[str, str]:
+    """Media type and charset, in small letters; "" for what is not there."""
+    media_type, *parameters = value.lower().split(";")
+    for parameter in parameters:
+        name, _, content = parameter.partition("=")
+        if name.strip() == "charset":
+            return media_type.strip(), content.strip().strip("\"'")
+    return media_type.strip(), ""
+
+
+def _refused(where: str, what: str) -> TransientError:
+    return TransientError(f"{_shown(where)} {what}", code="web")
+
+
+def _shown(address: str) -> str:
+    """An address for an error: the question that was asked may stand behind its "?"."""
+    return address.partition("?")[0][:MAX_SHOWN]
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    """The system's authorities, read once."""
+    return ssl.create_default_context()
+
+
+async def apart(work: Callable[[], T]) -> T:
+    """Do blocking work in a thread of its own, which nobody waits for once the caller is cancelled.
+
+    The loop's own threads would be waited for at its end, be it for a name server that never answers.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: Exception | None) -> None:
+        if future.done():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]  # None only where T may be None
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = work()
+        except Exception as raised:  # whatever it is goes to the one who asked
+            error = raised
+        with suppress(RuntimeError):  # the loop is closed: nobody asks any more
+            loop.call_soon_threadsafe(settle, result, error)
+
+    threading.Thread(target=run, name="web-work", daemon=True).start()
+    return await future

@@ -1,0 +1,257 @@
+"""The merged search: every source asked at once, what they found in one collection, the chunks nearest to a question.
+
+One source that fails, hangs or lies costs its own pages: each has its own time and its own share of what is embedded,
+its errors end with it, and what it says of a page displaces no other's word. What is asked leaves the house without
+mail addresses and long numbers; what comes back stays inside: a customer sees none of it. Checked by
+tests/unit/facts/web/test_merged_search.py and, against servers, by tests/integration/facts/test_open_search.py.
+Source: LLM-ENHANCER, Algorithm 2 (merged search); the sequential mode is what it is compared with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+import structlog
+from pydantic import Field
+
+from support_agent.errors import SupportAgentError
+from support_agent.facts.chunks import Chunk, Cutting, cut, in_characters, page_source
+from support_agent.facts.index import TextEmbedder
+from support_agent.facts.web.bounded_cache import BoundedCache
+from support_agent.facts.web.pages import Clock, Page
+from support_agent.facts.web.shared_words import most_alike
+from support_agent.facts.web.sources import WebSource
+from support_agent.facts.web.vector_memory import VectorMemory
+from support_agent.frozen import Frozen
+from support_agent.settings_search import SearchSettings
+
+log = structlog.get_logger(__name__)
+
+MAX_QUERY_CHARACTERS = 300
+"""More is no question that a search engine would understand."""
+_MAIL_ADDRESS = re.compile(r"[^\s@<>]{1,64}@[^\s@<>]{1,255}")
+_LONG_NUMBER = re.compile(r"\d(?:[ ./-]?\d){5,}")
+"""Six digits and more: numbers of accounts, orders, phones, cards."""
+
+PUBLISHED = in_characters(400, 100)
+Outcome = Literal["found", "kept", "timed_out", "failed"]
+
+
+class WebPassage(Frozen):
+    """A chunk of a page, for the inside alone.
+
+    `source` is the page's address, `first` and `last` the positions of its sentences there, inclusive; `heading` the
+    page's title; `score` the cosine with the question, -1..1; `found_by` the sources that named it. Where `is_excerpt`
+    the text is what `found_by` shows of the page, and the positions count in that.
+    """
+
+    source: str
+    first: int
+    last: int
+    heading: str
+    text: str
+    score: float
+    found_by: tuple[str, ...]
+    is_excerpt: bool
+
+
+class SourceReport(Frozen):
+    """What became of one source in one search; `why` is "" where it answered."""
+
+    name: str
+    outcome: Outcome
+    pages: int = Field(ge=0)
+    seconds: float
+    why: str = ""
+
+
+class Merged(Frozen):
+    """The passages nearest to a question, nearest first, and what each source did."""
+
+    query: str
+    passages: tuple[WebPassage, ...]
+    reports: tuple[SourceReport, ...]
+
+
+class _Told(NamedTuple):
+    report: SourceReport
+    pages: Sequence[Page]
+
+
+class _Chunk(NamedTuple):
+    page: Page
+    piece: Chunk
+    found_by: tuple[str, ...]
+
+
+class MergedSearch:
+    """Asks the sources. May be used from several threads that have no event loop running."""
+
+    def __init__(
+        self,
+        sources: Sequence[WebSource],
+        embedder: TextEmbedder,
+        settings: SearchSettings,
+        clock: Clock,
+        *,
+        cutting: Cutting = PUBLISHED,
+        stopwatch: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Ask nothing yet.
+
+        Args:
+            sources: In the order in which they are reported and, in sequential mode, asked.
+            clock: Says what is too old to be used again.
+            cutting: How long the chunks of pages are.
+            stopwatch: Seconds, for the reports.
+        """
+        self._sources = tuple(sources)
+        self._settings = settings
+        self._clock = clock
+        self._cutting = cutting
+        self._stopwatch = stopwatch
+        bounds = {"max_age_s": settings.cache_max_age_s}
+        self._vectors = VectorMemory(embedder, max_bytes=settings.cache_max_bytes, **bounds)
+        self._kept: BoundedCache[tuple[str, str], tuple[Page, ...]] = BoundedCache(
+            max_bytes=settings.cache_max_bytes, **bounds
+        )
+
+    @property
+    def version(self) -> str:
+        """Names the sources, the cutting and the embedding model; what stands on the web has no version."""
+        names = (
+            self._vectors.name,
+            f"{self._cutting.size}/{self._cutting.overlap}",
+            *(source.name for source in self._sources),
+        )
+        return hashlib.sha256("\0".join(names).encode()).hexdigest()
+
+    def find(self, question: str, n: int) -> tuple[WebPassage, ...]:
+        """The passages nearest to a question, nearest first, n at most; none where no source answers."""
+        return self.search(question, n).passages
+
+    def search(self, question: str, n: int | None = None) -> Merged:
+        """Ask every source, and look through what they found.
+
+        Args:
+            question: Any text; what of it is sent is the result's `query`.
+            n: How many passages, at most; by default `search.passages`.
+        """
+        query = public_query(question)
+        told = asyncio.run(self._ask_all(query)) if query else []
+        chunks = self._chunks(question, told)
+        passages = self._nearest(question, chunks, self._settings.passages if n is None else n)
+        return Merged(query=query, passages=passages, reports=tuple(one.report for one in told))
+
+    async def _ask_all(self, query: str) -> list[_Told]:
+        if self._settings.mode == "sequential":
+            return [await self._ask(source, query) for source in self._sources]
+        return list(await asyncio.gather(*(self._ask(source, query) for source in self._sources)))
+
+    async def _ask(self, source: WebSource, query: str) -> _Told:
+        """One source, which cannot raise and has its time; what it found is kept, what it did not is asked again."""
+        started_s = self._stopwatch()
+        kept = self._kept.get((source.name, query), self._clock())
+        if kept is not None:
+            return self._told(source, "kept", kept, started_s)
+        try:
+            deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
+            async with asyncio.timeout_at(deadline):
+                pages = tuple(await source.search(query, deadline))
+        except TimeoutError:
+            return self._told(source, "timed_out", (), started_s, f"no answer within {self._settings.timeout_s:g} s")
+        except SupportAgentError as error:
+            return self._told(source, "failed", (), started_s, str(error))
+        except Exception as error:  # an answer that breaks our reading of it breaks nothing else
+            return self._told(source, "failed", (), started_s, f"unexpected {type(error).__name__}")
+        n_bytes = sum(len(page.text.encode()) + len(page.address) for page in pages)
+        self._kept.put((source.name, query), pages, n_bytes=n_bytes, now=self._clock())
+        return self._told(source, "found", pages, started_s)
+
+    def _told(
+        self, source: WebSource, outcome: Outcome, pages: Sequence[Page], started_s: float, why: str = ""
+    ) -> _Told:
+        seconds = self._stopwatch() - started_s
+        if why:
+            log.warning("search_source_failed", source=source.name, outcome=outcome, why=why)
+        report = SourceReport(name=source.name, outcome=outcome, pages=len(pages), seconds=seconds, why=why)
+        return _Told(report, pages)
+
+    def _chunks(self, question: str, told: Sequence[_Told]) -> list[_Chunk]:
+        """The chunks that are looked at, each text once, in the order of the sources."""
+        of_source: dict[str, list[_Chunk]] = {}
+        for page, found_by in _merged_pages(told):
+            pieces = cut(page_source(page.address, "", page.text), self._cutting)
+            of_source.setdefault(found_by[0], []).extend(_Chunk(page, piece, found_by) for piece in pieces)
+        chosen: list[_Chunk] = []
+        for chunks in of_source.values():
+            texts = [chunk.piece.text for chunk in chunks]
+            chosen += [chunks[index] for index in most_alike(question, texts, self._settings.chunks_per_source)]
+        return _each_once(chosen)
+
+    def _nearest(self, question: str, chunks: Sequence[_Chunk], n: int) -> tuple[WebPassage, ...]:
+        if not chunks:
+            return ()
+        vectors = self._vectors.vectors([question, *(chunk.piece.text for chunk in chunks)], self._clock())
+        scores = [float(score) for score in vectors[1:] @ vectors[0]]
+        order = sorted(range(len(chunks)), key=lambda index: -scores[index])[:n]
+        return tuple(_passage(chunks[index], scores[index]) for index in order)
+
+
+def public_query(question: str) -> str:
+    """What of a question is sent to the sources: one bounded line without mail addresses and long numbers."""
+    line = " ".join(question[: MAX_QUERY_CHARACTERS * 10].split())
+    bare = _LONG_NUMBER.sub(" ", _MAIL_ADDRESS.sub(" ", line))
+    return " ".join("".join(c for c in bare if c.isprintable()).split())[:MAX_QUERY_CHARACTERS].strip()
+
+
+def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:
+    """Each page once, with the sources that named it.
+
+    A page in full stands for all excerpts of it. Of a page that nobody read each source's excerpt stands by itself: one
+    source's word displaces no other's.
+    """
+    read: dict[str, Page] = {}
+    shown: dict[tuple[str, str], Page] = {}
+    named: dict[str, tuple[str, ...]] = {}
+    for report, pages in told:
+        for page in pages:
+            named[page.address] = _union(named.get(page.address, ()), (report.name,))
+            if page.is_excerpt:
+                shown.setdefault((page.address, report.name), page)
+            else:
+                read.setdefault(page.address, page)
+    whole = [(page, named[address]) for address, page in read.items()]
+    return whole + [(page, (name,)) for (address, name), page in shown.items() if address not in read]
+
+
+def _each_once(chunks: Sequence[_Chunk]) -> list[_Chunk]:
+    """One chunk for each text, of a page in full where there is one, with all the sources that found it."""
+    by_text: dict[str, _Chunk] = {}
+    for chunk in chunks:
+        known = by_text.setdefault(chunk.piece.text, chunk)
+        kept = chunk if known.page.is_excerpt and not chunk.page.is_excerpt else known
+        by_text[chunk.piece.text] = kept._replace(found_by=_union(known.found_by, chunk.found_by))
+    return list(by_text.values())
+
+
+def _union(names: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*names, *more)))
+
+
+def _passage(chunk: _Chunk, score: float) -> WebPassage:
+    return WebPassage(
+        source=chunk.page.address,
+        first=chunk.piece.first,
+        last=chunk.piece.last,
+        heading=chunk.page.title,
+        text=chunk.piece.text,
+        score=score,
+        found_by=chunk.found_by,
+        is_excerpt=chunk.page.is_excerpt,
+    )

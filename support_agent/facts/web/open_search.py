@@ -1,0 +1,57 @@
+"""The merged search of the configuration: its sources, each with what it may connect to.
+
+Invariant: an address of the configuration is trusted by the source that it belongs to, and by no other. Checked by
+tests/integration/facts/test_open_search.py.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from support_agent.facts.index import TextEmbedder
+from support_agent.facts.web.client import Limits, WebClient
+from support_agent.facts.web.duckduckgo import DuckDuckGo
+from support_agent.facts.web.merged_search import MergedSearch
+from support_agent.facts.web.pages import Clock, PageReader
+from support_agent.facts.web.site import SITEMAP_BYTES, Site
+from support_agent.facts.web.sources import Google, Searxng, WebSource, Wikipedia
+from support_agent.settings_search import SearchSettings, Service
+
+
+def open_merged_search(settings: SearchSettings, embedder: TextEmbedder, clock: Clock) -> MergedSearch | None:
+    """The merged search, which connects to nothing yet; None where no source is enabled."""
+    if not settings.sources:
+        return None
+    return MergedSearch(open_sources(settings, clock), embedder, settings, clock)
+
+
+def open_sources(settings: SearchSettings, clock: Clock) -> tuple[WebSource, ...]:
+    """The enabled sources, in their order."""
+    reader = PageReader(settings, WebClient(_limits(settings), trusted=settings.private_origins), clock)
+    return tuple(_source(service, settings, reader, clock) for service in settings.sources)
+
+
+def _source(service: Service, settings: SearchSettings, reader: PageReader, clock: Clock) -> WebSource:
+    match service:
+        case Service.GOOGLE:
+            return Google(settings, _client(settings, settings.serper_url), reader)
+        case Service.DUCKDUCKGO:
+            return DuckDuckGo(settings, _client(settings, settings.duckduckgo_url), reader)
+        case Service.WIKIPEDIA:
+            return Wikipedia(settings, _client(settings, settings.wikipedia_url))
+        case Service.SEARXNG:
+            return Searxng(settings, _client(settings, settings.searxng_url), reader)
+        case Service.SITE:
+            index = WebClient(_limits(settings)._replace(max_bytes=SITEMAP_BYTES), trusted=(settings.site_url,))
+            pages = PageReader(settings, _client(settings, settings.site_url), clock)
+            return Site(settings, index, pages, clock)
+        case never:
+            assert_never(never)
+
+
+def _client(settings: SearchSettings, trusted: str) -> WebClient:
+    return WebClient(_limits(settings), trusted=(trusted,))
+
+
+def _limits(settings: SearchSettings) -> Limits:
+    return Limits(settings.timeout_s, settings.max_page_bytes, settings.user_agent)

@@ -1,0 +1,112 @@
+"""A page of the web as the fact room uses it, and the reading of pages in full.
+
+Invariant: a page's text is what its own address gave, never what another says of it, unless it is marked an excerpt; a
+page that cannot be read costs its text alone. Checked by tests/integration/facts/test_pages.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+import structlog
+from pydantic import Field
+
+from support_agent.errors import SupportAgentError, TransientError
+from support_agent.facts.web.bounded_cache import BoundedCache
+from support_agent.facts.web.client import MayRead, WebClient, anything, apart
+from support_agent.facts.web.page_text import PAGE_TYPES, page_text
+from support_agent.frozen import Frozen
+from support_agent.settings_search import SearchSettings
+
+log = structlog.get_logger(__name__)
+
+Clock = Callable[[], datetime]
+T = TypeVar("T")
+
+RESERVE = 0.15
+"""Share of the time left that is not waited for pages, so that the excerpts of the others are not lost with it."""
+
+
+class Page(Frozen):
+    """What a source gives: for the inside alone, a customer never sees any of it.
+
+    `is_excerpt`: the text is what the source shows of the page, not what stands at the address.
+    """
+
+    address: str = Field(min_length=1)
+    title: str
+    text: str = Field(min_length=1)
+    is_excerpt: bool = False
+
+
+class PageReader:
+    """Reads pages, and keeps them for a while; shared by the sources."""
+
+    def __init__(self, settings: SearchSettings, web: WebClient, clock: Clock) -> None:
+        self._settings = settings
+        self._web = web
+        self._clock = clock
+        self._kept: BoundedCache[str, Page] = BoundedCache(
+            max_age_s=settings.cache_max_age_s, max_bytes=settings.cache_max_bytes
+        )
+
+    async def read(self, address: str, *, may_read: MayRead = anything) -> Page:
+        """A page's title and text.
+
+        Args:
+            address: As `plain_address` gives it.
+            may_read: Asked of the address, and of each that it redirects to.
+        Raises:
+            TransientError: it cannot be read, must not be, or has no text.
+        """
+        kept = self._kept.get(address, self._clock())
+        if kept is not None:
+            return kept
+        answer = await self._web.get(address, PAGE_TYPES, may_read=may_read)
+        title, text = await apart(
+            lambda: page_text(answer.body, answer.media_type, answer.charset, self._settings.max_page_characters)
+        )
+        if not text:
+            raise TransientError(f"{address} has no text", code="web")
+        page = Page(address=address, title=title, text=text)
+        self._kept.put(address, page, n_bytes=len(text.encode()), now=self._clock())
+        return page
+
+    async def in_full(self, excerpts: Sequence[Page], deadline: float) -> tuple[Page, ...]:
+        """The same pages, in order, the first `pages_per_source` of them in full where they can be read in time."""
+        first = excerpts[: self._settings.pages_per_source]
+        addresses = [page.address for page in first]
+        read = await self.read_all(addresses, deadline)
+        return tuple(page or shown for page, shown in zip(read, first, strict=True)) + tuple(excerpts[len(first) :])
+
+    async def read_all(
+        self, addresses: Sequence[str], deadline: float, *, may_read: MayRead = anything
+    ) -> list[Page | None]:
+        """Each page, all at once; None for one that cannot be read before most of the time left is gone."""
+        return await in_time([self.read(address, may_read=may_read) for address in addresses], deadline)
+
+
+async def in_time(work: Sequence[Coroutine[None, None, T]], deadline: float) -> list[T | None]:
+    """The results of work done at once, in order; None for what fails, or is not done shortly before the deadline."""
+    tasks = [asyncio.create_task(one) for one in work]
+    if not tasks:
+        return []
+    left_s = max(0.0, deadline - asyncio.get_running_loop().time()) * (1 - RESERVE)
+    try:
+        await asyncio.wait(tasks, timeout=left_s)
+    finally:
+        for task in tasks:
+            task.cancel()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+    return [_result(one) for one in done]
+
+
+def _result(done: T | BaseException) -> T | None:
+    if not isinstance(done, BaseException):
+        return done
+    if not isinstance(done, (SupportAgentError, asyncio.CancelledError)):
+        log.warning("page_failed", error=type(done).__name__)  # a page that breaks our reading breaks nothing else
+    return None

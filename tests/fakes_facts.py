@@ -1,0 +1,105 @@
+"""Working stand-ins for the fact room's ports; each passes the contract suite of its port (tests/contract)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from support_agent.facts.judge import Grade
+from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
+from support_agent.frozen import Frozen
+from support_agent.model import Usage
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One question to a `ScriptedJudge`."""
+
+    question: str
+    material: tuple[tuple[str, str], ...]
+
+
+class ScriptedJudge:
+    """`facts.judge.Judge` with a queue of answers for each question; asked once too often, it fails."""
+
+    def __init__(self, answers: Mapping[str, Sequence[float | Exception]]) -> None:
+        self.answers = {question: list(queue) for question, queue in answers.items()}
+        self.history: list[Judged] = []
+
+    def yes(self, question: str, material: Material) -> Grade:
+        self.history.append(Judged(question, tuple(material)))
+        queue = self.answers.get(question)
+        assert queue, f"question {len(self.history)} was not expected: {question}"
+        answer = queue.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        words = sum(len(text.split()) for _, text in material)
+        return Grade(probability=answer, usage=Usage(prompt_tokens=10 + words, forward_passes=1))
+
+    @property
+    def asked(self) -> list[str]:
+        """The questions, in order."""
+        return [judged.question for judged in self.history]
+
+
+@dataclass(frozen=True)
+class Written:
+    """One order to a `ScriptedWriter`."""
+
+    instruction: str
+    material: tuple[tuple[str, str], ...]
+    temperature: float
+    max_tokens: int
+    seed: int
+
+
+class ScriptedWriter:
+    """`facts.writer.Writer` with queued texts, cut to as many words as tokens are allowed."""
+
+    name = "scripted"
+
+    def __init__(self, texts: Sequence[str | Exception]) -> None:
+        self.texts = list(texts)
+        self.history: list[Written] = []
+
+    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+        check_writing(temperature, max_tokens)
+        self.history.append(Written(instruction, tuple(material), temperature, max_tokens, seed))
+        assert self.texts, f"order {len(self.history)} was not expected: {instruction}"
+        text = self.texts.pop(0)
+        if isinstance(text, Exception):
+            raise text
+        words = text.split()[:max_tokens]
+        read = "".join(part for part, _ in writing_prompt(instruction, material).parts)
+        usage = WritingUsage(prompt_tokens=len(read.split()), written_tokens=len(words))
+        return Draft(text=text if len(words) == len(text.split()) else " ".join(words), usage=usage)
+
+    def ordered(self, instruction: str) -> list[Written]:
+        """The orders of one kind."""
+        return [written for written in self.history if written.instruction == instruction]
+
+
+class Piece(Frozen):
+    """A passage, as a retriever gives it."""
+
+    source: str
+    first: int
+    last: int
+    heading: str = ""
+    text: str
+
+
+@dataclass
+class ScriptedRetriever:
+    """Finds what is queued, the last again and again; what it was asked can be read."""
+
+    results: list[Sequence[Piece] | Exception]
+    version: str = "index-1"
+    history: list[tuple[str, int]] = field(default_factory=list)
+
+    def find(self, question: str, n: int) -> Sequence[Piece]:
+        self.history.append((question, n))
+        result = self.results.pop(0) if len(self.results) > 1 else self.results[0]
+        if isinstance(result, Exception):
+            raise result
+        return result

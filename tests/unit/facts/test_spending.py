@@ -1,0 +1,55 @@
+"""The budget of a mail: looked at before each call, paid also where the next one fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_agent.errors import TransientError
+from support_agent.facts.spending import FRAME_TOKENS, NAME_TOKENS, Budget, Calls, NoRoom, most_tokens
+from tests.fakes_facts import ScriptedJudge, ScriptedWriter
+
+MATERIAL = [("Text", "ten bytes!")]
+GRADE_TOKENS = 2 * (FRAME_TOKENS + NAME_TOKENS) + 10
+"""Of a grade on `MATERIAL`: its frame, once more for the prior, and the text."""
+
+
+def calls_on(budget: Budget, judge: ScriptedJudge, writer: ScriptedWriter | None = None) -> Calls:
+    return Calls(judge, writer or ScriptedWriter([]), budget, most_tokens)
+
+
+def test_a_grade_begins_where_its_most_tokens_fit_and_not_with_one_less() -> None:
+    judge = ScriptedJudge({"ask": [0.5, 0.5]})
+    with pytest.raises(NoRoom):
+        calls_on(Budget(GRADE_TOKENS - 1), judge).grade("ask", MATERIAL)
+    assert not judge.history
+    assert calls_on(Budget(GRADE_TOKENS), judge).grade("ask", MATERIAL) == 0.5
+
+
+def test_a_text_begins_where_its_prompt_and_its_whole_length_fit() -> None:
+    writer = ScriptedWriter(["text"])
+    needed = FRAME_TOKENS + NAME_TOKENS + 10 + 50
+    with pytest.raises(NoRoom):
+        calls_on(Budget(needed - 1), ScriptedJudge({}), writer).write(
+            "order", MATERIAL, temperature=0, max_tokens=50, seed=1
+        )
+    assert not writer.history
+    calls_on(Budget(needed), ScriptedJudge({}), writer).write("order", MATERIAL, temperature=0, max_tokens=50, seed=1)
+    assert len(writer.history) == 1
+
+
+def test_what_was_spent_is_kept_until_it_is_taken() -> None:
+    """Also what was spent before a call that failed."""
+    budget = Budget(10_000)
+    calls = calls_on(budget, ScriptedJudge({"ask": [0.5, TransientError("late")]}))
+    calls.grade("ask", MATERIAL)
+    with pytest.raises(TransientError):
+        calls.grade("ask", MATERIAL)
+    taken = calls.take_cost()
+    assert (taken.tokens, taken.forward_passes) == (budget.spent_tokens, 1)
+    assert taken.tokens > 0
+    assert calls.take_cost().tokens == 0
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("", 0), ("abc", 3), ("Grüße", 7), ("退款", 6)])
+def test_no_tokeniser_makes_more_tokens_than_bytes(text: str, tokens: int) -> None:
+    assert most_tokens(text) == tokens

@@ -1,0 +1,185 @@
+"""Sources are merged so that each costs only itself, and nothing is asked or embedded twice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_agent.errors import ConfigError, TransientError
+from support_agent.facts.web.merged_search import MAX_QUERY_CHARACTERS, MergedSearch, public_query
+from support_agent.facts.web.sources import WebSource
+from support_agent.settings_search import SearchSettings
+from tests.fakes_search import HandClock, MeetingSource, ScriptedSource, page
+from tests.unit.facts.words import WordEmbedder
+
+REFUNDS = page("refunds", "Refunds take five days.\nWrite to us first.")
+CATS = page("cats", "A cat sleeps all day.")
+QUESTION = "how long do refunds take"
+
+
+def search_over(
+    *sources: WebSource, embedder: WordEmbedder | None = None, clock: HandClock | None = None, **settings: Any
+) -> MergedSearch:
+    """A search over these sources."""
+    section = SearchSettings(**{"timeout_s": 0.05, **settings})
+    return MergedSearch(sources, embedder or WordEmbedder(), section, clock or HandClock(), stopwatch=lambda: 0.0)
+
+
+def test_the_nearest_chunk_comes_first_with_its_pointer_and_who_found_it() -> None:
+    """Rule: a passage says where it stands: address, first and last sentence."""
+    search = search_over(ScriptedSource("a", CATS), ScriptedSource("b", REFUNDS))
+    first, second = search.find(QUESTION, 10)
+    assert (first.source, first.first, first.last, first.found_by) == (REFUNDS.address, 0, 1, ("b",))
+    assert (first.heading, first.text) == ("Refunds", "Refunds take five days. Write to us first.")
+    assert second.source == CATS.address
+    assert 1 >= first.score > second.score
+    assert len(search.find(QUESTION, 1)) == 1
+
+
+def test_all_sources_are_asked_at_the_same_time() -> None:
+    """Each of these answers only once the other has been asked too; one after the other they would wait for ever."""
+    meeting: list[str] = []
+    sources = [MeetingSource(name, meeting, 2, REFUNDS) for name in "ab"]
+    result = search_over(*sources).search(QUESTION)
+    assert [report.outcome for report in result.reports] == ["found", "found"]
+    alone: list[str] = []
+    one_by_one = [MeetingSource(name, alone, 2, REFUNDS) for name in "ab"]
+    result = search_over(*one_by_one, mode="sequential").search(QUESTION)
+    assert [report.outcome for report in result.reports] == ["timed_out", "found"]
+
+
+def test_both_modes_find_the_same() -> None:
+    sources = [ScriptedSource("a", CATS, REFUNDS), ScriptedSource("b", REFUNDS, page("dogs", "A dog takes five."))]
+    parallel = search_over(*sources).search(QUESTION)
+    assert parallel == search_over(*sources, mode="sequential").search(QUESTION)
+    assert len(parallel.passages) == 3
+
+
+@pytest.mark.parametrize(
+    ("bad", "outcome", "why"),
+    [
+        (ScriptedSource("bad", REFUNDS, hangs=True), "timed_out", "0.05 s"),
+        (ScriptedSource("bad", REFUNDS, error=TransientError("bad answered HTTP 500")), "failed", "HTTP 500"),
+        (ScriptedSource("bad", REFUNDS, error=ConfigError("check search.serper_key")), "failed", "serper_key"),
+        (ScriptedSource("bad", REFUNDS, error=RecursionError("deep")), "failed", "RecursionError"),
+    ],
+)
+def test_a_source_that_fails_costs_only_itself(bad: ScriptedSource, outcome: str, why: str) -> None:
+    """Rule: the others' passages are the same as without it, and the report says what happened."""
+    good = ScriptedSource("good", CATS)
+    result = search_over(bad, good).search(QUESTION)
+    assert result.passages == search_over(good).search(QUESTION).passages
+    report = result.reports[0]
+    assert (report.name, report.outcome, report.pages) == ("bad", outcome, 0)
+    assert why in report.why
+
+
+def test_where_no_source_answers_nothing_is_found() -> None:
+    """Which is no error: the one who asked says that it does not know."""
+    result = search_over(ScriptedSource("a", error=TransientError("no")), ScriptedSource("b")).search(QUESTION)
+    assert result.passages == ()
+    assert [report.outcome for report in result.reports] == ["failed", "found"]
+    assert search_over().search(QUESTION).reports == ()
+
+
+def test_a_question_is_asked_once_while_the_answer_is_kept() -> None:
+    """Rule: what failed is asked again at once, what was found when it is too old; nothing is embedded again."""
+    clock, embedder = HandClock(), WordEmbedder()
+    good, bad = ScriptedSource("good", REFUNDS), ScriptedSource("bad", error=TransientError("no"))
+    search = search_over(good, bad, embedder=embedder, clock=clock, cache_max_age_s=60)
+    first = search.search(QUESTION)
+    assert len(embedder.embedded) == len(set(embedder.embedded)) == 2
+    again = search.search(QUESTION)
+    assert again.passages == first.passages
+    assert [report.outcome for report in again.reports] == ["kept", "failed"]
+    assert (len(good.asked), len(bad.asked)) == (1, 2)
+    assert len(embedder.embedded) == 2
+    clock.move(60)
+    assert search.search(QUESTION).reports[0].outcome == "found"
+    assert len(good.asked) == 2
+
+
+def test_what_another_question_found_is_embedded_once_and_not_found_for_this_one() -> None:
+    """A page that one question brought in must not stay for all others: it may be poisoned."""
+    embedder = WordEmbedder()
+    source = ScriptedSource("a", REFUNDS)
+    search = search_over(source, embedder=embedder)
+    search.search(QUESTION)
+    source.pages = (CATS,)
+    assert [passage.source for passage in search.find("is a refund slow", 10)] == [CATS.address]
+    source.pages = (CATS, REFUNDS)
+    search.search("refunds for a cat")
+    assert embedder.embedded.count("A cat sleeps all day.") == 1
+    assert embedder.embedded.count("Refunds take five days. Write to us first.") == 1
+
+
+def test_a_page_in_full_stands_for_its_excerpts_and_names_all_who_found_it() -> None:
+    """Else two texts would share one pointer."""
+    shown = page("refunds", "Refunds take one day!", is_excerpt=True)
+    passages = search_over(ScriptedSource("liar", shown), ScriptedSource("b", REFUNDS)).find(QUESTION, 10)
+    assert [(one.text, one.found_by, one.is_excerpt) for one in passages] == [
+        ("Refunds take five days. Write to us first.", ("liar", "b"), False)
+    ]
+
+
+def test_the_excerpt_of_one_source_displaces_no_other() -> None:
+    """A source that lies about a page cannot keep out what another shows of it."""
+    lie = page("refunds", "Refunds are never paid.", is_excerpt=True)
+    truth = page("refunds", "Refunds take five days.", is_excerpt=True)
+    passages = search_over(ScriptedSource("liar", lie), ScriptedSource("b", truth)).find(QUESTION, 10)
+    assert {(one.text, one.found_by) for one in passages} == {(lie.text, ("liar",)), (truth.text, ("b",))}
+
+
+def test_one_text_on_many_pages_is_one_passage() -> None:
+    """Else a page copied a hundred times would be all that is found."""
+    copies = [page(f"copy{number}", REFUNDS.text) for number in range(100)]
+    passages = search_over(ScriptedSource("a", *copies), ScriptedSource("b", CATS)).find(QUESTION, 10)
+    assert [one.source for one in passages] == [copies[0].address, CATS.address]
+
+
+def test_a_source_that_sends_a_lot_is_not_embedded_more_than_another() -> None:
+    """Else it would cost all the others their time; what shares words with the question goes first."""
+    flood = page("flood", "\n".join(f"{number} {'cats ' * 70}sleep." for number in range(50)) + "\nRefunds take long.")
+    embedder = WordEmbedder()
+    search = search_over(ScriptedSource("a", flood), ScriptedSource("b", CATS), embedder=embedder, chunks_per_source=3)
+    found = search.find(QUESTION, 10)
+    assert len(embedder.embedded) == 1 + 3 + 1
+    assert any("Refunds take long." in passage.text for passage in found)
+    assert {passage.found_by for passage in found} == {("a",), ("b",)}
+
+
+def test_what_is_sent_holds_no_address_and_no_number_of_a_customer() -> None:
+    """Rule: the question goes to strangers; what names a person stays here."""
+    mail = "Hi,\nI am anna.b+x@mail.example (order 4711-2223-99, phone +49 170 1234567). Refund within 14 days of 2025?"
+    assert public_query(mail) == "Hi, I am (order , phone + ). Refund within 14 days of 2025?"
+    source = ScriptedSource("a", REFUNDS)
+    assert search_over(source).search(mail).query == source.asked[0] == public_query(mail)
+
+
+def test_a_question_of_nothing_is_asked_of_nobody() -> None:
+    source = ScriptedSource("a", REFUNDS)
+    assert search_over(source).search("  anna@mail.example \x00 ").passages == ()
+    assert source.asked == []
+
+
+@given(st.text(max_size=500))
+def test_what_is_sent_is_one_short_line_that_can_be_printed(text: str) -> None:
+    query = public_query(text)
+    assert len(query) <= MAX_QUERY_CHARACTERS
+    assert query.isprintable()
+    assert query == query.strip()
+
+
+def test_the_version_names_the_sources_and_the_model() -> None:
+    """Rule: the same set, the same version; another source or model, another one."""
+    versions: Sequence[str] = [
+        search_over(ScriptedSource("a")).version,
+        search_over(ScriptedSource("a"), ScriptedSource("b")).version,
+        search_over(ScriptedSource("a"), embedder=WordEmbedder(name="other")).version,
+    ]
+    assert len(set(versions)) == 3
+    assert versions[0] == search_over(ScriptedSource("a", CATS)).version
