@@ -241,20 +241,24 @@ def test_s12_strangers_who_wait_keep_no_customer_waiting(office: Office) -> None
     assert {one(office, mail_id_of(raw)).status for raw in customers} == {MailStatus.ANSWERED}
 
 
-def test_s12_follow_ups_that_wait_for_a_stranger_take_nobodys_room(office: Office) -> None:
+def test_s12_follow_ups_that_wait_for_an_older_mail_take_nobodys_room(office: Office) -> None:
     """Failure: they filled the room of the hour, waited again, and a customer behind them waited with them."""
-    full = with_agent(office, max_letters_per_hour=4, acknowledges_from_level=3)
-    first = strangers(3)[-1]
-    follow_ups = [
-        write(f"And {number}?", sender="s2@s2.example", in_reply_to=parse(first).message_id, number=number)
-        for number in range(2, 9)
-    ]
-    shift = Shift(full, FakeMailbox([*strangers(2), first, *follow_ups, write(REFUND)]))
-    write_pause(full.settings.agent, "for a moment")
+    office = with_agent(office, max_letters_per_hour=6, acknowledges_from_level=3)
+    unproven = write(OFF_TOPIC, sender=ANNA, proof="spf")
+    root = parse(unproven).message_id
+    follow_ups = [write(f"And {number}?", in_reply_to=root, number=number) for number in range(2, 9)]
+    last = write(REFUND, sender=JAMES)
+    shift = Shift(office, FakeMailbox(strangers(5)))  # of which one tells the desk that the others wait
     shift.work()
-    end_pause(full.settings.agent)
+    write_pause(office.settings.agent, "for a moment")
+    shift.mailbox.mails += [unproven, *follow_ups, last]
     shift.work()
-    assert one(office, mail_id_of(write(REFUND))).status is MailStatus.ANSWERED
+    assert one(office, mail_id_of(last)).status is MailStatus.NEW
+    assert {one(office, mail_id_of(raw)).case_id for raw in follow_ups} == {one(office, mail_id_of(unproven)).case_id}
+    end_pause(office.settings.agent)
+    shift.work()
+    assert one(office, mail_id_of(last)).status is MailStatus.ANSWERED
+    assert one(office, mail_id_of(unproven)).status is MailStatus.NEW
 
 
 @pytest.mark.parametrize("kinds", ["letters", "packets"])
