@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from support_agent.errors import PermanentError
+from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 from support_agent.frozen import Frozen
 
 MAX_OPTIONS = 60
 """Options of one choice at most."""
+LOWEST = -50.0
+"""A log-probability as good as none."""
+LOG_SLACK = 1e-3
+"""How far above 0 rounding may lift a log-probability."""
 
 
 class Prompt(Frozen):
@@ -74,6 +78,30 @@ class Model(Protocol):
             PermanentError: the prompt does not fit, or the server refused.
         """
         ...
+
+
+def ask_model(model: Model, prompt: Prompt, options: Sequence[str]) -> Scores:
+    """What a model says, if it is an answer at all; no log-probability is below `LOWEST`.
+
+    Raises:
+        ToolCallRejected: not one log-probability for each option, or no pick (code `scores`).
+        PermanentError: the model raised something that is no error of ours (code `model`).
+        SupportAgentError: what `Model.score` raises.
+    """
+    try:
+        scores = model.score(prompt, options)
+    except SupportAgentError:
+        raise
+    except Exception as error:
+        raise PermanentError(f"the model failed with {type(error).__name__}", code="model") from error
+    said = scores.log_probabilities
+    if said is None:
+        if scores.picked is None or not 0 <= scores.picked < len(options):
+            raise ToolCallRejected("the model picked none of the options", code="scores")
+        return scores
+    if len(said) != len(options) or not all(value <= LOG_SLACK for value in said):  # a NaN is not below it
+        raise ToolCallRejected("the model's scores are no log-probabilities of the options", code="scores")
+    return scores.model_copy(update={"log_probabilities": tuple(max(value, LOWEST) for value in said)})
 
 
 def check_options(options: Sequence[str]) -> None:

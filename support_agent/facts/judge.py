@@ -14,10 +14,9 @@ from typing import Protocol
 
 from pydantic import Field
 
-from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 from support_agent.facts.writer import Material, material_parts
 from support_agent.frozen import Frozen
-from support_agent.model import Model, Prompt, Usage
+from support_agent.model import Model, Prompt, Usage, ask_model
 
 SYSTEM = (
     "You check facts for the support desk of a company. You answer yes or no. "
@@ -25,10 +24,6 @@ SYSTEM = (
 )
 OPTIONS = ("yes", "no")
 ANSWER_ASK = " Answer yes or no."
-LOG_SLACK = 1e-3
-"""How far above 0 rounding may lift a log-probability."""
-LOWEST = -50.0
-"""A log-probability as good as none."""
 BARE_PICK = 3.0
 """Log-odds of what a server picked without telling how surely."""
 PRIORS = 200
@@ -94,18 +89,8 @@ class ModelJudge:
     def _log_odds(self, question: str, material: Material) -> tuple[float, Usage]:
         parts = (*material_parts(material), (question + ANSWER_ASK, True))
         prompt = Prompt(system=SYSTEM, task="", parts=parts)
-        try:
-            scores = self._model.score(prompt, OPTIONS)
-        except SupportAgentError:
-            raise
-        except Exception as error:
-            raise PermanentError(f"the model failed with {type(error).__name__}", code="model") from error
-        said = scores.log_probabilities
-        if said is None:
-            if scores.picked not in (0, 1):
-                raise ToolCallRejected("the model picked neither yes nor no", code="scores")
+        scores = ask_model(self._model, prompt, OPTIONS)
+        if scores.log_probabilities is None:
             return (BARE_PICK if scores.picked == 0 else -BARE_PICK), scores.usage
-        if len(said) != len(OPTIONS) or not all(value <= LOG_SLACK for value in said):  # a NaN is not below it
-            raise ToolCallRejected("the model's scores are no log-probabilities of yes and no", code="scores")
-        yes, no = (max(value, LOWEST) for value in said)
+        yes, no = scores.log_probabilities
         return yes - no, scores.usage

@@ -15,9 +15,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 from support_agent.frozen import Frozen
-from support_agent.model import Model, Prompt, Scores, Usage
+from support_agent.model import Model, Prompt, Usage, ask_model
 
 NONE_KEY = "none"
 NONE_TITLE = "None: a person must handle it"
@@ -123,12 +122,8 @@ times). Ten-fold, as the choice is made: 177 of 213 right at the top, and of tho
 asked for 81. `python -m tests.benchmarks.fit` fits them to the recorded votes."""
 ARGUMENT_WEIGHTS = Weights(version="argument-1", picked=0.6, prior=0.5, mentioned=4.0)
 """For periods and forms: what the customer names outright outweighs the model's pick."""
-LOWEST = -50.0
-"""A log-probability as good as none."""
 LOWEST_PICK = -20.0
 """A pick counts no less, so that it can be outvoted."""
-LOG_SLACK = 1e-3
-"""How far above 0 rounding may lift a log-probability."""
 BARE_PICK = 3.0
 """What a pick without a probability counts: log-odds of the picked option against each other one. No yes
 counts more, with however much certainty it is said: those that the weights were fitted to stay below it."""
@@ -200,34 +195,12 @@ class Chooser:
     def _pick(self, question: str, ask: str, options: Sequence[Option], weights: Weights) -> _Picks:
         titles = tuple(option.title for option in options)
         prior, before = self._prior(ask, titles)
-        scores = self._asked(_list_prompt(question, ask, titles), titles)
+        scores = ask_model(self.model, _list_prompt(question, ask, titles), titles)
         usage = before + scores.usage
         if scores.log_probabilities is None:
             return _Picks(_bare(scores.picked, len(titles)), True, usage)
         said = zip(scores.log_probabilities, prior, strict=True)
         return _Picks([now - weights.prior * was for now, was in said], False, usage)
-
-    def _asked(self, prompt: Prompt, options: Sequence[str]) -> Scores:
-        """What the model says, if it is an answer at all.
-
-        Raises:
-            ToolCallRejected: not one log-probability for each option, or no pick (code `scores`).
-            PermanentError: the model raised something that is no error of ours (code `model`).
-        """
-        try:
-            scores = self.model.score(prompt, options)
-        except SupportAgentError:
-            raise
-        except Exception as error:
-            raise PermanentError(f"the model failed with {type(error).__name__}", code="model") from error
-        said = scores.log_probabilities
-        if said is None:
-            if scores.picked is None or not 0 <= scores.picked < len(options):
-                raise ToolCallRejected("the model picked none of the options", code="scores")
-            return scores
-        if len(said) != len(options) or not all(value <= LOG_SLACK for value in said):  # a NaN is not below it
-            raise ToolCallRejected("the model's scores are no log-probabilities of the options", code="scores")
-        return scores.model_copy(update={"log_probabilities": tuple(max(value, LOWEST) for value in said)})
 
     def _prior(self, ask: str, titles: tuple[str, ...]) -> tuple[tuple[float, ...], Usage]:
         """What the model says to no mail at all."""
@@ -235,7 +208,7 @@ class Chooser:
             return self._priors[ask, titles], Usage()
         if len(self._priors) >= PRIORS:
             self._priors.clear()
-        scores = self._asked(_list_prompt("", ask, titles), titles)
+        scores = ask_model(self.model, _list_prompt("", ask, titles), titles)
         prior = scores.log_probabilities or (0.0,) * len(titles)
         self._priors[ask, titles] = prior
         return prior, scores.usage
@@ -245,7 +218,7 @@ class Chooser:
         judged: list[float | None] = [None] * len(listed)
         is_bare, usage = False, Usage()
         for index in are_asked_about(similar):
-            scores = self._asked(_judge_prompt(question, listed[index]), ("yes", "no"))
+            scores = ask_model(self.model, _judge_prompt(question, listed[index]), ("yes", "no"))
             yes, no = scores.log_probabilities or _bare(scores.picked, 2)
             judged[index] = min(yes - no, BARE_PICK)
             is_bare = is_bare or scores.log_probabilities is None

@@ -32,6 +32,7 @@ from support_agent.configuration import load
 from support_agent.decide import Decider
 from support_agent.frozen import Frozen
 from support_agent.mail.message import parse
+from support_agent.model import ask_model
 from support_agent.planner.choice import (
     BARE_PICK,
     JUDGED_WEIGHTS,
@@ -176,10 +177,13 @@ def _votes(asked: Asked, decider: Decider, chooser: Chooser) -> Voted:
     options = _options(asked.question, decider)
     titles = (*(option.title for option in options), NONE_TITLE)
     prior, _ = chooser._prior(TOPIC_ASK, titles)
-    scores = chooser._asked(_list_prompt(asked.question, TOPIC_ASK, titles), titles)
+    scores = ask_model(chooser.model, _list_prompt(asked.question, TOPIC_ASK, titles), titles)
     judged = []
     for option in options[:MOST_JUDGED]:
-        yes, no = chooser._asked(_judge_prompt(asked.question, option), ("yes", "no")).log_probabilities or (0.0, 0.0)
+        yes, no = ask_model(chooser.model, _judge_prompt(asked.question, option), ("yes", "no")).log_probabilities or (
+            0.0,
+            0.0,
+        )
         judged.append(yes - no)
     return Voted(
         **asked.model_dump(),
