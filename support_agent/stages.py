@@ -244,9 +244,10 @@ class Stages:
         """A staff member's words go to whoever wrote the mail that the packet is about, in that thread (S16)."""
         parent_id = mail.place.customer_mail_id
         parent = self.parse(parent_id) if parent_id is not None else None
-        packet = self.threads.packet_answered(mail.message)
+        answered = self.threads.packet_named_by(mail.message)
+        packet = self.threads.rendered(answered) if answered is not None else None
         words = own_words(mail.message.visible_text, packet) if packet is not None else ""
-        why = self._why_not_passed_on(mail, packet, words)
+        why = self._why_not_passed_on(mail, answered, packet, words)
         if not why and parent is not None and parent.from_ is not None:
             why = why_unwritable(parent.from_.addr)
         if why or parent_id is None or parent is None or parent.from_ is None:
@@ -286,9 +287,11 @@ class Stages:
     def _is_answered(self, mail_id: MailId) -> bool:
         return bool(self.store.outgoing(mail_id=mail_id, kind=LetterKind.ANSWER))
 
-    def _why_not_passed_on(self, mail: PlacedMail, packet: RenderedPacket | None, words: str) -> str:
+    def _why_not_passed_on(
+        self, mail: PlacedMail, answered: OutboxRecord | None, packet: RenderedPacket | None, words: str
+    ) -> str:
         """Why a staff member's words are not for the customer, or ""."""
-        recorded, answered = self.store.mail(mail.id), self.threads.packet_named_by(mail.message)
+        recorded = self.store.mail(mail.id)
         if packet is None or answered is None:
             return "the packet that it answers is gone"
         if recorded is not None and recorded.screening_rule in WORDING_RULES:

@@ -109,11 +109,8 @@ class Threads:
                     return record
         return None
 
-    def packet_answered(self, message: Message) -> RenderedPacket | None:
-        """The packet that a mail replies to, as it was rendered."""
-        packet = self.packet_named_by(message)
-        if packet is None:
-            return None
+    def rendered(self, packet: OutboxRecord) -> RenderedPacket | None:
+        """A packet as it was rendered."""
         letter = self.store.letter_for(packet.mail_id, packet.kind, packet.number)
         return RenderedPacket.model_validate(letter.rendered) if letter is not None else None
 
