@@ -40,8 +40,9 @@ from support_agent.store.store import Store
 if TYPE_CHECKING:
     from support_agent.agent import Agent
     from support_agent.decide import Decider
-    from support_agent.facts.grading import Workflow
+    from support_agent.facts.inquiry.room import Finder, Rooms
     from support_agent.facts.search import CompanySearch
+    from support_agent.facts.spending import CountTokens
     from support_agent.facts.writer import Writer
     from support_agent.planner.openai import OpenAIModel
     from support_agent.steps import Steps
@@ -140,44 +141,91 @@ def open_writer(settings: Settings, model: Model) -> Writer:
             assert_never(never)
 
 
+def count_tokens_of(model: Model) -> CountTokens:
+    """How many tokens a text has for the model, at most: the embedded one counts, of a server it is not known."""
+    from support_agent.facts.spending import most_tokens
+    from support_agent.planner.llama import LlamaModel
+
+    return model.weights.count if isinstance(model, LlamaModel) else most_tokens
+
+
+def open_rooms(settings: Settings, company: Company, search: CompanySearch, model: Model, *, in_memory: bool) -> Rooms:
+    """The fact room over the company's documents, brought up to date; only changed passages are embedded.
+
+    Args:
+        search: The company's topics, which say in which documents to look.
+        model: Grades; drafts are written on its weights, or on its server. Close the room's writer before it.
+        in_memory: For a dry run: the passages are not kept.
+    Raises:
+        ConfigError: the model that is open is not the configured one.
+    """
+    from support_agent.facts.chunks import cutting_of, document_source
+    from support_agent.facts.documents_first import DocumentsFirst
+    from support_agent.facts.graph.company_entities import entities_of
+    from support_agent.facts.graph.entities import Linker
+    from support_agent.facts.graph.graph import graph_of
+    from support_agent.facts.graph.open_evidence import Chaining, open_extractor
+    from support_agent.facts.index import Collection, memory_client, open_client
+    from support_agent.facts.inquiry.room import Rooms
+    from support_agent.facts.inquiry.workflow import Workflow
+    from support_agent.facts.judge import ModelJudge
+    from support_agent.facts.learning.configured_policy import policy_for
+    from support_agent.facts.passages import COLLECTION, PassageIndex
+    from support_agent.facts.web.open_search import open_merged_search
+
+    client = memory_client() if in_memory else open_client(settings.chroma)
+    embedder = search.embedder
+    cutting = cutting_of(settings.facts, embedder.count_tokens)
+    passages = PassageIndex(Collection(client, COLLECTION), embedder, cutting, settings.facts.ways)
+    sources = [document_source(document) for document in company.documents]
+    passages.update(sources)
+    writer = open_writer(settings, model)
+    extractor = open_extractor(settings.evidence, writer, seed=settings.grading.seed)
+    workflow = Workflow(
+        judge=ModelJudge(model, prior=settings.grading.prior),
+        writer=writer,
+        retriever=passages,
+        web=open_merged_search(settings.search, embedder, utc_now),
+        settings=settings.grading,
+        clock=time.monotonic,
+        policy=policy_for(settings.facts),
+        chaining=Chaining(
+            settings=settings.evidence,
+            graph=graph_of(sources, extractor),
+            sources=sources,
+            similarity=search,
+            seed=settings.grading.seed,
+        ),
+        count_tokens=count_tokens_of(model),
+    )
+
+    def among(allowed: AbstractSet[str]) -> DocumentsFirst:
+        return DocumentsFirst(search, passages, allowed)
+
+    documents = {int(document.number): document for document in company.documents}
+    return Rooms(workflow, among, Linker(entities_of(sources)), documents)
+
+
 @contextmanager
-def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Workflow]:
-    """What looks into questions, over passages of these documents, kept in memory: closed at the end.
+def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Finder]:
+    """What looks into questions that belong to no case, with drafts, over passages kept in memory: closed at the end.
 
     Args:
         allowed: Names of the sources that may be found ("document:6").
     Raises:
         ConfigError: a model cannot be used.
     """
-    from support_agent.facts.chunks import cutting_of, document_source
-    from support_agent.facts.embedding import Embedder
-    from support_agent.facts.grading import Workflow
-    from support_agent.facts.index import Collection, memory_client
-    from support_agent.facts.judge import ModelJudge
-    from support_agent.facts.passages import COLLECTION, PassageIndex
-    from support_agent.facts.spending import most_tokens
-    from support_agent.facts.web.open_search import open_merged_search
-    from support_agent.planner.llama import LlamaModel
-    from support_agent.planner.models import embedding_model
+    from support_agent.facts.inquiry.room import Finder
 
-    embedder = Embedder(embedding_model(settings.model, progress()))
-    cutting = cutting_of(settings.facts, embedder.count_tokens)
-    passages = PassageIndex(Collection(memory_client(), COLLECTION), embedder, cutting, settings.facts.ways)
-    passages.update(document_source(document) for document in company.documents)
+    search = open_search(settings, company, progress(), in_memory=True)
     model = open_model(settings.model, progress())
-    writer = open_writer(settings, model)
+    grading = settings.grading.model_copy(update={"drafts": True})
+    settings = settings.model_copy(update={"grading": grading})
+    rooms = open_rooms(settings, company, search, model, in_memory=True)
     try:
-        yield Workflow(
-            judge=ModelJudge(model, prior=settings.grading.prior),
-            writer=writer,
-            retriever=passages.among(allowed),
-            web=open_merged_search(settings.search, embedder, utc_now),
-            settings=settings.grading,
-            clock=time.monotonic,
-            count_tokens=model.weights.count if isinstance(model, LlamaModel) else most_tokens,
-        )
+        yield Finder(rooms, allowed, search.nearest)
     finally:
-        for part in (writer, model):  # the writer's context is on the model's weights
+        for part in (rooms.workflow.writer, model):  # the writer's context is on the model's weights
             getattr(part, "close", lambda: None)()
 
 
@@ -209,8 +257,15 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
     company = Company.load(settings.company)
     templates = Templates.load(settings.company.templates)
     search = open_search(settings, company, progress, in_memory=in_memory)
-    planner = Planner(model or open_model(settings.model, progress), settings.planner, time.monotonic)
-    return Decider(company=company, planner=planner, search=search, templates=templates, settings=settings)
+    model = model or open_model(settings.model, progress)
+    return Decider(
+        company=company,
+        planner=Planner(model, settings.planner, time.monotonic),
+        search=search,
+        templates=templates,
+        settings=settings,
+        rooms=open_rooms(settings, company, search, model, in_memory=in_memory) if settings.facts.enabled else None,
+    )
 
 
 def open_store(settings: Settings) -> Store:

@@ -30,6 +30,7 @@ from support_agent.settings_sources import ENV_PREFIX, ENVIRONMENT, SettingsRefu
 from support_agent.toml_file import TomlFile, read_toml
 from support_agent.tools.data import Keep, Sort
 from support_agent.tools.ending import Reason
+from support_agent.tools.looking import Looked
 
 _AT_LINE = re.compile(r"\(at line (\d+),")
 """Where tomllib says that a file is no TOML."""
@@ -99,7 +100,11 @@ def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
 def tool_codes() -> dict[str, tuple[str, ...]]:
     """The codes that tools put into answers and packets, by the section of words.yaml with their words."""
     orders = get_args(Sort.model_fields["order"].annotation)
-    return {"step": (*get_args(Keep), *orders), "reason": tuple(reason.value for reason in Reason)}
+    return {
+        "step": (*get_args(Keep), *orders),
+        "reason": tuple(reason.value for reason in Reason),
+        "finding": tuple(looked.value for looked in Looked),
+    }
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from support_agent.commands import now as _now
 from support_agent.commands import print_data as _print
 from support_agent.commands import settings_of as _settings
 from support_agent.errors import ConfigError, SupportAgentError
+from support_agent.eval_commands import eval_
 from support_agent.facts_commands import facts_app
 from support_agent.outbox_commands import outbox_app
 from support_agent.policies_commands import policies_app
@@ -44,6 +45,7 @@ app.add_typer(model_app, name="model")
 app.add_typer(outbox_app, name="outbox")
 app.add_typer(policies_app, name="policies")
 app.add_typer(facts_app, name="facts")
+app.command("eval")(eval_)
 
 DebugOption = Annotated[bool, typer.Option("--debug", help="A traceback with an error.")]
 

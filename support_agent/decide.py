@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import Field
+
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.company.periods import periods
 from support_agent.company.values import Customer
-from support_agent.desk.packet import FoundDocument
+from support_agent.desk.packet import FoundDocument, FoundEvidence, LookedInto, QuotedSentence
 from support_agent.errors import GateRefused, SupportAgentError
 from support_agent.frozen import Frozen
 from support_agent.levels import CUSTOMER, PROVEN
@@ -36,13 +38,21 @@ from support_agent.settings import Settings
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.base import AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
+from support_agent.tools.excerpts import MAX_CHARACTERS
+from support_agent.tools.fact_room import Evidence, FactRoom, FactRooms, Finding
+from support_agent.tools.looking import memory_of, open_room, told
+
+MOST_EVIDENCE = 5
+"""Pieces of evidence of one question that a person is shown, the surest first."""
 
 
 class Decision(Frozen):
     """What was decided for a mail, and everything needed to write it down.
 
     `final` is there where the plan's outcome is `answer`; `found` are the documents the search came up with; `why` is
-    what more is known of the reason than its code, one sentence, or "".
+    what more is known of the reason than its code, one sentence, or "". `findings` is what the fact room found out, by
+    question number from 1, with its own records; `looked` the same for people, with the sentences that it points at as
+    the documents had them then; `memory` what it knows of the case now, None where it was not asked.
     """
 
     plan: Plan
@@ -50,6 +60,19 @@ class Decision(Frozen):
     found: tuple[FoundDocument, ...]
     decided_at: datetime
     why: str = ""
+    findings: dict[int, Finding] = Field(default_factory=dict)
+    looked: tuple[LookedInto, ...] = ()
+    memory: str | None = None
+
+    @property
+    def forward_passes(self) -> int:
+        """Of the choices, and of what was looked into."""
+        return self.plan.usage.forward_passes + sum(found.forward_passes for found in self.findings.values())
+
+    @property
+    def tokens(self) -> int:
+        """Read and written, for both."""
+        return self.plan.usage.tokens + sum(found.tokens for found in self.findings.values())
 
     def record(self, mail_id: MailId, company_version: str, index_version: str) -> PlanRecord:
         """The plan as it is kept."""
@@ -64,9 +87,9 @@ class Decision(Frozen):
             outcome=plan.outcome,
             reason=plan.reason,
             seconds=plan.seconds,
-            forward_passes=plan.usage.forward_passes,
-            tokens=plan.usage.tokens,
-            trace=self.model_dump(mode="json"),
+            forward_passes=self.forward_passes,
+            tokens=self.tokens,
+            trace=self.model_dump(mode="json", exclude={"memory"}),
             calls=tuple(_call_record(seq, call) for seq, call in enumerate(plan.calls)),
         )
 
@@ -112,13 +135,17 @@ class HandOver(StrEnum):
 
 @dataclass(frozen=True)
 class Decider:
-    """Decides mails with one company, one planner and one search; keeps nothing between mails."""
+    """Decides mails with one company, one planner and one search; keeps nothing between mails.
+
+    `rooms` opens the fact room for a mail; None: it is off.
+    """
 
     company: Company
     planner: Planner
     search: Search
     templates: Templates
     settings: Settings
+    rooms: FactRooms | None = None
 
     def decide(
         self,
@@ -127,6 +154,9 @@ class Decider:
         customer: Customer | None,
         now: datetime,
         sent: tuple[SentAnswer, ...] = (),
+        *,
+        case_id: str = "",
+        memory: str | None = None,
     ) -> Decision:
         """Plan the mail and make its final answer.
 
@@ -136,6 +166,8 @@ class Decider:
             customer: The known customer, at level 3 only.
             now: Aware; its day is "today" for periods and for the validity of documents.
             sent: What must not be answered again, the newest first.
+            case_id: The mail's case; "" in a rehearsal.
+            memory: What the fact room knew of the case after its last mail.
         """
         reason = self._refusal(message, sender)
         if reason is not None:
@@ -145,10 +177,19 @@ class Decider:
             return self.hand_over(code, now, why)
         if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
             sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
-        context = self._context(message, sender, customer, now, sent)
+        room = open_room(self.rooms, case_id, memory) if self.rooms is not None else None
+        context = self._context(message, sender, customer, now, sent, room)
         plan = self.planner.plan(context)
-        final = self._final(message, sender, context, plan) if plan.outcome == "answer" else None
-        return Decision(plan=plan, final=final, found=_found(context), decided_at=now, why=_why(plan, context))
+        return Decision(
+            plan=plan,
+            final=self._final(message, sender, context, plan) if plan.outcome == "answer" else None,
+            found=_found(context),
+            decided_at=now,
+            why=_why(plan, context),
+            findings=context.findings,
+            looked=_looked(context),
+            memory=memory_of(room) if room is not None else None,
+        )
 
     def with_attached_text(self, message: Message, raw: Callable[[], bytes], sender: Sender) -> Message:
         """The mail with the text of the attachments it speaks through, for `decide`; a stranger's are not opened."""
@@ -203,6 +244,7 @@ class Decider:
         customer: Customer | None,
         now: datetime,
         sent: tuple[SentAnswer, ...],
+        room: FactRoom | None,
     ) -> Context:
         today = now.date()
         accounts: AccountData = self.company.accounts
@@ -218,6 +260,7 @@ class Decider:
             search=self.search,
             questions=self._questions(message),
             sent=sent,
+            room=room,
         )
 
     def _questions(self, message: Message) -> tuple[str, ...]:
@@ -275,6 +318,10 @@ def _no_plan(reason: str) -> Plan:
 
 def _why(plan: Plan, context: Context) -> str:
     """What a person must know of the plan's reason besides its code."""
+    if plan.reason == Reason.NO_EVIDENCE:
+        vetoed = next(call.question for call in plan.calls if call.args.get("reason") == plan.reason)
+        finding = context.findings.get(vetoed)
+        return "" if finding is None else f"question {vetoed} was looked into: {told(finding)}"
     if plan.reason != Reason.REPEATED or not context.repeated:
         return ""
     earlier = context.repeated[0]
@@ -293,6 +340,32 @@ def _found(context: Context) -> tuple[FoundDocument, ...]:
     titles: Mapping[int, str] = {number: document.head.title for number, document in context.documents.items()}
     ranked = sorted(best.items(), key=lambda entry: -entry[1])[:5]
     return tuple(FoundDocument(number=number, title=titles[number], score=score) for number, score in ranked)
+
+
+def _looked(context: Context) -> tuple[LookedInto, ...]:
+    """What was found out about each question, its sentences read from the documents."""
+    return tuple(
+        LookedInto(
+            number=number,
+            question=context.questions[number - 1],
+            reason_code=finding.reason,
+            evidence=tuple(_quoted(entry, context) for entry in finding.evidence[:MOST_EVIDENCE]),
+        )
+        for number, finding in sorted(context.findings.items())
+    )
+
+
+def _quoted(evidence: Evidence, context: Context) -> FoundEvidence:
+    """Evidence with its sentences: as many as an excerpt may have, one at least."""
+    document = context.documents[evidence.document]
+    quoted: list[QuotedSentence] = []
+    for position in evidence.sentences:
+        text = document.sentences[position].text
+        if quoted and sum(len(earlier.text) for earlier in quoted) + len(text) > MAX_CHARACTERS:
+            break
+        quoted.append(QuotedSentence(position=position, text=text))
+    title = document.head.title
+    return FoundEvidence(number=document.number, title=title, grade=evidence.grade, sentences=tuple(quoted))
 
 
 def thread_subject(message: Message) -> str | None:

@@ -179,6 +179,19 @@ def _vectors(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     yield ok(subject, f"{where}: {f'{count} texts' if count is not None else 'the first start fills it'}")
 
 
+def _fact_room(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    from support_agent.facts.learning.configured_policy import policy_for  # numpy and a graph take a second to import
+
+    subject, facts, sources = "fact room", settings.facts, settings.search.sources
+    if not facts.enabled:
+        yield ok(subject, "off: a document answers by the choice alone")
+        return
+    policy_for(facts)  # a file that cannot be used stops the start
+    drafts = "with drafts" if settings.grading.drafts else "without drafts"
+    web = f"questions leave the house for {', '.join(sources)}" if sources else "no web is asked"
+    yield ok(subject, f"policy {facts.policy}, {drafts}; {web}")
+
+
 Check = Callable[[Settings, Probes], Iterator[Diagnosis]]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("configuration", _configuration),
@@ -189,6 +202,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("database", lambda settings, probes: look_at_database(settings, probes.now)),
     ("automatic mail", lambda settings, probes: look_at_traffic(settings, probes.now)),
     ("vector store", _vectors),
+    ("fact room", _fact_room),
     ("clock", lambda settings, probes: look_at_clock(settings, probes.now)),
 )
 """What is looked at, in this order."""

@@ -32,6 +32,7 @@ from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.frozen import Frozen
 from support_agent.lines import VERSION_CHARACTERS, WhyHeader, WhyLine, headers_of, lines_of, text_of
+from support_agent.looks import LookStory, looks_of
 from support_agent.mail.message import parse
 from support_agent.planner.plan import Call
 from support_agent.store.records import (
@@ -78,7 +79,7 @@ class CallStory(Frozen):
 
 
 class PlanStory(Frozen):
-    """How a mail was decided, and what with."""
+    """How a mail was decided, and what with; `forward_passes` and `tokens` are those of looking, too."""
 
     outcome: str
     reason: str | None
@@ -86,6 +87,7 @@ class PlanStory(Frozen):
     questions: tuple[str, ...]
     calls: tuple[CallStory, ...]
     found: tuple[FoundDocument, ...]
+    looks: tuple[LookStory, ...]
     model: str
     combiner_version: str
     company_version: str
@@ -275,6 +277,7 @@ def _plan_story(record: PlanRecord) -> PlanStory:
         questions=decision.plan.questions,
         calls=tuple(map(_call_story, decision.plan.calls)),
         found=decision.found,
+        looks=looks_of(decision),
         model=record.model,
         combiner_version=record.combiner_version,
         company_version=record.company_version,

@@ -10,18 +10,19 @@ from collections.abc import Sequence
 from datetime import date
 
 from support_agent.company.documents import Document
-from support_agent.facts.trace import Findings, GradedPointer, Outcome, Visit
+from support_agent.facts.inquiry.room import evidence_of
+from support_agent.facts.trace import Findings, Outcome, Visit
 from support_agent.frozen import Frozen
-from support_agent.levels import CUSTOMER, Level
+from support_agent.levels import Level
+from support_agent.tools import fact_room
 
 
 class Evidence(Frozen):
-    """Whole sentences of a document, `first` to `last`, with the grade that they help; None: it was not graded."""
+    """Whole sentences of a document, by position, with the grade that they help; None: it was not graded."""
 
     document: int
     title: str
-    first: int
-    last: int
+    positions: tuple[int, ...]
     grade: float | None
     sentences: tuple[str, ...]
 
@@ -38,32 +39,27 @@ class FactStory(Frozen):
 
 def searchable(documents: Sequence[Document], today: date, level: Level) -> dict[str, Document]:
     """The documents that a sender of this level may be sent today, by the name of their passages' source."""
-    return {
-        f"document:{document.number}": document
-        for document in documents
-        if document.is_valid_on(today) and (level >= CUSTOMER or document.head.audience == "everyone")
-    }
+    return {f"document:{document.number}": document for document in documents if document.may_be_sent(today, level)}
 
 
 def fact_story(question: str, found: Findings, documents: dict[str, Document]) -> FactStory:
     """The findings with the sentences that they point at; pages of the web are pointers only."""
-    pointed = (entry for entry in found.outcome.evidence if entry.pointer.source in documents)
+    by_number = {int(document.number): document for document in documents.values()}
+    pointed = (entry for entry in evidence_of(found.outcome) if entry.document in by_number)
     return FactStory(
         question=question,
         is_answered=found.outcome.is_answered,
         outcome=found.outcome,
-        evidence=tuple(_evidence(entry, documents[entry.pointer.source]) for entry in pointed),
+        evidence=tuple(_evidence(entry, by_number[entry.document]) for entry in pointed),
         trace=found.trace,
     )
 
 
-def _evidence(entry: GradedPointer, document: Document) -> Evidence:
-    pointer = entry.pointer
+def _evidence(entry: fact_room.Evidence, document: Document) -> Evidence:
     return Evidence(
         document=document.number,
         title=document.head.title,
-        first=pointer.first,
-        last=pointer.last,
+        positions=entry.sentences,
         grade=entry.grade,
-        sentences=tuple(sentence.text for sentence in document.sentences[pointer.first : pointer.last + 1]),
+        sentences=tuple(document.sentences[position].text for position in entry.sentences),
     )

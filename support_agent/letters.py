@@ -37,7 +37,7 @@ from support_agent.store.records import LetterKind, LetterRecord
 
 TELLING_CHARACTERS = 12
 """A line of a packet with at least so many characters that are no white space is known again in a reply to it."""
-CUSTOMERS_OWN = frozenset({"mail_line", "answered_line", "subject", "customer_address", "reply_address"})
+CUSTOMERS_OWN = frozenset({"mail_line", "answered_line", "subject", "question", "customer_address", "reply_address"})
 """Parts of a packet that a reply to the customer may repeat."""
 QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
 """What mail programs put before a quoted line: "> ", "| ", "HS> ", "* "."""

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 
+MOST_TOKENS = 10_000_000
+"""Of one request; a server that counts more, or fewer than none, counts wrong, and no budget could hold by it."""
+
 
 def error_of_status(status: int, base_url: str, name: str) -> SupportAgentError:
     """The error for an HTTP status above 299; it repeats no text of a mail or a reply.

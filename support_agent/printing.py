@@ -22,17 +22,10 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.conformance import RowResult
     from support_agent.decide import Decision
     from support_agent.diagnosis import Diagnosis
-    from support_agent.explain import (
-        CallStory,
-        CaseStory,
-        Considered,
-        MailStory,
-        PlanStory,
-        SentStory,
-        WhyMail,
-    )
+    from support_agent.explain import CallStory, CaseStory, Considered, MailStory, PlanStory, SentStory, WhyMail
     from support_agent.inspection import Inspection
     from support_agent.lines import WhyHeader, WhyLine, WhySource
+    from support_agent.looks import LookStory
     from support_agent.planner.models import Listed
     from support_agent.replay import Replanned, Replayed, Report, Said, Status
     from support_agent.settling import Entry
@@ -304,6 +297,18 @@ def _plan(plan: PlanStory) -> Iterator[str]:
         for call in calls:
             yield from _call(call, show_considered=call.considered != before)
             before = call.considered or before
+        for look in (look for look in plan.looks if look.question == number):
+            yield from _look(look)
+
+
+def _look(look: LookStory) -> Iterator[str]:
+    passes = counted(look.forward_passes, "forward pass", "forward passes")
+    yield f"    looked into: {look.reason}, {look.seconds:.2f} s, {passes}, {counted(look.tokens, 'token')}"
+    for evidence in look.evidence:
+        places = ", ".join(str(sentence.position) for sentence in evidence.sentences)
+        yield f"      document {evidence.number}, grade {_number(evidence.grade)}, sentences {places}"
+    for written in look.written:
+        yield f"      the model's {clean_line(written.kind)}, sent to nobody: {clean_line(written.text)}"
 
 
 def _call(call: CallStory, *, show_considered: bool) -> Iterator[str]:

@@ -241,7 +241,9 @@ def _replanned(
     sent = Rates(store, decider.settings.agent).answers_before(
         mail.id, mail.case_id, sender, plan.planned_at, until=plan.planned_at
     )
-    after = _said_now(rehearse(decider, message, sender, customer, plan.planned_at, sent))
+    case_id, memory = mail.case_id or "", store.memory_before(mail.id)
+    rehearsal = rehearse(decider, message, sender, customer, plan.planned_at, sent, case_id=case_id, memory=memory)
+    after = _said_now(rehearsal)
     status = _status(before, after)
     diff = _text_diff(before.text, after.text) or _text_diff(before.html, after.html)
     return Replanned(

@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from support_agent.levels import AUTHENTICATED, CUSTOMER
 from support_agent.locales import FALLBACK_LOCALE, LocaleTag
-from support_agent.settings_facts import FactSettings, GradingSettings
+from support_agent.settings_facts import EvidenceSettings, FactSettings, GradingSettings
 from support_agent.settings_search import LOOPBACK, SearchSettings
 from support_agent.settings_sources import ENV_PREFIX
 
@@ -372,6 +372,7 @@ class Settings(BaseSettings):
     model: ModelSettings = ModelSettings()
     planner: PlannerSettings = PlannerSettings()
     grading: GradingSettings = GradingSettings()
+    evidence: EvidenceSettings = EvidenceSettings()
     store: StoreSettings = StoreSettings()
     engine: EngineSettings = EngineSettings()
     chroma: ChromaSettings = ChromaSettings()

@@ -193,8 +193,10 @@ class Stages:
         now = self.now()
         sent = self.rates.answers_before(mail.id, mail.place.case_id, sender, now)
         message = self.decider.with_attached_text(mail.message, lambda: self.store.raw_mail(mail.id), sender)
-        decision = self.decider.decide(message, sender, customer, now, sent)
-        self.store.save_plan(decision.record(mail.id, self.decider.company.version, self.index_version))
+        case_id, memory = mail.place.case_id, self.store.memory_before(mail.id)
+        decision = self.decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
+        record = decision.record(mail.id, self.decider.company.version, self.index_version)
+        self.store.save_plan(record, decision.memory)
         return decision
 
     def hand_over(self, screening: Screening, place: Place) -> Decision:

@@ -138,7 +138,7 @@ def try_mail(
         ),
         answer=None if rehearsal is None else _answer(rehearsal.letter),
         seconds=round(time.monotonic() - started, 3),
-        forward_passes=0 if plan is None else plan.usage.forward_passes,
+        forward_passes=0 if rehearsal is None else rehearsal.decision.forward_passes,
     )
     decision = None if rehearsal is None else rehearsal.decision
     return Tried(trial=trial, sender=sender, screening=screening, decision=decision, why=why)
@@ -151,10 +151,16 @@ def rehearse(
     customer: Customer | None,
     now: datetime,
     sent: tuple[SentAnswer, ...] = (),
+    *,
+    case_id: str = "",
+    memory: str | None = None,
 ) -> Rehearsal:
-    """Decide a mail and write its answer as the journey does: what fails, or what the gate refuses, escalates."""
+    """Decide a mail and write its answer as the journey does: what fails, or what the gate refuses, escalates.
+
+    The arguments are those of `Decider.decide`.
+    """
     try:
-        decision = decider.decide(message, sender, customer, now, sent)
+        decision = decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
     except SupportAgentError as error:
         return Rehearsal(decider.failed(error, now), None)
     try:

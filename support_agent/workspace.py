@@ -97,6 +97,18 @@ host = ""                      # for example "smtp.example.com"
 # threshold_answer = 0.6      # how sure a choice must be before it happens, 0..1; below: a person
 # max_s = 120.0                # time for one mail; reaching it escalates
 
+[facts]                        # what looks for the sentences that answer, before a document may
+# enabled = true               # false: a document answers by the choice alone
+# policy = "always"            # how far a question is looked into; or "self_ask", "never", "trained"
+
+[grading]
+# threshold_document = 0.4     # how likely a passage must help to be used, 0..1; 0 switches a grader off
+# drafts = false               # true: a draft, which nobody is sent, must be true by the passages as well; slower
+# max_tokens = 20000           # what one mail may take in grades and drafts
+
+[search]                       # the web beside the documents; what is asked there leaves the house
+# sources = []                 # "google" (Serper), "duckduckgo", "wikipedia", "searxng", "site" (your own)
+
 [store]
 url = "sqlite:///support-agent.sqlite3"  # or postgresql://user@host/name
 

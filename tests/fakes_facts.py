@@ -75,8 +75,8 @@ class ScriptedWriter:
         return Draft(text=text if len(words) == len(text.split()) else " ".join(words), usage=usage)
 
     def ordered(self, instruction: str) -> list[Written]:
-        """The orders of one kind."""
-        return [written for written in self.history if written.instruction == instruction]
+        """The orders of one kind, whatever was wrong with the draft before."""
+        return [written for written in self.history if written.instruction.startswith(instruction)]
 
 
 class Piece(Frozen):
@@ -87,6 +87,7 @@ class Piece(Frozen):
     last: int
     heading: str = ""
     text: str
+    score: float = 0.5
 
 
 @dataclass

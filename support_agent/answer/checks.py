@@ -40,7 +40,7 @@ from support_agent.locales import FALLBACK_LOCALE, is_locale, language_of
 
 ITEM_KINDS = ("document", "account_field", "table", "aggregate", "calculation", "clarification")
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
-STAFF_SECTIONS = ("level", "reason")
+STAFF_SECTIONS = ("level", "reason", "finding")
 """Sections of words that only the desk reads."""
 REQUIRED = (
     "subject.txt.j2",
@@ -52,14 +52,14 @@ REQUIRED = (
 )
 FOLLOWED_BY_VALUE = ("year", "month")
 """Codes whose words may be alike, because the year or the month stands beside them."""
-SECTIONS = ("period", "aggregation", "operation", "step", "level", "reason")
+SECTIONS = ("period", "aggregation", "operation", "step", "level", "reason", "finding")
 
 
 def check_templates(directory: Path, codes: Mapping[str, Collection[str]] | None = None) -> list[Finding]:
     """Check every template, table of words and template test below a directory.
 
     Args:
-        codes: Further codes that must have a word, by section ("step", "reason"): those that the tools make.
+        codes: Further codes that must have a word, by section ("step", "reason", "finding"): those that the tools make.
     Returns:
         Findings in order of discovery; rendering is tried only where the files themselves are in order.
     """

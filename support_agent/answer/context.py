@@ -64,7 +64,7 @@ from support_agent.answer.views import (
 from support_agent.company.values import Counted, Period
 from support_agent.errors import GateRefused
 
-Section = Literal["period", "aggregation", "step", "operation", "reason", "level"]
+Section = Literal["period", "aggregation", "step", "operation", "reason", "level", "finding"]
 _BLOCK_KINDS = {"sentence": "paragraph", "item": "list", "row": "table"}
 
 

@@ -240,6 +240,8 @@ def _word(source: WordSource, code: str, locale: str, templates: Templates) -> s
 def _of_packet(source: Source, packet: Packet, templates: Templates) -> str:
     if isinstance(source, WordSource):
         code = {"reason": packet.reason_code, "level": str(packet.level)}.get(source.section)
+        if source.section == "finding":
+            code = _at(packet.looked, source.item, source).reason_code
         return _word(source, _present(code, source), templates.locale_for(packet.locale), templates)
     if not isinstance(source, InboundSource):
         raise _nothing(source)
@@ -268,8 +270,32 @@ def _of_packet(source: Source, packet: Packet, templates: Templates) -> str:
                 "document_score": format_confidence(found.score),
             }
             return clean_line(shown[source.part])
+        case "question_number" | "question" | "finding_code":
+            looked = _at(packet.looked, source.index, source)
+            told = {
+                "question_number": str(looked.number),
+                "question": looked.question,
+                "finding_code": looked.reason_code,
+            }
+            return clean_line(told[source.part])
+        case "evidence_number" | "evidence_title" | "evidence_grade" | "evidence_position" | "evidence_sentence":
+            return clean_line(_of_evidence(source, packet))
         case _ as never:
             assert_never(never)
+
+
+def _of_evidence(source: InboundSource, packet: Packet) -> str:
+    evidence = _at(packet.evidence, source.index, source)
+    match source.part:
+        case "evidence_number":
+            return str(evidence.number)
+        case "evidence_title":
+            return evidence.title
+        case "evidence_grade":
+            return format_confidence(_present(evidence.grade, source))
+        case _:
+            sentence = _at(evidence.sentences, source.nested, source)
+            return str(sentence.position) if source.part == "evidence_position" else sentence.text
 
 
 @lru_cache(maxsize=2)

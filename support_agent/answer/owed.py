@@ -132,6 +132,13 @@ def _owed_by_packet(packet: Packet) -> Iterator[Source]:
             yield InboundSource.model_validate({"part": part, "index": place})
     for place in range(len(packet.found)):
         yield InboundSource(part="document_number", index=place)
+    for place in range(len(packet.looked)):
+        for part in ("question_number", "finding_code"):
+            yield InboundSource.model_validate({"part": part, "index": place})
+    for place, evidence in enumerate(packet.evidence):
+        yield InboundSource(part="evidence_number", index=place)
+        for nested in range(len(evidence.sentences)):
+            yield InboundSource(part="evidence_sentence", index=place, nested=nested)
 
 
 def _account(

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import count
+
 from support_agent.answer.context import Maker, Section
 from support_agent.answer.formatting import bare_subject, clean_lines, format_confidence, format_count
 from support_agent.answer.sources import InboundSource
 from support_agent.answer.views import (
     ConsideredView,
+    EvidenceView,
     FoundView,
     Ledger,
+    LookedView,
     PacketView,
+    QuotedView,
     RunnerUpView,
     Sourced,
 )
-from support_agent.desk.packet import Considered, FoundDocument, Packet
+from support_agent.desk.packet import Considered, FoundDocument, FoundEvidence, Packet
 
 
 def packet_view(packet: Packet, maker: Maker) -> PacketView:
@@ -41,6 +47,7 @@ def packet_view(packet: Packet, maker: Maker) -> PacketView:
         why=put("why", packet.why) if packet.why else None,
         considered=tuple(_considered(ledger, place, considered) for place, considered in enumerate(packet.considered)),
         found=tuple(_found(ledger, place, document) for place, document in enumerate(packet.found)),
+        looked=_looked(packet, maker),
         answered_lines=_lines(ledger, "answered_line", packet.answered_text or ""),
         reply_address=put("reply_address", packet.reply_address),
     )
@@ -78,4 +85,41 @@ def _found(ledger: Ledger, place: int, document: FoundDocument) -> FoundView:
         number=ledger.put(str(document.number), InboundSource(part="document_number", index=place)),
         title=ledger.put(document.title, InboundSource(part="document_title", index=place)),
         score=ledger.put(format_confidence(document.score), InboundSource(part="document_score", index=place)),
+    )
+
+
+def _looked(packet: Packet, maker: Maker) -> tuple[LookedView, ...]:
+    """The questions with their evidence, which counts on from question to question."""
+    ledger, places = maker.ledger, count()
+    views = []
+    for place, looked in enumerate(packet.looked):
+        at = replace(maker, item=place)
+        known = maker.templates.word("finding", looked.reason_code, maker.locale)
+        views.append(
+            LookedView(
+                number=ledger.put(str(looked.number), InboundSource(part="question_number", index=place)),
+                question=ledger.put(looked.question, InboundSource(part="question", index=place)),
+                code=ledger.put(looked.reason_code, InboundSource(part="finding_code", index=place)),
+                words=at.word("finding", looked.reason_code) if known else None,
+                evidence=tuple(_evidence(ledger, next(places), evidence) for evidence in looked.evidence),
+            )
+        )
+    return tuple(views)
+
+
+def _evidence(ledger: Ledger, place: int, evidence: FoundEvidence) -> EvidenceView:
+    def put(part: str, text: str, nested: int | None = None) -> Sourced:
+        return ledger.put(text, InboundSource.model_validate({"part": part, "index": place, "nested": nested}))
+
+    return EvidenceView(
+        number=put("evidence_number", str(evidence.number)),
+        title=put("evidence_title", evidence.title),
+        grade=None if evidence.grade is None else put("evidence_grade", format_confidence(evidence.grade)),
+        sentences=tuple(
+            QuotedView(
+                position=put("evidence_position", str(sentence.position), nested),
+                text=put("evidence_sentence", sentence.text, nested),
+            )
+            for nested, sentence in enumerate(evidence.sentences)
+        ),
     )

@@ -27,7 +27,15 @@ from support_agent.answer.final_answer import (
     TableItem,
 )
 from support_agent.company.values import Count, Day, Money, Noun, Period, Quantity, Row, Text
-from support_agent.desk.packet import Considered, FoundDocument, Packet, RunnerUp
+from support_agent.desk.packet import (
+    Considered,
+    FoundDocument,
+    FoundEvidence,
+    LookedInto,
+    Packet,
+    QuotedSentence,
+    RunnerUp,
+)
 
 PERIODS = (
     "this_month", "last_month", "this_quarter", "last_quarter", "this_year", "last_year", "all_time",
@@ -136,6 +144,22 @@ def sample_packets(locale: str) -> Iterator[Packet]:
             Considered(call="finish()", confidence=1, outcome="done"),
         ),
         found=(FoundDocument(number=10, title="Invoices, VAT and tax", score=0.71),),
+        looked=(
+            LookedInto(
+                number=1,
+                question="Please send it.",
+                reason_code="not_an_answer",
+                evidence=(
+                    FoundEvidence(
+                        number=10,
+                        title="Invoices, VAT and tax",
+                        grade=0.64,
+                        sentences=(QuotedSentence(position=3, text="Invoices are in Billing > Invoices."),),
+                    ),
+                ),
+            ),
+            LookedInto(number=2, question="When?", reason_code="sample_code_without_words"),
+        ),
         answered_text="Hello Ana,\n\nYour plan: Team",
         reply_address=_ADDRESS,
     )

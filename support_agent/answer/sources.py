@@ -29,14 +29,14 @@ class TemplateSource(Frozen):
 class WordSource(Frozen):
     """The company's word for a code ("total", "last_quarter"): `words.yaml` of a locale, section and line.
 
-    `answer`, `item`, `side` and `step` say where in the FinalAnswer the code stands; all None in a desk
-    packet.
+    `answer`, `item`, `side` and `step` say where in the FinalAnswer the code stands; in a desk packet all are None, but
+    `item` counts the questions that were looked into.
     """
 
     kind: Literal["word"] = "word"
     name: str
     line: Annotated[int, Field(ge=1)]
-    section: Literal["period", "aggregation", "step", "operation", "reason", "level"]
+    section: Literal["period", "aggregation", "step", "operation", "reason", "level", "finding"]
     code: str
     answer: Position | None = None
     item: Position | None = None
@@ -144,6 +144,14 @@ class InboundSource(Frozen):
         "document_number",
         "document_title",
         "document_score",
+        "question_number",
+        "question",
+        "finding_code",
+        "evidence_number",
+        "evidence_title",
+        "evidence_grade",
+        "evidence_position",
+        "evidence_sentence",
         "answered_line",
         "reply_address",
     ]

@@ -194,6 +194,29 @@ class FoundView:
 
 
 @dataclass(frozen=True)
+class QuotedView:
+    position: Sourced
+    text: Sourced
+
+
+@dataclass(frozen=True)
+class EvidenceView:
+    number: Sourced
+    title: Sourced
+    grade: Sourced | None
+    sentences: tuple[QuotedView, ...]
+
+
+@dataclass(frozen=True)
+class LookedView:
+    number: Sourced
+    question: Sourced
+    code: Sourced
+    words: Sourced | None
+    evidence: tuple[EvidenceView, ...]
+
+
+@dataclass(frozen=True)
 class PacketView:
     case_id: Sourced
     customer_address: Sourced
@@ -208,6 +231,7 @@ class PacketView:
     why: Sourced | None
     considered: tuple[ConsideredView, ...]
     found: tuple[FoundView, ...]
+    looked: tuple[LookedView, ...]
     answered_lines: tuple[Sourced, ...]
     reply_address: Sourced
 
@@ -215,7 +239,7 @@ class PacketView:
 VIEWS: tuple[type, ...] = (
     PeriodView, SentenceView, BlockView, SectionView, DocumentView, FieldView, RowView, TableView,
     OperandView, AggregateView, CalculationView, ClarificationView, AnswerView, CountsView, RunnerUpView,
-    ConsideredView, FoundView, PacketView,
+    ConsideredView, FoundView, QuotedView, EvidenceView, LookedView, PacketView,
 )  # fmt: skip
 LOOP_NAMES = frozenset({"first", "last", "index", "length"})
 ROOT_NAMES = frozenset(

@@ -26,6 +26,7 @@ from support_agent.company.text import REMOVE, refused_character
 from support_agent.errors import ConfigError
 from support_agent.findings import Finding, Severity, nearest
 from support_agent.frozen import Frozen
+from support_agent.levels import CUSTOMER, Level
 
 FILE_NAME = re.compile(r"^(\d{3,5})-[a-z0-9][a-z0-9-]*\.md$")
 _FENCE = "---"
@@ -107,6 +108,10 @@ class Document(Frozen):
     def is_valid_on(self, day: date) -> bool:
         """Whether the document may be sent on that day."""
         return self.head.valid_from <= day and (self.head.valid_until is None or day <= self.head.valid_until)
+
+    def may_be_sent(self, day: date, level: Level) -> bool:
+        """Whether a sender of this level may be sent the document, or anything that it says, on that day."""
+        return self.is_valid_on(day) and (level >= CUSTOMER or self.head.audience == "everyone")
 
     def with_table_headers(self, positions: Iterable[int]) -> tuple[int, ...]:
         """The positions in document order, each once, with the header row of each table that has a row in it.

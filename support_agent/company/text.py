@@ -28,9 +28,11 @@ _GERMAN_MONTHS = """
 """
 GERMAN_MONTHS = frozenset(_GERMAN_MONTHS.split())
 
-_END = re.compile(r"""[.!?…]+["'”\u2019»)\]]*(?=\s)""")
+_END = re.compile(r"""(?<![.!?…])[.!?…]+["'”\u2019»)\]]*(?=\s)""")
 _START = re.compile(r"""[\s"'\u201c\u2018«„¿¡(\[]*""")
-_LAST_WORD = re.compile(r"[^\s(\[\"'“„«]*$")
+_SPACE = re.compile(r"\s*")
+_LETTERS = re.compile(r"\w*")
+_BEFORE_WORD = frozenset("([\"'“„«")
 
 
 REMOVE = "delete it: no mail may carry it"
@@ -58,13 +60,16 @@ def collapse(text: str) -> str:
 
 
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """(start, end) offsets of a paragraph's whole sentences, in order, without the white space between."""
+    """(start, end) offsets of a paragraph's whole sentences, in order, without the white space between.
+
+    The time is that of the length, whatever the text is: models and pages of the web are cut by it, too.
+    """
     spans: list[tuple[int, int]] = []
-    start = len(text) - len(text.lstrip())
+    start = _after(_SPACE, text, 0)
     for match in _END.finditer(text):
         if match.start() >= start and _is_sentence_end(text, match):
             spans.append((start, match.end()))
-            start = match.end() + len(text[match.end() :]) - len(text[match.end() :].lstrip())
+            start = _after(_SPACE, text, match.end())
     end = len(text.rstrip())
     if start < end:
         spans.append((start, end))
@@ -78,22 +83,30 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 def _is_sentence_end(text: str, end: re.Match[str]) -> bool:
     """Whether the marks at `end` close a sentence: one begins after them; they are no abbreviation's."""
-    rest = _START.sub("", text[end.end() :], count=1)
-    if not rest:
+    following = _after(_START, text, end.end())
+    if following == len(text):
         return True
-    if not (rest[0].isupper() or rest[0].isdigit()):
+    if not (text[following].isupper() or text[following].isdigit()):
         return False
     if end.group().startswith(("..", "…")):
         return False
-    return not end.group().startswith(".") or not _is_abbreviation(text[: end.start()], rest)
+    return not end.group().startswith(".") or not _is_abbreviation(text, end.start(), following)
 
 
-def _is_abbreviation(before: str, rest: str) -> bool:
-    match = _LAST_WORD.search(before)
-    word = match.group().lower() if match else ""
+def _is_abbreviation(text: str, end: int, following: int) -> bool:
+    """Whether the word that ends before `end` is an abbreviation, where `following` is the next one's place."""
+    start = end
+    while start > 0 and not (text[start - 1].isspace() or text[start - 1] in _BEFORE_WORD):
+        start -= 1
+    word = text[start:end].lower()
     if word in ABBREVIATIONS or (len(word) == 1 and word.isalpha()):
         return True
-    if word in NUMBER_ABBREVIATIONS and rest[0].isdigit():
+    if word in NUMBER_ABBREVIATIONS and text[following].isdigit():
         return True
-    next_word = re.split(r"\W", rest, maxsplit=1)[0].lower()
-    return word.isdigit() and next_word in GERMAN_MONTHS
+    return word.isdigit() and text[following : _after(_LETTERS, text, following)].lower() in GERMAN_MONTHS
+
+
+def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
+    """Where what the pattern finds at `start` ends."""
+    match = pattern.match(text, start)
+    return match.end() if match else start

@@ -41,6 +41,35 @@ class FoundDocument(Frozen):
     score: Annotated[float, Field(ge=-1, le=1)]
 
 
+class QuotedSentence(Frozen):
+    """A whole sentence of a document, and its position in it, from 0."""
+
+    position: Annotated[int, Field(ge=0)]
+    text: str
+
+
+class FoundEvidence(Frozen):
+    """Sentences of one document that bear on a question, in its order; the grade is the probability that they do."""
+
+    number: int
+    title: str
+    grade: Probability | None = None
+    sentences: Annotated[tuple[QuotedSentence, ...], Field(min_length=1)]
+
+
+class LookedInto(Frozen):
+    """What the fact room found out about a question: the company's own sentences, and nothing that a model wrote.
+
+    `number` counts the mail's questions from 1, `question` is the customer's own text; `reason_code` says what came of
+    the look, its words come from `words.yaml`.
+    """
+
+    number: Annotated[int, Field(ge=1)]
+    question: str
+    reason_code: str
+    evidence: tuple[FoundEvidence, ...] = ()
+
+
 class Packet(Frozen):
     """One case for a person. `mail_text` is the customer's mail, or its beginning; `answered_text` what was
     answered, if part was.
@@ -63,6 +92,13 @@ class Packet(Frozen):
     """What more is known of the reason ("the plan needs level 3")."""
     considered: tuple[Considered, ...] = ()
     found: tuple[FoundDocument, ...] = ()
+    looked: tuple[LookedInto, ...] = ()
+    """The questions that were looked into and are for a person now."""
     answered_text: str | None = None
     reply_address: str
     """A reply to this address is passed on to the customer."""
+
+    @property
+    def evidence(self) -> tuple[FoundEvidence, ...]:
+        """That of all questions, in their order."""
+        return tuple(evidence for looked in self.looked for evidence in looked.evidence)

@@ -15,7 +15,7 @@ RUNNERS_UP = 3
 MAIL_LINES = 500
 MAIL_CHARACTERS = 20_000
 """A packet shows so much of the mail, which is attached whole."""
-INTERNAL = frozenset({"find_documents", "finish"})
+INTERNAL = frozenset({"find_documents", "find_evidence", "finish"})
 """Calls that tell a person nothing."""
 
 
@@ -39,9 +39,17 @@ def packet_of(mail: PlacedMail, decision: Decision, answered: str | None, settin
         why=decision.why,
         considered=tuple(_considered(call) for call in decision.plan.calls if call.tool not in INTERNAL),
         found=decision.found,
+        looked=tuple(looked for looked in decision.looked if looked.number in _for_a_person(decision)),
         answered_text=answered,
         reply_address=settings.agent.address,
     )
+
+
+def _for_a_person(decision: Decision) -> frozenset[int]:
+    """Numbers of the questions that the answer leaves open: all of them, where there is none."""
+    if decision.final is None:
+        return frozenset(decision.findings)
+    return frozenset(call.question for call in decision.plan.calls if call.tool == "escalate")
 
 
 def call_text(tool: str, arguments: Mapping[str, object]) -> str:

@@ -5,14 +5,11 @@ Checked by tests/unit/facts/test_material.py.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from support_agent.facts.grading_words import PASSAGE
 from support_agent.facts.trace import Pointer
-
-NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 class Passage(Protocol):
@@ -49,15 +46,9 @@ def text_of(passage: Passage) -> str:
     return f"{passage.heading}. {passage.text}" if passage.heading else passage.text
 
 
-def numbered(passages: Iterable[Passage]) -> list[tuple[str, str]]:
-    """Passages as material, named from 1 on."""
-    return [(f"{PASSAGE} {number}", text_of(passage)) for number, passage in enumerate(passages, start=1)]
+def named(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Passages as material, all under one name.
 
-
-def has_new_number(draft: str, texts: Iterable[str]) -> bool:
-    """Whether a draft has a number in digits that none of the texts has.
-
-    A small model takes 90 days for 30: it gave a draft that said so, and promised a voucher too, a grade of 0.60.
+    Where they were named "Passage 1" and so on, drafts began with "Passage 2 says", and were refused for the number.
     """
-    known = {number for text in texts for number in NUMBER.findall(text)}
-    return any(number not in known for number in NUMBER.findall(draft))
+    return [(PASSAGE, text) for text in texts]

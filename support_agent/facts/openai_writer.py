@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
 from support_agent.model import Prompt
-from support_agent.model_server import check_server, error_of_status, no_connection
+from support_agent.model_server import MOST_TOKENS, check_server, error_of_status, no_connection
 
 LONGEST_TOKEN_CHARACTERS = 16
 """A reply with more characters a token than this is cut: the server did not keep to the length."""
@@ -40,8 +40,8 @@ class _Choice(_Arrived):
 
 
 class _TokenCount(_Arrived):
-    prompt_tokens: int = Field(ge=0)
-    completion_tokens: int = Field(ge=0)
+    prompt_tokens: int = Field(ge=0, le=MOST_TOKENS)
+    completion_tokens: int = Field(ge=0, le=MOST_TOKENS)
 
 
 class _Reply(_Arrived):

@@ -113,7 +113,14 @@ class PassageIndex:
         self._held = _held(chunks, texts, self._ways)
         return n_new
 
-    def find(self, question: str, n: int, allowed: AbstractSet[str] | None = None) -> tuple[Passage, ...]:
+    @property
+    def ways(self) -> Ways:
+        """What passages are found by."""
+        return self._ways
+
+    def find(
+        self, question: str, n: int, allowed: AbstractSet[str] | None = None, ways: Ways | None = None
+    ) -> tuple[Passage, ...]:
         """The passages nearest to a question, nearest first.
 
         Args:
@@ -121,20 +128,24 @@ class PassageIndex:
             n: How many at most, 1 or more.
             allowed: Keys of the sources that may be found, such as those that are valid today and for this sender;
                 None: all.
+            ways: One of the index's ways, to search in that alone; None: in all that it has.
         Raises:
             TransientError: the vector store does not answer.
         """
         if n < 1:
             raise ValueError(f"n is {n}: ask for 1 or more")
+        ways = ways or self._ways
+        if self._ways not in (Ways.BOTH, ways):
+            raise ValueError(f"an index that is searched by {self._ways} cannot be searched by {ways}")
         held = self._held
         mask = None if allowed is None else held.mask(allowed)
         if not held.chunks or (mask is not None and not mask.any()):
             return ()
         depth = max(n, DEPTH)
         rankings: list[Sequence[int]] = []
-        if self._ways is not Ways.WORDS:
+        if ways is not Ways.WORDS:
             rankings.append(self._by_meaning(held, question, depth, mask))
-        if self._ways is not Ways.VECTORS:
+        if ways is not Ways.VECTORS:
             rankings.append(held.words.nearest(question, depth, mask))
         return tuple(held.passage(row, score) for row, score in fuse(rankings)[:n])
 

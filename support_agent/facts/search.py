@@ -33,7 +33,7 @@ class CompanySearch:
 
     def __init__(self, index: Index, embedder: Embedder) -> None:
         self._index = index
-        self._embedder = embedder
+        self.embedder = embedder
         self._kept = lru_cache(maxsize=KEPT_TEXTS)(self._found)
 
     @property
@@ -57,7 +57,7 @@ class CompanySearch:
 
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]:
         """Cosine similarity of a text with each of the others."""
-        vectors = self._embedder.embed([text, *others])
+        vectors = self.embedder.embed([text, *others])
         scores: np.ndarray[tuple[int], np.dtype[np.float32]] = vectors[1:] @ vectors[0]
         return [float(score) for score in scores]
 

@@ -1,14 +1,15 @@
 """What a mail may spend on looking into its questions, and the only way its grades and drafts are paid.
 
-Invariant: no call begins whose tokens the mail's budget may not hold; what was spent is counted also where the call
-after it fails. Checked by tests/unit/facts/test_spending.py.
+Invariant: no call begins whose tokens the mail's budget may not hold, nor after its time; what was spent is counted
+also where the call after it fails. Checked by tests/unit/facts/test_spending.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from support_agent.facts.judge import Judge
+from support_agent.errors import PermanentError
+from support_agent.facts.judge import Grade, Judge
 from support_agent.facts.trace import Cost
 from support_agent.facts.writer import Draft, Material, Writer
 
@@ -26,20 +27,23 @@ def most_tokens(text: str) -> int:
     return len(text.encode("utf-8"))
 
 
-class NoRoom(Exception):
+class NoRoom(PermanentError):
     """The budget may not hold the next call: the question ends unanswered."""
+
+    code = "budget"
 
 
 class Budget:
-    """The tokens of one mail, whatever number of questions it asks."""
+    """The tokens and the time of one mail, whatever number of questions it asks."""
 
-    def __init__(self, max_tokens: int) -> None:
+    def __init__(self, max_tokens: int, is_late: Callable[[], bool] = lambda: False) -> None:
         self.max_tokens = max_tokens
         self.spent_tokens = 0
+        self._is_late = is_late
 
     def holds(self, tokens: int) -> bool:
         """Whether a call that takes so many at most may begin."""
-        return self.spent_tokens + tokens <= self.max_tokens
+        return self.spent_tokens + tokens <= self.max_tokens and not self._is_late()
 
     def spend(self, tokens: int) -> None:
         """Takes off what a call took."""
@@ -47,7 +51,7 @@ class Budget:
 
 
 class Calls:
-    """The judge and the writer behind one budget; keeps what was spent since it was last asked.
+    """The judge and the writer behind one budget, itself a `Judge` and a `Writer`; keeps what was spent since asked.
 
     Args:
         count_tokens: How many tokens a text has, at most.
@@ -56,12 +60,13 @@ class Calls:
     def __init__(self, judge: Judge, writer: Writer, budget: Budget, count_tokens: CountTokens) -> None:
         self._judge = judge
         self._writer = writer
+        self.name = writer.name
         self._budget = budget
         self._count_tokens = count_tokens
         self._pending = Cost()
 
-    def grade(self, question: str, material: Material) -> float:
-        """The judge's probability of yes.
+    def yes(self, question: str, material: Material) -> Grade:
+        """See `Judge.yes`.
 
         Raises:
             NoRoom: the budget may not hold the grade and, where it is the first of its kind, its prior.
@@ -70,10 +75,10 @@ class Calls:
         self._reserve(material, prompts=2, written_tokens=0)
         grade = self._judge.yes(question, material)
         self._pay(grade.usage.tokens, grade.usage.forward_passes)
-        return grade.probability
+        return grade
 
     def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
-        """The writer's text.
+        """See `Writer.write`.
 
         Raises:
             NoRoom: the budget may not hold the prompt and the longest text.
@@ -84,6 +89,11 @@ class Calls:
         self._pay(draft.usage.tokens, draft.usage.written_tokens)
         return draft
 
+    @property
+    def has_cost(self) -> bool:
+        """Whether anything was spent since `take_cost`."""
+        return self._pending.tokens > 0
+
     def take_cost(self) -> Cost:
         """What was spent since the last call of this."""
         taken, self._pending = self._pending, Cost()
@@ -93,7 +103,7 @@ class Calls:
         frames = prompts * (FRAME_TOKENS + NAME_TOKENS * len(material))
         texts = sum(self._count_tokens(text) for _, text in material)
         if not self._budget.holds(frames + texts + written_tokens):
-            raise NoRoom
+            raise NoRoom("the mail's budget may not hold the next call: raise grading.max_tokens or grading.max_s")
 
     def _pay(self, tokens: int, forward_passes: int) -> None:
         self._budget.spend(tokens)

@@ -3,7 +3,7 @@
 `Outcome` is what may leave the room: whether a document answers, pointers to whole sentences, grades and costs. The
 one thing in it that was written outside is the address of a page of the web, which is for the desk. `Visit` is kept for
 people: its `model_text` is marked as such. Checked by
-tests/unit/facts/test_grading.py.
+tests/unit/facts/inquiry/test_workflow.py.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 class Node(StrEnum):
-    """The boxes of the workflow."""
+    """The boxes of the workflow, and what decides between them."""
 
+    MEMORY = "working_memory"
+    POLICY = "policy"
     ROUTER = "question_router"
     RETRIEVER = "retriever"
     WEB_SEARCH = "web_search"
@@ -30,6 +32,7 @@ class Node(StrEnum):
     HALLUCINATION_GRADER = "hallucination_grader"
     ANSWER_GRADER = "answer_grader"
     REWRITER = "question_rewriter"
+    EVIDENCE = "evidence_chainer"
 
 
 class Reason(StrEnum):
@@ -40,6 +43,8 @@ class Reason(StrEnum):
     HALLUCINATION = "hallucination"
     NOT_AN_ANSWER = "not_an_answer"
     ONLY_WEB = "only_web"
+    POLICY = "policy"
+    """The policy gave up before anything was wrong."""
     BUDGET = "budget"
     FAILED = "failed"
 
@@ -88,6 +93,18 @@ class ModelText(Frozen):
     seed: int
 
 
+class BorneOut(Frozen):
+    """One step of a draft, in the model's words, and the sentence that says it; None: no sentence does.
+
+    `probability` is that the sentence entails the step; `score` the value of equation 2 of GE-Chat.
+    """
+
+    claim: str
+    pointer: Pointer | None = None
+    probability: Probability = 0.0
+    score: float = 0.0
+
+
 class Visit(Frozen):
     """One node at work: a row of the process table.
 
@@ -108,6 +125,8 @@ class Visit(Frozen):
     passage_grades: tuple[Probability, ...] = ()
     """Of the document grader, one a passage."""
     model_text: ModelText | None = None
+    steps: tuple[BorneOut, ...] = ()
+    """Of the evidence chainer; their claims are model text."""
 
 
 class Outcome(Frozen):
@@ -116,6 +135,9 @@ class Outcome(Frozen):
     reason: Reason
     evidence: tuple[GradedPointer, ...] = ()
     """Answered: passages of documents that the answer stands in; else all that looked relevant. The best first."""
+    sentences: tuple[Pointer, ...] = ()
+    """Answered: the sentences of the evidence that bear the draft out, one a pointer; none where they were not looked
+    for."""
     grounded: Probability | None = None
     """The last grade of the hallucination grader."""
     answers: Probability | None = None

@@ -17,17 +17,18 @@ import structlog
 
 from support_agent.answer.final_answer import Answer, Item
 from support_agent.company.periods import has_inexpressible_period, mentioned_periods
-from support_agent.company.text import split_sentences
-from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
+from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Model, Usage
 from support_agent.planner.choice import ARGUMENT_WEIGHTS, WEIGHTS, Choice, Chooser, Option, Vote
 from support_agent.planner.forms import Form, forms_for
 from support_agent.planner.neighbours import asked_in, is_known_language
 from support_agent.planner.plan import Call, Plan, Status
+from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings
-from support_agent.tools.base import Added, Context, Ended, Kind, Match, Pointed, Result
+from support_agent.tools.base import Added, Context, Ended, Kind, Pointed, Result
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason
+from support_agent.tools.facts import likely_document
 
 MOST_PERIODS = 2
 """A question that names more goes to a person: none of them is dropped silently."""
@@ -42,6 +43,15 @@ PERIOD_WORDS = {
     "this_month": "this month",
     "last_month": "last month",
 }
+ENDS = {
+    "level": Reason.LEVEL,
+    "no_data": Reason.NO_DATA,
+    "zero": Reason.NO_DATA,
+    "units": Reason.NO_DATA,
+    "not_valid": Reason.NOT_COVERED,
+    "no_evidence": Reason.NO_EVIDENCE,
+}
+"""A call that is rejected with one of these codes ends its question; another topic would not answer it."""
 NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
 ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 log = structlog.get_logger(__name__)
@@ -139,12 +149,8 @@ class _Work:
             try:
                 return self._carry_out(choice)
             except ToolCallRejected as error:
-                if error.code == "level":
-                    raise _Stop(Reason.LEVEL) from error
-                if error.code in ("no_data", "zero", "units"):
-                    raise _Stop(Reason.NO_DATA) from error
-                if error.code == "not_valid":
-                    raise _Stop(Reason.NOT_COVERED) from error
+                if error.code in ENDS:
+                    raise _Stop(ENDS[error.code]) from error
                 refused.add(choice.key)
         raise _Stop(Reason.TOOL_FAILED)
 
@@ -168,6 +174,7 @@ class _Work:
         kind, _, name = choice.key.partition(":")
         match kind:
             case "document":
+                self._look(int(name), choice)
                 return self._send("send_document", {"number": int(name)}, choice.probability, choice.votes)
             case "field":
                 self._check_field_question()
@@ -179,6 +186,17 @@ class _Work:
                 if clarification is not None:
                     return clarification
                 raise _Stop(Reason.NOT_COVERED)
+
+    def _look(self, document: int, choice: Choice) -> None:
+        """Have the fact room look into a document before it is sent, where it has not yet looked there first."""
+        context, number = self.context, self.context.question
+        if context.room is None or choice.probability < self.limits.threshold_answer:
+            return
+        finding = context.findings.get(number)
+        is_known = finding is not None and bool(finding.sentences_of(document))
+        is_first = finding is not None and likely_document(context, number) == document
+        if document in context.sendable and not (is_known or is_first):
+            self._call("find_evidence", {"question": number, "number": document}, 1.0, ())
 
     def _check_field_question(self) -> None:
         """A field has the value of now and of the sender: a question about another time goes to a person.
@@ -359,29 +377,6 @@ class _Work:
         if isinstance(result, Pointed):
             return result.pointer
         raise _Stop(Reason.TOOL_FAILED)
-
-
-def topic_option(match: Match, context: Context) -> Option:
-    """A topic of the search as the model sees it: by title, never by number, with the first sentence of its summary.
-
-    What follows in a summary sets a topic off from its neighbours; shown to the model it costs time and, measured on
-    the tuning mails, changes nothing.
-    """
-    kind, _, name = match.topic.partition(":")
-    match kind:
-        case "document":
-            head = context.documents[int(name)].head
-            title, summary = head.title, head.summary
-        case "field":
-            field = context.accounts.fields[name]
-            title, summary = f"This customer's own {field.label_for('en').lower()}", field.summary
-        case "series":
-            series = context.accounts.series[name]
-            title, summary = f"This customer's own {series.label_for('en').lower()} over time", series.summary
-        case _:
-            raise PermanentError(f"the search found a topic of no known kind: {match.topic!r}", code="topic")
-    says = split_sentences(summary)[0].removesuffix(".") if summary else ""
-    return Option(key=match.topic, title=title, summary=says, similarity=match.score)
 
 
 def _shown(result: Result) -> str:

@@ -40,7 +40,7 @@ from pydantic import (
 
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores, Usage, check_options
-from support_agent.model_server import check_server, error_of_status, no_connection
+from support_agent.model_server import MOST_TOKENS, check_server, error_of_status, no_connection
 from support_agent.planner.token_probabilities import Token, option_log_probabilities
 
 TOOL = "choose"
@@ -98,8 +98,8 @@ class _Choice(_Arrived):
 
 
 class _TokenCount(_Arrived):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    prompt_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
+    completion_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
 
 
 class _Reply(_Arrived):

@@ -10,7 +10,7 @@ import hashlib
 from datetime import datetime
 from typing import cast
 
-from sqlalchemy import and_, or_, update
+from sqlalchemy import ColumnElement, and_, or_, update
 from sqlalchemy.orm import QueryableAttribute, aliased, defer
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
@@ -138,13 +138,18 @@ def follows_open_mail(session: Session, mail_id: MailId) -> bool:
             col(mine.id) == mail_id,
             col(earlier.id) != mail_id,
             col(earlier.status) == MailStatus.NEW,
-            or_(
-                col(earlier.received_at) < col(mine.received_at),
-                and_(col(earlier.received_at) == col(mine.received_at), col(earlier.uid) < col(mine.uid)),
-            ),
+            is_older(earlier, mine),
         )
     )
     return session.exec(query.limit(1)).first() is not None
+
+
+def is_older(earlier: type[MailRow], mine: type[MailRow]) -> ColumnElement[bool]:
+    """That a mail came before another, as a condition of a query over both."""
+    is_same_instant = col(earlier.received_at) == col(mine.received_at)
+    return or_(
+        col(earlier.received_at) < col(mine.received_at), and_(is_same_instant, col(earlier.uid) < col(mine.uid))
+    )
 
 
 def records(session: Session, query: SelectOfScalar[MailRow]) -> tuple[MailRecord, ...]:

@@ -223,19 +223,25 @@ class Store:
 
     # Plans, and what letters are made with
 
-    def save_plan(self, plan: PlanRecord) -> None:
-        """Store the plan of a mail with its calls. Another plan replaces it.
+    def save_plan(self, plan: PlanRecord, memory: str | None = None) -> None:
+        """Store the plan of a mail with its calls, and what is known of the case after it; another plan replaces both.
 
         Raises:
-            PermanentError: a different plan, and something made from the first is in the outbox.
+            PermanentError: a different plan, and something made from the first is in the outbox; or a memory of more
+                than `plans.MAX_MEMORY_CHARACTERS`.
         """
         with self.database.write() as session:
-            plans.save_plan(session, plan)
+            plans.save_plan(session, plan, memory)
 
     def plan(self, mail_id: MailId) -> PlanRecord | None:
         """Return the plan of a mail; None: it was not planned."""
         with self.database.read() as session:
             return plans.plan(session, mail_id)
+
+    def memory_before(self, mail_id: MailId) -> str | None:
+        """Return what the newest plan of an older mail of its case left known; None: nothing."""
+        with self.database.read() as session:
+            return plans.memory_before(session, mail_id)
 
     def save_document(self, number: int, raw: bytes) -> str:
         """Store a version of a company document once; return the version, the sha256 of `raw` in hex."""

@@ -114,6 +114,7 @@ class PlanRow(Row, table=True):
     forward_passes: int
     tokens: int
     trace: Any = Field(sa_type=JSON)
+    memory: str | None = Field(default=None, sa_type=StoredText)
 
 
 class ToolCallRow(Row, table=True):

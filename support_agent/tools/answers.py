@@ -26,7 +26,7 @@ from support_agent.tools.closed import (
     NumberPointer,
     TablePointer,
 )
-from support_agent.tools.excerpts import choose_sentences
+from support_agent.tools.excerpts import choose_sentences, evidence_sentences
 
 
 def require_level(context: Context, level: int, what: str) -> None:
@@ -52,7 +52,10 @@ def require_customer(context: Context, level: int, what: str) -> Customer:
 
 
 class SendDocument(Tool):
-    """Send the numbered document that answers the question."""
+    """Send the numbered document that answers the question.
+
+    With a fact room only one whose sentences were found to answer it; an excerpt is these sentences.
+    """
 
     name: ClassVar[str] = "send_document"
     kind: ClassVar[Kind] = Kind.ANSWER
@@ -66,6 +69,7 @@ class SendDocument(Tool):
             raise ToolCallRejected(f"document {self.number} is not valid on {context.today}", code="not_valid")
         if head.audience == "customers":
             require_customer(context, CUSTOMER, f"document {self.number}")
+        passages = self._evidence(context)
         return Added(
             item=DocumentItem(
                 number=self.number,
@@ -74,18 +78,40 @@ class SendDocument(Tool):
                 valid_from=head.valid_from,
                 url=head.url,
                 delivery=head.delivery.value,
-                excerpts=tuple(_excerpt(sentence) for sentence in self._sentences(document, context)),
+                excerpts=tuple(_excerpt(sentence) for sentence in self._sentences(document, context, passages)),
             )
         )
 
-    def _sentences(self, document: Document, context: Context) -> tuple[Sentence, ...]:
+    def _evidence(self, context: Context) -> tuple[tuple[int, ...], ...]:
+        """Positions of the sentences that answer the question, passage by passage; none without a fact room.
+
+        Raises:
+            ToolCallRejected: code `no_evidence`.
+        """
+        if context.room is None:
+            return ()
+        finding = context.findings.get(context.question)
+        evidence = finding.evidence if finding is not None and finding.is_answered else ()
+        passages = tuple(entry.sentences for entry in evidence if entry.document == self.number)
+        if not passages:
+            what = f"no sentence of document {self.number} was found to answer the question"
+            raise ToolCallRejected(what, code="no_evidence")
+        return passages
+
+    def _sentences(
+        self, document: Document, context: Context, passages: tuple[tuple[int, ...], ...]
+    ) -> tuple[Sentence, ...]:
         match document.head.delivery:
             case Delivery.FULL:
                 return document.sentences
             case Delivery.LINK:
                 return ()
             case Delivery.EXCERPT:
-                positions = choose_sentences(document, context.current_question, context.search)
+                positions = (
+                    evidence_sentences(document, passages)
+                    if passages
+                    else choose_sentences(document, context.current_question, context.search)
+                )
                 return tuple(document.sentences[position] for position in positions)
             case _ as never:
                 assert_never(never)

@@ -22,6 +22,7 @@ from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Customer, Period, Row, Value
 from support_agent.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
+from support_agent.tools.fact_room import FactRoom, Finding
 
 
 class Kind(StrEnum):
@@ -105,7 +106,8 @@ class Context:
 
     `questions` are the customer's own, cut out of the mail; `data` is filled by the data tools ("@1", "@2",
     ...) and `found` by `find_documents`, by question number from 1. `sent` is what the sender was answered lately, the
-    newest first; what of it was chosen once more is put down in `repeated`.
+    newest first; what of it was chosen once more is put down in `repeated`. `room` looks into questions, and what it
+    found stands in `findings`, by question number; None: it is off, and documents are sent without it.
     """
 
     today: date
@@ -124,11 +126,19 @@ class Context:
     found: dict[int, tuple[Match, ...]] = field(default_factory=dict)
     sent: tuple[SentAnswer, ...] = ()
     repeated: list[SentAnswer] = field(default_factory=list)
+    room: FactRoom | None = None
+    findings: dict[int, Finding] = field(default_factory=dict)
 
     @property
     def current_question(self) -> str:
         """The text of the question in hand."""
         return self.questions[self.question - 1]
+
+    @property
+    def sendable(self) -> Mapping[int, Document]:
+        """The documents that the sender may be sent today, by number."""
+        found = self.documents.items()
+        return {number: document for number, document in found if document.may_be_sent(self.today, self.level)}
 
     def point_to(self, data: Data) -> str:
         """Keeps data under the next pointer and returns that."""

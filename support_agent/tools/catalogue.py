@@ -25,7 +25,7 @@ from support_agent.tools.base import Context, Tool
 from support_agent.tools.closed import members_of
 from support_agent.tools.data import Aggregate, Calculate, FetchSeries, Filter, Sort
 from support_agent.tools.ending import Escalate, Finish
-from support_agent.tools.facts import FindDocuments
+from support_agent.tools.facts import FindDocuments, FindEvidence
 
 TOOLS: Mapping[str, type[Tool]] = {
     tool.name: tool
@@ -41,6 +41,7 @@ TOOLS: Mapping[str, type[Tool]] = {
         Aggregate,
         Calculate,
         FindDocuments,
+        FindEvidence,
         Escalate,
         Finish,
     )

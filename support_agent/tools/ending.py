@@ -12,6 +12,7 @@ class Reason(StrEnum):
     """Why a question or a whole mail goes to a person; the words staff see are in the templates."""
 
     NOT_COVERED = "not_covered"
+    NO_EVIDENCE = "no_evidence"
     UNSURE = "unsure"
     LEVEL = "level"
     NO_DATA = "no_data"

@@ -1,18 +1,27 @@
-"""Fact tools: they look inside and return pointers and scores; a customer never sees their text."""
+"""Fact tools: they look inside and return pointers and scores; a customer never sees their text.
+
+Checked by tests/unit/tools/test_find_documents.py.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from support_agent.tools.base import Context, Kind, Pointed, Tool
-from support_agent.tools.closed import QuestionNumber
+from support_agent.tools.base import Context, Kind, Match, Pointed, Tool
+from support_agent.tools.closed import DocumentNumber, QuestionNumber
+from support_agent.tools.looking import look_into, told
 
 SHOWN = 8
 """Topics named in the description of a result."""
 
 
 class FindDocuments(Tool):
-    """Find the documents, account values and series nearest to one of the customer's questions."""
+    """Find the documents, account values and series nearest to one of the customer's questions.
+
+    With a fact room it finds out whether documents answer the question, too. That takes the model seconds: it does not
+    for a question that is nearest to an account value.
+    """
 
     name: ClassVar[str] = "find_documents"
     kind: ClassVar[Kind] = Kind.FACT
@@ -20,7 +29,44 @@ class FindDocuments(Tool):
     question: QuestionNumber
 
     def run(self, context: Context) -> Pointed:
-        matches = context.search.nearest(context.questions[self.question - 1])
-        context.found[self.question] = matches
+        question = context.questions[self.question - 1]
+        matches = context.found.setdefault(self.question, context.search.nearest(question))
+        documents, is_due = context.sendable, self.question not in context.findings
+        if context.room is not None and documents and is_due and _is_nearest_to_a_document(matches):
+            likely = likely_document(context, self.question)
+            context.findings[self.question] = look_into(context.room, question, documents, likely)
         shown = ", ".join(f"{match.topic} {match.score:.2f}" for match in matches[:SHOWN])
-        return Pointed(pointer=f"question {self.question}", description=shown)
+        finding = context.findings.get(self.question)
+        description = shown if finding is None else f"{shown}; looked into: {told(finding)}"
+        return Pointed(pointer=f"question {self.question}", description=description)
+
+
+class FindEvidence(Tool):
+    """Find the sentences of one document that answer one of the customer's questions."""
+
+    name: ClassVar[str] = "find_evidence"
+    kind: ClassVar[Kind] = Kind.FACT
+
+    question: QuestionNumber
+    number: DocumentNumber
+
+    def run(self, context: Context) -> Pointed:
+        document, earlier = context.sendable.get(self.number), context.findings.get(self.question)
+        if context.room is not None and document is not None:
+            question = context.questions[self.question - 1]
+            finding = look_into(context.room, question, {self.number: document}, self.number)
+            context.findings[self.question] = finding if earlier is None else finding.after(earlier)
+        found = context.findings.get(self.question)
+        description = "not looked into" if found is None else f"looked into: {told(found)}"
+        return Pointed(pointer=f"question {self.question}", description=description)
+
+
+def likely_document(context: Context, question: int) -> int | None:
+    """The nearest document that may be sent, in which the fact room looks first; None: there is none."""
+    topics = (match.topic.partition(":") for match in context.found.get(question, ()))
+    numbers = (int(number) for kind, _, number in topics if kind == "document")
+    return next((number for number in numbers if number in context.sendable), None)
+
+
+def _is_nearest_to_a_document(matches: Sequence[Match]) -> bool:
+    return bool(matches) and matches[0].topic.startswith("document:")

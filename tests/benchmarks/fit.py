@@ -51,8 +51,8 @@ from support_agent.planner.choice import (
     are_asked_about,
     is_settled,
 )
-from support_agent.planner.loop import topic_option
 from support_agent.planner.questions import questions_of
+from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context
 from support_agent.workspace import CONFIG_FILE, init

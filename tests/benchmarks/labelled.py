@@ -1,65 +1,89 @@
 """`python -m tests.benchmarks.labelled [tuning|labelled]`: how many of the mails are answered, right and wrong.
 
-Weights and thresholds are fitted on `tuning` only; `labelled` is for reporting. A line a mail, then the totals.
+Each mail twice in one run, with the fact room and without, and what that costs. Weights and thresholds are fitted on
+`tuning` only; `labelled` is for reporting. A line a mail, then the totals.
 """
 
 from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from support_agent.app import open_decider, progress
 from support_agent.configuration import load
-from support_agent.trial import Trial, try_mail
+from support_agent.decide import Decider
+from support_agent.trial import Trial, Tried, try_mail
 from support_agent.workspace import CONFIG_FILE, init
-from tests.labelled import Label, Score, outcomes_of, scores_of, total
+from tests.labelled import Label, Score, labels, outcomes_of, score, total
 
 TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
 """The mails are dated in this month."""
 
 
 @contextmanager
-def demo_trials() -> Iterator[Callable[[Label], Trial]]:
-    """Tries mails on the demo company with the embedded model, as `support-agent try` does."""
+def demo_decider() -> Iterator[Decider]:
+    """Decides mails on the demo company with the embedded model, as `support-agent try` does."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
         init(workspace, TODAY.date())
-        settings = load(workspace / CONFIG_FILE)
-        decider = open_decider(settings, progress(), in_memory=True)
+        yield open_decider(load(workspace / CONFIG_FILE), progress(), in_memory=True)
 
-        def tried(label: Label) -> Trial:
-            return try_mail(
-                label.path.name,
-                label.path.read_bytes(),
-                lambda: decider,
-                decider.company.accounts,
-                settings,
-                TODAY,
-                as_level=label.level,
-                as_customer=label.customer,
-            ).trial
 
-        yield tried
+@contextmanager
+def demo_trials() -> Iterator[Callable[[Label], Trial]]:
+    """Tries mails on the demo company."""
+    with demo_decider() as decider:
+        yield lambda label: try_label(decider, label).trial
+
+
+def try_label(decider: Decider, label: Label, raw: bytes | None = None) -> Tried:
+    """One mail of a set, or other bytes in its place, from its sender."""
+    return try_mail(
+        label.path.name,
+        raw or label.path.read_bytes(),
+        lambda: decider,
+        decider.company.accounts,
+        decider.settings,
+        TODAY,
+        as_level=label.level,
+        as_customer=label.customer,
+    )
 
 
 def main() -> None:
     """Try, score and print."""
     name = sys.argv[1] if len(sys.argv) > 1 else "tuning"
-    with demo_trials() as tried:
-        results = scores_of(name, tried)
-    for label, trial, score in results:
-        print(_line(label, trial, score))  # noqa: T201
-    print(summary(total(score for *_, score in results), sum(trial.seconds for _, trial, _ in results)))  # noqa: T201
+    with demo_decider() as decider:
+        without = replace(decider, rooms=None)
+        results = [(label, try_label(decider, label), try_label(without, label)) for label in labels(name)]
+    for label, on, off in results:
+        print(_line(label, on.trial, score(label, on.trial)))  # noqa: T201
+        if outcomes_of(on.trial.calls) != outcomes_of(off.trial.calls):
+            print("  without the fact room:", _line(label, off.trial, score(label, off.trial)))  # noqa: T201
+    for title, tried in (
+        ("with the fact room", [on for _, on, _ in results]),
+        ("without it", [off for *_, off in results]),
+    ):
+        whole = total(score(label, one.trial) for (label, *_), one in zip(results, tried, strict=True))
+        print(f"{title}: {summary(whole, sum(one.trial.seconds for one in tried))}; {_cost(tried)}")  # noqa: T201
 
 
 def _line(label: Label, trial: Trial, score: Score) -> str:
     verdict = "WRONG" if score.wrong else "right" if score.answered else trial.outcome
     lost = "" if score.questions_right == score.questions else f"  expected {label.expected}"
     return f"{verdict:9}{label.path.name}  {', '.join(outcomes_of(trial.calls)) or trial.reason}{lost}"
+
+
+def _cost(tried: Sequence[Tried]) -> str:
+    decisions = [one.decision for one in tried if one.decision is not None]
+    passes = sum(decision.forward_passes for decision in decisions) / len(tried)
+    tokens = sum(decision.tokens for decision in decisions) / len(tried)
+    return f"{passes:.1f} forward passes and {tokens:.0f} tokens a mail"
 
 
 def summary(score: Score, seconds: float) -> str:

@@ -108,7 +108,7 @@ cache_dir = "{folder / "models"}"
 
 @pytest.fixture
 def desk(office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    """A workspace with one answered mail, in the working folder; the model and the search are fakes."""
+    """A workspace with one answered mail, in the working folder; model and search are fakes, the fact room is off."""
 
     def open_model(settings: ModelSettings, progress: Progress) -> Model:
         named = settings.name if settings.planner == "openai" else settings.path and settings.path.stem
@@ -119,6 +119,7 @@ def desk(office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Des
 
     monkeypatch.setattr("support_agent.app.open_model", open_model)
     monkeypatch.setattr("support_agent.app.open_search", open_search)
+    monkeypatch.setattr("support_agent.app.open_rooms", lambda *_, **__: None)
     office.handle(write(SEATS, sender=JAMES))
     desk = Desk(tmp_path / "desk", office)
     desk.write_config(desk.folder)

@@ -242,6 +242,28 @@ def test_the_vector_store_is_told_with_its_texts(settings: Settings, entries: in
     assert (diagnosis.severity, what in diagnosis.what) == (Health.OK, True)
 
 
+@pytest.mark.parametrize(
+    ("section", "values", "what"),
+    [
+        ("facts", {}, "policy always, without drafts; no web is asked"),
+        ("facts", {"enabled": False}, "off: a document answers by the choice alone"),
+        ("grading", {"drafts": True}, "policy always, with drafts; no web is asked"),
+        ("search", {"sources": ("wikipedia",)}, "questions leave the house for wikipedia"),
+    ],
+)
+def test_the_fact_room_is_told_with_what_leaves_the_house(
+    settings: Settings, section: str, values: dict[str, object], what: str
+) -> None:
+    diagnosis = the("fact room", changed(settings, section, **values), Outside())
+    assert (diagnosis.severity, what in diagnosis.what) == (Health.OK, True)
+
+
+def test_weights_of_a_policy_that_cannot_be_used_are_an_error(settings: Settings, tmp_path: Path) -> None:
+    """The agent would not start."""
+    trained = changed(settings, "facts", policy="trained", policy_file=tmp_path / "policy-x.json")
+    assert the("fact room", trained, Outside()).severity is Health.ERROR
+
+
 def test_a_vector_store_server_is_always_asked(settings: Settings) -> None:
     """There may be no folder, and there is something to reach."""
     remote = changed(settings, "chroma", url="http://127.0.0.1:1")

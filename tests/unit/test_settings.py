@@ -256,3 +256,12 @@ def test_a_chunk_that_repeats_all_of_the_one_before_is_refused(tmp_path: Path) -
         load(write(tmp_path, "[facts]\nchunk_size = 100\n"))
     assert str(refused.value).endswith("facts: chunk_overlap = 100 must be below chunk_size = 100")
     assert load(write(tmp_path, "[facts]\nchunk_size = 101\n")).facts.chunk_overlap == 100
+
+
+def test_a_trained_policy_needs_its_file(tmp_path: Path) -> None:
+    """The program stops at its start; the file counts from the configuration, as every path does."""
+    with pytest.raises(ConfigError) as refused:
+        load(write(tmp_path, '[facts]\npolicy = "trained"\n'))
+    assert "needs policy_file: `support-agent facts train` writes one" in str(refused.value)
+    settings = load(write(tmp_path, '[facts]\npolicy = "trained"\npolicy_file = "policy-1.json"\n'))
+    assert settings.facts.policy_file == tmp_path / "policy-1.json"

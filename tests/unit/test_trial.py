@@ -125,7 +125,7 @@ def test_answer_that_the_gate_refuses_escalates(office: Office) -> None:
 class BrokenDecider(Decider):
     """Cannot decide anything."""
 
-    def decide(self, *_: object) -> Decision:
+    def decide(self, *_: object, **__: object) -> Decision:
         raise PermanentError("the accounts cannot be read", code="accounts")
 
 

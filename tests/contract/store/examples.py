@@ -142,7 +142,7 @@ def fill(store: Store) -> MailId:
     store.save_document(1, b"---\nnumber: 1\n---\n# Refund policy\n")
     store.save_templates("t1", {"answer.txt.j2": "Hello"})
     store.save_queries("v1", {"fields": {"plan": "SELECT plan"}, "series": {}})
-    store.save_plan(plan(mail_id))
+    store.save_plan(plan(mail_id), '{"format": 1}')
     row = put(store, outgoing(mail_id, case_id=CASE))
     assert store.claim(row.id, NOON)
     store.mark_failed(row.id, "550 5.1.1 no such user")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from support_agent.facts.grading import Workflow
+from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.judge import ModelJudge
 from support_agent.facts.llama_writer import LlamaWriter
 from support_agent.facts.spending import Budget
@@ -21,7 +21,7 @@ from tests.servers.llama import Clock
 pytestmark = pytest.mark.model
 
 QUESTION = "I paid for a year three weeks ago, can I still get my money back?"
-SETTINGS = GradingSettings(max_cycles=0, draft_tokens=40)
+SETTINGS = GradingSettings(drafts=True, max_cycles=0, draft_tokens=40, threshold_answer=0.5)
 RIGHT = Piece(source="document:1", first=0, last=2, text=section(*REFUND))
 WRONG = Piece(source="document:7", first=21, last=24, text=section(*CODES))
 

@@ -23,9 +23,12 @@ pytestmark = pytest.mark.model
 
 POLICIES = Path(__file__).parents[3] / "policies"
 SETTINGS = GradingSettings()
+ANSWERS = 0.5
+"""What the settings recommend for this grader, which is off by default."""
 REFUND, MONTHLY = (1, "Yearly plans"), (1, "Monthly plans")
 LOST = (7, "Lost phone or lost security key")
 CODES, VAT = (7, "Codes are refused"), (10, "VAT in Europe")
+GUESTS, LOCKED = (13, "Guests"), (6, "Locked accounts")
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +74,18 @@ def test_the_passage_that_helps_is_told_from_one_that_does_not(
             "Set the clock of your phone to automatic time.",
             "Send the codes by fax to the head office in Berlin.",
         ),
+        ((GUESTS,), "Guests cost nothing and use no seat.", "Each guest needs a paid seat."),
+        (
+            (LOCKED,),
+            "The account is locked for 30 minutes; a password reset unlocks it at once.",
+            "A password reset does not end the lock.",
+        ),
     ],
 )
 def test_a_draft_that_invents_is_told_from_one_that_does_not(
     judge: ModelJudge, places: tuple[tuple[int, str], ...], supported: str, invented: str
 ) -> None:
-    passages = [(f"{PASSAGE} {number}", section(*place)) for number, place in enumerate(places, start=1)]
+    passages = [(PASSAGE, section(*place)) for place in places]
     grades = [judge.yes(HALLUCINATION_ASK, [*passages, (NOTE, draft)]).probability for draft in (supported, invented)]
     assert grades[0] >= SETTINGS.threshold_hallucination > grades[1]
 
@@ -100,4 +109,4 @@ def test_a_draft_that_answers_is_told_from_one_that_does_not(
     judge: ModelJudge, question: str, answer: str, other: str
 ) -> None:
     grades = [judge.yes(ANSWER_ASK, [(QUESTION, question), (NOTE, draft)]).probability for draft in (answer, other)]
-    assert grades[0] >= SETTINGS.threshold_answer > grades[1]
+    assert grades[0] >= ANSWERS > grades[1]

@@ -73,7 +73,7 @@ def test_a_closed_writer_leaves_the_model_open(llama_model: LlamaModel) -> None:
 @pytest.mark.parametrize("ask", [ROUTE_ASK, DOCUMENT_ASK, HALLUCINATION_ASK, ANSWER_ASK])
 def test_what_is_reserved_for_the_frame_of_a_grade_is_enough(llama_model: LlamaModel, ask: str) -> None:
     """The budget would be overrun by a longer system text or question."""
-    names = [QUESTION, NOTE, *(f"{PASSAGE} {number}" for number in range(1, 9))]
+    names = [QUESTION, NOTE, *[PASSAGE] * 8]
     model = ScriptedModel(["yes"])
     ModelJudge(model, prior=0.0).yes(ask, [(name, "") for name in names])
     tokens = llama_model.weights.prompt_tokens(model.history[0].prompt)

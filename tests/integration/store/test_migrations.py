@@ -21,19 +21,24 @@ from support_agent.store.store import Store
 from support_agent.store.tables import Row
 from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, letter, outgoing, put, queue, record
 
-REVISIONS = ["0001", "0002", "0003"]
+REVISIONS = ["0001", "0002", "0003", "0004"]
 PINNED = {
     "0001": "6802a17d7ad2de349af87486bd1f86a98783a823f0fa8ff91380b886cfade910",
     "0002": "771c115629beeb2d457aeb76a721456d4b3868bd3ed871d116c4966c0f613737",
+    "0003": "28a43e336d3e36f6858b76fe353be2fdd04a725a2cc125419ccaf76252289168",
 }
 """sha256 of each migration but the newest: databases were made with it, so a change comes in a migration of its own."""
-LEFT_OUT = {"0002": {"settlements", "suppressions"}, "0001": {"settlements", "suppressions", "forgotten_mails"}}
+LEFT_OUT: dict[str, set[str]] = {
+    "0003": set(),
+    "0002": {"settlements", "suppressions"},
+    "0001": {"settlements", "suppressions", "forgotten_mails"},
+}
 """Tables that an older schema has no place for."""
 NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0004", "0003"
+revision, down_revision = "0005", "0004"
 
 
 def upgrade() -> None:
@@ -85,7 +90,7 @@ def with_next(folder: Path, url: str, body: str) -> Store:
     """The store of a later version of the program, with one migration more."""
     shutil.copytree(MIGRATIONS, folder)
     indented = "\n".join(f"    {line}" for line in body.splitlines())
-    (folder / "versions" / "0004_next.py").write_text(NEXT.format(body=indented))
+    (folder / "versions" / "0005_next.py").write_text(NEXT.format(body=indented))
     return Store.open(url, folder)
 
 
@@ -227,7 +232,7 @@ def test_a_migration_that_fails_leaves_the_schema_as_it_was(store: Store, store_
     later = with_next(tmp_path / "next", store_url, body)
     with later, pytest.raises(RuntimeError, match="half-way"):
         later.upgrade()
-    assert store.database.revision() == "0003"
+    assert store.database.revision() == REVISIONS[-1]
     assert contents(store) == before
 
 

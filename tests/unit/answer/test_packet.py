@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support_agent.answer.provenance import check
+from support_agent.answer.provenance import check, check_surface
 from support_agent.answer.render import render_packet
 from support_agent.answer.samples import sample_packets
-from support_agent.answer.sources import InboundSource, Rendered, RenderedPacket, Span
+from support_agent.answer.sources import InboundSource, Rendered, RenderedPacket, Span, WordSource
 from support_agent.answer.templates import Templates
 from support_agent.desk.packet import Packet
 from support_agent.errors import GateRefused
@@ -68,6 +68,43 @@ def test_a_packet_without_the_mails_parts_is_refused(templates: Templates) -> No
     changed = Templates.from_files(files)
     with pytest.raises(GateRefused, match="does not say inbound part=confidence index=0"):
         check(render_packet(PACKET, changed), PACKET, changed)
+
+
+@pytest.mark.parametrize("part", ["{{ sentence.text }}", "{{ looked.code }}", "{{ evidence.number }}"])
+def test_a_template_that_hides_what_was_found_is_refused(templates: Templates, part: str) -> None:
+    """A person would decide without it."""
+    files = templates.as_files()
+    assert part in files["en/escalation.txt.j2"]
+    files["en/escalation.txt.j2"] = files["en/escalation.txt.j2"].replace(part, "")
+    changed = Templates.from_files(files)
+    with pytest.raises(GateRefused, match="does not say inbound part="):
+        check(render_packet(PACKET, changed), PACKET, changed)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_word_for_another_finding_is_refused(templates: Templates, place: int) -> None:
+    """Each question has its own reason: the words of one may not stand beside another."""
+    looked = tuple(
+        PACKET.looked[0].model_copy(update={"number": number, "reason_code": code})
+        for number, code in ((1, "irrelevant"), (2, "not_an_answer"))
+    )
+    packet = PACKET.model_copy(update={"looked": looked})
+    rendered = render_packet(packet, templates)
+    check(rendered, packet, templates)
+    turned = packet.model_copy(update={"looked": tuple(reversed(looked))})
+    spans = [s for s in rendered.text.spans if isinstance(s.source, WordSource) and s.source.section == "finding"]
+    with pytest.raises(GateRefused, match="nothing at the source"):
+        check_surface("text", Rendered(spans=(spans[place],)), turned, templates)
+
+
+@pytest.mark.parametrize("locale", ["en", "de"])
+def test_no_line_of_the_evidence_is_the_customers(templates: Templates, locale: str) -> None:
+    """A question that reads like the packet's own lines stays on the line that says that it is a question."""
+    looked = PACKET.looked[0].model_copy(update={"question": "Hi?\n- document 1, grade 1.00, Send the password"})
+    packet = PACKET.model_copy(update={"looked": (looked,), "locale": locale})
+    text = render_packet(packet, templates).text.text
+    line = next(line for line in text.splitlines() if "Send the password" in line)
+    assert line.startswith(("Question 1: ", "Frage 1: "))
 
 
 def test_a_packet_refuses_what_it_does_not_know() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,6 +52,14 @@ def test_a_sentence_ends_at_its_mark(text: str, sentences: list[str]) -> None:
 def test_a_full_stop_that_may_be_an_abbreviation_does_not_cut(text: str) -> None:
     """Half a sentence may say something false, so in doubt the text is left whole."""
     assert split_sentences(text) == (text,)
+
+
+@pytest.mark.parametrize("text", ["x" * 5_000 + " " + "Aa. " * 1_250, "A. " * 60_000, "." * 200_000, "a. \n" * 50_000])
+def test_a_hostile_text_costs_time_by_its_length(text: str) -> None:
+    """Failure: a model's draft of 4,000 characters, or a page of the web, kept a mail for minutes."""
+    started = time.process_time()
+    sentence_spans(text)
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize("character", ["\u202e", "\u2066", "\u200f", "\0", "\x1b", "\u200b", "\x85", "\r"])

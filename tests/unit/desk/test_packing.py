@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.answer.templates import Templates
 from support_agent.decide import Decision, HandOver
-from support_agent.desk.packet import FoundDocument, Packet
+from support_agent.desk.packet import FoundDocument, LookedInto, Packet
 from support_agent.desk.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, call_text, packet_of
 from support_agent.errors import (
     ConfigError,
@@ -30,6 +30,8 @@ from support_agent.resources import packaged
 from support_agent.settings import AgentSettings, CompanySettings, DeskSettings, Settings
 from support_agent.store.records import CaseId, MailId
 from support_agent.tools.ending import Reason
+from support_agent.tools.fact_room import Finding
+from support_agent.tools.looking import Looked
 
 RAW = b"From: anna.keller@example.net\r\nSubject: Re: Refund\r\n\r\nHow much?\r\n\r\n> we wrote\r\n"
 MAIL = PlacedMail(
@@ -196,3 +198,31 @@ def test_call_is_written_with_its_arguments() -> None:
     arguments = {"series": "payments", "period": "last_year"}
     assert call_text("fetch_series", arguments) == "fetch_series(payments, last_year)"
     assert call_text("finish", {}) == "finish()"
+
+
+def looked(number: int) -> LookedInto:
+    return LookedInto(number=number, question=f"Question {number}?", reason_code="irrelevant")
+
+
+def finding(number: int) -> dict[int, Finding]:
+    return {number: Finding(is_answered=False, reason="irrelevant", index_version="v", trace='["a draft"]')}
+
+
+def test_what_was_found_out_goes_along_without_the_rooms_own_record() -> None:
+    """Where there is no answer, about every question; drafts stay in the store."""
+    made = decision(calls=(call("escalate", question=2),)).model_copy(
+        update={"looked": (looked(1), looked(2)), "findings": finding(1) | finding(2)}
+    )
+    packet = packed(made)
+    assert packet.looked == (looked(1), looked(2))
+    assert "a draft" not in packet.model_dump_json()
+
+
+@pytest.mark.parametrize("code", Looked)
+def test_every_reason_of_a_look_is_told_in_words(code: Looked) -> None:
+    """A code alone tells a person nothing."""
+    made = decision().model_copy(
+        update={"looked": (looked(1).model_copy(update={"reason_code": code.value}),), "findings": finding(1)}
+    )
+    line = next(line for line in english(packed(made)).splitlines() if line.startswith("Looked into: "))
+    assert line.endswith(f". [{code.value}]")

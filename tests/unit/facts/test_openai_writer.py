@@ -80,6 +80,7 @@ def test_what_a_server_does_not_count_costs_the_most_it_can(fake_openai: FakeOpe
         Reply(b"<html>welcome</html>", content_type="text/html"),
         said(["Fine."]),
         said("Fine.", usage={"prompt_tokens": -5, "completion_tokens": 1, "total_tokens": 0}),
+        said("Fine.", usage={"prompt_tokens": 1, "completion_tokens": 10**30, "total_tokens": 0}),
     ],
 )
 def test_what_is_no_completion_is_refused(fake_openai: FakeOpenAI, writer: OpenAIWriter, reply: Reply) -> None:

@@ -20,9 +20,9 @@ def calls_on(budget: Budget, judge: ScriptedJudge, writer: ScriptedWriter | None
 def test_a_grade_begins_where_its_most_tokens_fit_and_not_with_one_less() -> None:
     judge = ScriptedJudge({"ask": [0.5, 0.5]})
     with pytest.raises(NoRoom):
-        calls_on(Budget(GRADE_TOKENS - 1), judge).grade("ask", MATERIAL)
+        calls_on(Budget(GRADE_TOKENS - 1), judge).yes("ask", MATERIAL)
     assert not judge.history
-    assert calls_on(Budget(GRADE_TOKENS), judge).grade("ask", MATERIAL) == 0.5
+    assert calls_on(Budget(GRADE_TOKENS), judge).yes("ask", MATERIAL).probability == 0.5
 
 
 def test_a_text_begins_where_its_prompt_and_its_whole_length_fit() -> None:
@@ -37,13 +37,24 @@ def test_a_text_begins_where_its_prompt_and_its_whole_length_fit() -> None:
     assert len(writer.history) == 1
 
 
+def test_no_call_begins_after_the_mails_time() -> None:
+    """The planner waits for the whole look: a slow model may not take the answer's time."""
+    late = [False, True]
+    judge = ScriptedJudge({"ask": [0.5]})
+    calls = calls_on(Budget(10_000, lambda: late.pop(0)), judge)
+    calls.yes("ask", MATERIAL)
+    with pytest.raises(NoRoom):
+        calls.yes("ask", MATERIAL)
+    assert len(judge.history) == 1
+
+
 def test_what_was_spent_is_kept_until_it_is_taken() -> None:
     """Also what was spent before a call that failed."""
     budget = Budget(10_000)
     calls = calls_on(budget, ScriptedJudge({"ask": [0.5, TransientError("late")]}))
-    calls.grade("ask", MATERIAL)
+    calls.yes("ask", MATERIAL)
     with pytest.raises(TransientError):
-        calls.grade("ask", MATERIAL)
+        calls.yes("ask", MATERIAL)
     taken = calls.take_cost()
     assert (taken.tokens, taken.forward_passes) == (budget.spent_tokens, 1)
     assert taken.tokens > 0

@@ -261,6 +261,15 @@ def test_the_cost_of_retries_is_counted(fake_openai: FakeOpenAI, model: OpenAIMo
     assert (usage.prompt_tokens, usage.forward_passes) == (80, 14)
 
 
+@pytest.mark.parametrize("tokens", [-(10**9), 10**30])
+def test_a_cost_that_cannot_be_is_no_reply(fake_openai: FakeOpenAI, model: OpenAIModel, tokens: int) -> None:
+    """Failure: less than nothing lifted the budget of a mail, and more than a database holds lost its plan."""
+    completion = json.loads(GOOD.body)
+    completion["usage"]["prompt_tokens"] = tokens
+    fake_openai.answer(Reply(json.dumps(completion).encode()), GOOD)
+    assert model.score(PROMPT, OPTIONS).usage.prompt_tokens == 40
+
+
 def test_nothing_is_printed_of_mail_or_reply(
     fake_openai: FakeOpenAI,
     model: OpenAIModel,

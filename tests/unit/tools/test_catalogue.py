@@ -46,6 +46,7 @@ def test_the_catalogue_has_the_tools_of_the_design_by_their_own_names() -> None:
         "aggregate": Kind.DATA,
         "calculate": Kind.DATA,
         "find_documents": Kind.FACT,
+        "find_evidence": Kind.FACT,
         "escalate": Kind.ENDING,
         "finish": Kind.ENDING,
     }

@@ -1,0 +1,96 @@
+"""How likely a sentence says what a claim says: asked of the language model, or measured without one.
+
+Invariant: probabilities are 0..1, one a sentence, in the sentences' order. Both implementations pass
+tests/unit/facts/graph/test_entailment.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from support_agent.errors import SupportAgentError
+from support_agent.facts.judge import Judge
+from support_agent.facts.terms import FUNCTION_WORDS, stems_of
+from support_agent.tools.excerpts import Similarity
+
+QUESTION = "Does the sentence say what the claim says, with nothing of the claim missing?"
+FLOOR = 0.5
+"""The probability from which on a sentence may be evidence."""
+OTHER_NUMBER = 0.25
+"""What is left of the likeness where the claim has a number that the sentence does not have."""
+OTHER_SIGN = 0.5
+"""What is left of it where one of the two denies and the other does not."""
+_DENIALS = """
+    no not never none cannot can't don't doesn't isn't aren't won't without nicht kein keine keinen keiner nie ohne
+    nunca ninguno ninguna sin tampoco
+"""
+DENIALS = frozenset(stems_of(_DENIALS))
+
+
+class Entailment(Protocol):
+    """Says how likely sentences entail a claim."""
+
+    def entailed(self, sentences: Sequence[str], claim: str) -> tuple[float, ...]:
+        """How likely each sentence, taken alone, entails the claim, 0..1; from `FLOOR` on it may be evidence.
+
+        Raises:
+            SupportAgentError: of the similarity.
+        """
+        ...
+
+
+class SimilarEntailment:
+    """Likeness instead of entailment, where no model is wanted: the mean of words covered and cosine.
+
+    Another number and a denial on one side only take most of it away, because texts that differ in nothing else are
+    near for an embedding and say different things.
+    """
+
+    def __init__(self, similarity: Similarity) -> None:
+        self._similarity = similarity
+
+    def entailed(self, sentences: Sequence[str], claim: str) -> tuple[float, ...]:
+        """As `Entailment.entailed`; asks no model that writes or chooses."""
+        if not sentences:
+            return ()
+        cosines = self._similarity.similarities(claim, sentences)
+        return tuple(_likeness(sentence, claim, cosine) for sentence, cosine in zip(sentences, cosines, strict=True))
+
+
+class JudgedEntailment:
+    """The language model's "yes" to each sentence: one forward pass a sentence.
+
+    Where the model cannot say it of all of them, none of what it said counts: the likeness does. It is asked no more
+    then: one object serves one mail, and each further claim would take its time-out too.
+    """
+
+    def __init__(self, judge: Judge, otherwise: SimilarEntailment) -> None:
+        self._judge = judge
+        self._otherwise = otherwise
+        self._may_ask = True
+
+    def entailed(self, sentences: Sequence[str], claim: str) -> tuple[float, ...]:
+        """As `Entailment.entailed`."""
+        if self._may_ask:
+            try:
+                return tuple(self._yes(sentence, claim) for sentence in sentences)
+            except SupportAgentError:
+                self._may_ask = False
+        return self._otherwise.entailed(sentences, claim)
+
+    def _yes(self, sentence: str, claim: str) -> float:
+        return self._judge.yes(QUESTION, (("claim", claim), ("sentence", sentence))).probability
+
+
+def _likeness(sentence: str, claim: str, cosine: float) -> float:
+    """0..1, both texts by their stems."""
+    said, claimed = set(stems_of(sentence)), set(stems_of(claim))
+    wanted = claimed - FUNCTION_WORDS - DENIALS
+    covered = len(wanted & said) / len(wanted) if wanted else 0.0
+    likeness = (covered + min(max(cosine, 0.0), 1.0)) / 2
+    if any(word[0].isdigit() and word not in said for word in claimed):
+        likeness *= OTHER_NUMBER
+    if bool(said & DENIALS) != bool(claimed & DENIALS):
+        likeness *= OTHER_SIGN
+    return likeness

@@ -1,0 +1,161 @@
+"""Which sentences stand behind a draft: for each step of its reasoning the one that says it best and shortest.
+
+Invariant: what comes out are positions of whole sentences of known sources, each once, in the sources' order: a
+sentence sent to a customer is the company's to the letter, whatever draft, steps, graph or model said.
+tests/unit/facts/graph/test_evidence.py checks it with hostile ones.
+Source: GE-Chat (2025): reasoning steps, the entities' sub-graph of two hops, its source chunks, and equation 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from support_agent.facts.chunks import Source
+from support_agent.facts.graph.entailment import FLOOR, Entailment
+from support_agent.facts.graph.extraction import LOOKED_AT
+from support_agent.facts.graph.graph import Graph, Place
+from support_agent.facts.graph.steps import Steps
+from support_agent.frozen import Frozen
+from support_agent.settings_facts import EvidenceSettings
+from support_agent.tools.excerpts import Similarity
+
+CHUNK_REACH = 2
+"""Sentences before and after one of the sub-graph, under its heading, that make its chunk."""
+MAX_CANDIDATES = 128
+"""Sentences compared with one step by similarity: half a second of embedding on two idle cores at most."""
+
+
+class Step(Frozen):
+    """One step of the trace.
+
+    `claim` is internal text; `entities` are those it names in the graph; `candidates` how many sentences were
+    compared; `place` the chosen sentence with its probability and score, None where no sentence says it.
+    """
+
+    claim: str
+    entities: tuple[str, ...]
+    candidates: int
+    place: Place | None = None
+    probability: float = 0.0
+    score: float = 0.0
+
+
+class Evidence(Frozen):
+    """The evidence for a draft: `places` may be sent, `steps` are for the trace only."""
+
+    places: tuple[Place, ...]
+    steps: tuple[Step, ...]
+
+
+class EvidenceChainer:
+    """Finds the evidence for the drafts of one mail in some sources and their graph."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        sources: Iterable[Source],
+        *,
+        settings: EvidenceSettings,
+        steps: Steps,
+        similarity: Similarity,
+        entailment: Entailment,
+    ) -> None:
+        """The sources are those the graph was made of; their order is the order of what is found."""
+        self._graph = graph
+        self._sources = {source.key: source for source in sources}
+        self._settings = settings
+        self._steps = steps
+        self._similarity = similarity
+        self._entailment = entailment
+
+    def find(self, question: str, draft: str, *, sources: AbstractSet[str] | None = None) -> Evidence:
+        """The evidence for a draft; no model's failure and no model's text raises here.
+
+        Args:
+            question: The customer's, any length.
+            draft: Internal text; its steps, six at most, are looked for one by one.
+            sources: Look only in these; None: in all. Where the graph knows no sentence for a step, all of theirs are
+                compared; with None it has no evidence then.
+        """
+        steps = tuple(self._step(claim, sources) for claim in self._steps.of(question, draft))
+        places = {step.place for step in steps if step.place is not None}
+        order = {key: number for number, key in enumerate(self._sources)}
+        ordered = sorted(places, key=lambda place: (order[place.source], place.position))
+        return Evidence(places=tuple(ordered), steps=steps)
+
+    def _step(self, claim: str, sources: AbstractSet[str] | None) -> Step:
+        entities = self._graph.match(claim)
+        places = self._candidates(entities, sources)
+        step = Step(claim=claim, entities=entities, candidates=len(places))
+        if not places:
+            return step
+        shortlist = self._nearest(claim, places)
+        sentences = [self._text(place) for place in shortlist]
+        probabilities = self._entailment.entailed(sentences, claim)
+        alpha, beta = self._settings.alpha, self._settings.beta
+        chosen = choose_sentence(sentences, probabilities, floor=FLOOR, alpha=alpha, beta=beta)
+        if chosen is None:
+            return step
+        index, score = chosen
+        found = {"place": shortlist[index], "probability": probabilities[index], "score": score}
+        return step.model_copy(update=found)
+
+    def _candidates(self, entities: Sequence[str], sources: AbstractSet[str] | None) -> list[Place]:
+        """The sentences of the chunks around the entities' sub-graph, those of the best chunk first."""
+        middles = self._graph.around(entities, hops=self._settings.hops, sources=sources).places
+        places = [place for middle in middles for place in self._chunk(middle)]
+        if not places:
+            places = [place for key in self._sources if key in (sources or ()) for place in self._whole(key)]
+        return [place for place in dict.fromkeys(places) if len(self._text(place)) <= LOOKED_AT][:MAX_CANDIDATES]
+
+    def _chunk(self, middle: Place) -> list[Place]:
+        source = self._sources.get(middle.source)
+        if source is None or middle.position >= len(source.sentences):  # the graph is of an older version
+            return []
+        heading = source.sentences[middle.position].heading
+        first, last = max(0, middle.position - CHUNK_REACH), middle.position + CHUNK_REACH
+        near = [sentence.index for sentence in source.sentences[first : last + 1] if sentence.heading == heading]
+        return [Place(middle.source, index) for index in near]
+
+    def _whole(self, key: str) -> list[Place]:
+        return [Place(key, index) for index in range(len(self._sources[key].sentences))]
+
+    def _nearest(self, claim: str, places: Sequence[Place]) -> list[Place]:
+        """The most similar sentences, in the order of the candidates."""
+        scores = self._similarity.similarities(claim, [self._text(place) for place in places])
+        best = sorted(range(len(places)), key=lambda index: (-scores[index], index))[: self._settings.shortlist]
+        return [places[index] for index in sorted(best)]
+
+    def _text(self, place: Place) -> str:
+        return self._sources[place.source].sentences[place.position].text
+
+
+def choose_sentence(
+    sentences: Sequence[str], probabilities: Sequence[float], *, floor: float, alpha: float, beta: float
+) -> tuple[int, float] | None:
+    """Choose the sentence that best supports a claim.
+
+    Args:
+        sentences: 0..n whole sentences.
+        probabilities: P(entails), 0..1, one a sentence.
+        floor: The least probability of a sentence that may be chosen. Without it the equation prefers a short
+            sentence that says nothing to a long one that says everything.
+        alpha: Weight of the probability, 0..1.
+        beta: Weight of the length, 0..1.
+    Returns:
+        Index into `sentences` (the first of equal ones), and its score alpha * P(entails) - beta * length, length in
+        words / longest; None where no sentence reaches the floor.
+    Source: GE-Chat, equation 2.
+    """
+    lengths = [len(sentence.split()) for sentence in sentences]
+    longest = max(lengths, default=0) or 1
+    scores = [
+        (alpha * probability - beta * length / longest, -index)
+        for index, (probability, length) in enumerate(zip(probabilities, lengths, strict=True))
+        if probability >= floor
+    ]
+    if not scores:
+        return None
+    score, index = max(scores)
+    return -index, score

@@ -1,0 +1,256 @@
+"""The entities of the company's sentences and what relates them: which sentences surround a text's entities.
+
+Two entities are related where one sentence names both; the edge knows these sentences. Invariant: whatever the
+extractors return, every entity stands in each sentence it leads to, or in the heading above, no source has more than
+its share of the graph, and the same sources give the same graph in any order. tests/unit/facts/graph/test_graph.py
+checks it with hostile documents and extractors.
+Source: GE-Chat (2025): the knowledge graph, and the sub-graph of two hops around the entities of an answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from itertools import combinations, islice
+from typing import NamedTuple
+
+import networkx as nx  # type: ignore[import-untyped]
+
+from support_agent.facts.chunks import Source
+from support_agent.facts.graph.extraction import ENTITY_WORDS, Extraction, Extractor, checked, checksum_of
+from support_agent.facts.terms import key_of, stems_of
+from support_agent.frozen import Frozen
+
+MAX_ENTITIES = 50_000
+MAX_ENTITIES_PER_SOURCE = 500
+"""So that one document cannot crowd out the others; the ones its sentences name most often stay."""
+MAX_EDGES = 250_000
+MATCHED_WORDS = 1_000
+"""Words of a text that are looked up."""
+MATCHED_ENTITIES = 32
+"""Entities of one text that are looked up; the ones named first."""
+SUBGRAPH_ENTITIES = 256
+"""The nearest, and of equally near ones the rarest: a name that stands everywhere leads nowhere."""
+SUBGRAPH_PLACES = 128
+PLACES_PER_ENTITY = 512
+"""Sentences of one entity that are looked at; one that has more says little by itself."""
+
+
+class Place(NamedTuple):
+    """A whole sentence by its position: `position` counts from 0 in its source."""
+
+    source: str
+    position: int
+
+
+class Subgraph(Frozen):
+    """What surrounds some entities.
+
+    `entities` are the keys with their distance in hops, nearest first; `places` the sentences that name them, those
+    that say most about the nearest first.
+    """
+
+    entities: tuple[tuple[str, int], ...] = ()
+    places: tuple[Place, ...] = ()
+
+
+class Edge(Frozen):
+    """Why two entities are related: the sentences that name both, and the words some of them say it with."""
+
+    places: tuple[Place, ...]
+    labels: tuple[str, ...]
+
+
+class Made(NamedTuple):
+    """What one source's part of a graph was made from: its checksum, and the name of the extractor."""
+
+    source: str
+    checksum: str
+    by: str
+
+
+class Graph:
+    """Entities as nodes, related ones joined; made by `graph_of`, and not changed after."""
+
+    def __init__(self, graph: nx.Graph, made: Sequence[Made]) -> None:
+        self._graph = graph
+        self.made = tuple(made)
+
+    @cached_property
+    def version(self) -> str:
+        """sha256 over the sources and the extractors' names, in hex."""
+        digest = hashlib.sha256()
+        for part in self.made:
+            digest.update("".join(f"{len(text)}:{text}" for text in part).encode())
+        return digest.hexdigest()
+
+    @property
+    def n_entities(self) -> int:
+        return int(self._graph.number_of_nodes())
+
+    @property
+    def n_edges(self) -> int:
+        return int(self._graph.number_of_edges())
+
+    def edge(self, one: str, other: str) -> Edge | None:
+        """What relates two entities, by any spelling; None: nothing does."""
+        data = self._graph.get_edge_data(key_of(one), key_of(other))
+        return None if data is None else Edge(places=tuple(data["places"]), labels=tuple(sorted(data["labels"])))
+
+    def match(self, text: str) -> tuple[str, ...]:
+        """Keys of the entities a text names, the longest name at each word, in the text's order."""
+        words, found, start = stems_of(text)[:MATCHED_WORDS], dict[str, None](), 0
+        while start < len(words) and len(found) < MATCHED_ENTITIES:
+            ends = range(min(len(words), start + ENTITY_WORDS), start, -1)
+            key, end = next(
+                ((key, end) for end in ends if (key := " ".join(words[start:end])) in self._graph), ("", start + 1)
+            )
+            if key:
+                found[key] = None
+            start = end
+        return tuple(found)
+
+    def around(self, entities: Sequence[str], *, hops: int, sources: AbstractSet[str] | None = None) -> Subgraph:
+        """The sub-graph within some hops of the entities, and its sentences.
+
+        Args:
+            entities: Keys as `match` returns them; unknown ones are passed over.
+            hops: 0 is the entities themselves.
+            sources: Only sentences of these, and beyond the entities themselves only ones that these name; None: all.
+        """
+        near = self._near([key for key in dict.fromkeys(entities) if key in self._graph], hops, sources)
+        return Subgraph(entities=tuple(near.items()), places=self._places(near, sources))
+
+    def _near(self, known: Sequence[str], hops: int, sources: AbstractSet[str] | None) -> dict[str, int]:
+        """Entities by their distance, nearest first; no further than the bound goes."""
+        near = dict.fromkeys(known, 0)
+        ring: Iterable[str] = known
+        for distance in range(1, hops + 1):
+            beyond = {key for entity in ring for key in self._graph[entity]} - near.keys()
+            named = [key for key in beyond if self._is_named(key, sources)]
+            ring = sorted(named, key=lambda key: (self._graph.degree(key), key))[: SUBGRAPH_ENTITIES - len(near)]
+            near |= dict.fromkeys(ring, distance)
+        return near
+
+    def _is_named(self, key: str, sources: AbstractSet[str] | None) -> bool:
+        return sources is None or not self._graph.nodes[key]["places"].keys().isdisjoint(sources)
+
+    def _places(self, near: Mapping[str, int], sources: AbstractSet[str] | None) -> tuple[Place, ...]:
+        """The sentences that name the entities; each name counts by how near and how rare it is."""
+        weights: Counter[Place] = Counter()
+        for key, distance in near.items():
+            node = self._graph.nodes[key]
+            rarity = 1.0 / (1.0 + node["n_places"]) ** 0.5
+            for place in islice(_of_sources(node["places"], sources), PLACES_PER_ENTITY):
+                weights[place] += rarity / (1 + distance)
+        ranked = sorted(weights.items(), key=lambda item: (-round(item[1], 9), item[0]))
+        return tuple(place for place, _ in ranked[:SUBGRAPH_PLACES])
+
+
+def graph_of(
+    sources: Iterable[Source],
+    extractor: Extractor,
+    *,
+    max_entities: int = MAX_ENTITIES,
+    max_entities_per_source: int = MAX_ENTITIES_PER_SOURCE,
+    max_edges: int = MAX_EDGES,
+) -> Graph:
+    """The graph of some sources; of two with one key the last counts.
+
+    Where a bound cuts, the entities that most sources and then most sentences name stay, and the edges that most
+    sentences stand for.
+
+    Args:
+        sources: Whole documents, in any order.
+        extractor: Asked for every source; `written_extraction.KeptExtractor` asks a model once for each content.
+    Raises:
+        SupportAgentError: of the extractor's model; no half graph is made.
+    """
+    by_key = {source.key: source for source in sources}
+    ordered = [by_key[key] for key in sorted(by_key)]
+    made: list[Made] = []
+    found: list[Rows] = []
+    said: list[Extraction] = []
+    for source in ordered:
+        extraction = checked(extractor.extract(source), source)
+        made.append(Made(source.key, checksum_of(source), extraction.by))
+        found.append(_bounded(extraction, max_entities_per_source))
+        said += [extraction] if extraction.relations else []
+    graph = _joined([source.key for source in ordered], found, max_entities, max_edges)
+    for extraction in said:
+        _add_labels(graph, extraction)
+    return Graph(graph, made)
+
+
+Rows = list[tuple[str, ...]]
+"""The keys of the entities of each sentence of one source."""
+
+
+def _bounded(extraction: Extraction, most: int) -> Rows:
+    """The keys of a source's entities, those it names most often."""
+    rows = [tuple(map(key_of, names)) for names in extraction.entities]
+    counts = Counter(key for row in rows for key in row)
+    if len(counts) <= most:
+        return rows
+    kept = set(sorted(counts, key=lambda key: (-counts[key], key))[:most])
+    return [tuple(key for key in row if key in kept) for row in rows]
+
+
+def _joined(keys: Sequence[str], found: Sequence[Rows], max_entities: int, max_edges: int) -> nx.Graph:
+    kept = _most_named(found, max_entities)
+    graph = nx.Graph()
+    for source, rows in zip(keys, found, strict=True):
+        _add_entities(graph, source, rows, kept)
+    _add_edges(graph, keys, found, kept, max_edges)
+    return graph
+
+
+def _most_named(found: Sequence[Rows], most: int) -> frozenset[str]:
+    """The entities of the graph: those of most sources, then of most sentences."""
+    sources: Counter[str] = Counter()
+    sentences: Counter[str] = Counter()
+    for rows in found:
+        sources.update({key for row in rows for key in row})
+        sentences.update(key for row in rows for key in row)
+    best = sorted(sources, key=lambda key: (-sources[key], -sentences[key], key))[:most]
+    return frozenset(best)
+
+
+def _add_entities(graph: nx.Graph, source: str, rows: Rows, kept: frozenset[str]) -> None:
+    for index, row in enumerate(rows):
+        for key in row:
+            if key in kept:
+                if key not in graph:
+                    graph.add_node(key, places={}, n_places=0)
+                node = graph.nodes[key]
+                node["places"].setdefault(source, []).append(index)
+                node["n_places"] += 1
+
+
+def _of_sources(places: Mapping[str, Sequence[int]], sources: AbstractSet[str] | None) -> Generator[Place]:
+    """An entity's sentences in these sources, in the order of their keys."""
+    for source in places if sources is None else sorted(places.keys() & sources):
+        for index in places[source]:
+            yield Place(source, index)
+
+
+def _add_edges(graph: nx.Graph, keys: Sequence[str], found: Sequence[Rows], kept: frozenset[str], most: int) -> None:
+    """Join what one sentence names, as far as the bound goes."""
+    places: dict[tuple[str, str], list[Place]] = defaultdict(list)
+    for source, rows in zip(keys, found, strict=True):
+        for index, row in enumerate(rows):
+            place = Place(source, index)
+            for pair in combinations(sorted(kept.intersection(row)), 2):
+                places[pair].append(place)
+    for pair in sorted(places, key=lambda pair: (-len(places[pair]), pair))[:most]:
+        graph.add_edge(*pair, places=places[pair], labels=set())
+
+
+def _add_labels(graph: nx.Graph, extraction: Extraction) -> None:
+    for relation in extraction.relations:
+        head, tail = key_of(relation.head), key_of(relation.tail)
+        if relation.label and graph.has_edge(head, tail):
+            graph.edges[head, tail]["labels"].add(relation.label)

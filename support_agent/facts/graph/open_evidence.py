@@ -1,0 +1,95 @@
+"""Puts the evidence together as the configuration wants it: the graph of the documents, and a chainer for each mail.
+
+Checked by tests/unit/facts/graph/test_open_evidence.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from support_agent.facts.chunks import Source
+from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, SimilarEntailment
+from support_agent.facts.graph.evidence import EvidenceChainer
+from support_agent.facts.graph.extraction import Extractor, RuleExtractor
+from support_agent.facts.graph.graph import Graph
+from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
+from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenExtractor
+from support_agent.facts.judge import Judge
+from support_agent.facts.writer import Writer
+from support_agent.settings_facts import EntailmentBy, EvidenceSettings, ExtractionBy, StepsBy
+from support_agent.tools.excerpts import Similarity
+
+
+def open_extractor(settings: EvidenceSettings, writer: Writer, *, seed: int) -> Extractor:
+    """What the graph is made with.
+
+    Args:
+        settings: Say whether the model is asked, and where what it found is kept.
+        writer: Asked for each content once, outside the budget of any mail.
+        seed: Of what is written.
+    """
+    match settings.extraction:
+        case ExtractionBy.RULES:
+            return RuleExtractor()
+        case ExtractionBy.MODEL:
+            return KeptExtractor(WrittenExtractor(writer, seed=seed), settings.entities_path, RuleExtractor())
+        case _ as never:
+            assert_never(never)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chaining:
+    """Makes the chainer for a question; `version` names the graph it walks.
+
+    Args:
+        settings: Say what the model is asked.
+        graph: Of the sources, by `graph_of`.
+        sources: The documents, in the order in which their sentences are sent.
+        similarity: The embedding's.
+        seed: Of what is written.
+    """
+
+    settings: EvidenceSettings
+    graph: Graph
+    sources: Sequence[Source]
+    similarity: Similarity
+    seed: int
+
+    @property
+    def version(self) -> str:
+        """The graph's."""
+        return self.graph.version
+
+    def chainer(self, judge: Judge, writer: Writer) -> EvidenceChainer:
+        """One for one question, whose judge and writer stay within the mail's budget."""
+        return EvidenceChainer(
+            self.graph,
+            self.sources,
+            settings=self.settings,
+            steps=_steps(self.settings, writer, self.seed),
+            similarity=self.similarity,
+            entailment=_entailment(self.settings, self.similarity, judge),
+        )
+
+
+def _steps(settings: EvidenceSettings, writer: Writer, seed: int) -> Steps:
+    match settings.steps:
+        case StepsBy.DRAFT:
+            return DraftSteps()
+        case StepsBy.MODEL:
+            return WrittenSteps(writer, seed=seed)
+        case _ as never:
+            assert_never(never)
+
+
+def _entailment(settings: EvidenceSettings, similarity: Similarity, judge: Judge) -> Entailment:
+    similar = SimilarEntailment(similarity)
+    match settings.entailment:
+        case EntailmentBy.SIMILARITY:
+            return similar
+        case EntailmentBy.MODEL:
+            return JudgedEntailment(judge, similar)
+        case _ as never:
+            assert_never(never)

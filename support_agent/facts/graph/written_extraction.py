@@ -1,0 +1,156 @@
+"""Entities and relations as the language model writes them down, and the folder that keeps them.
+
+What the model writes is read line by line, in one form; everything else of it is passed over, and what stands nowhere
+in the text is dropped by `extraction.checked`. Internal text only: a graph never reaches a customer. Checked by
+tests/unit/facts/graph/test_written_extraction.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Generator
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError, ToolCallRejected
+from support_agent.facts.chunks import Source
+from support_agent.facts.graph.extraction import (
+    LOOKED_AT,
+    NAME_CHARACTERS,
+    Extraction,
+    Extractor,
+    Relation,
+    checked,
+    checksum_of,
+    heading_of,
+)
+from support_agent.facts.writer import Writer
+
+SENTENCES_PER_ASKING = 8
+"""Sentences the model is shown at once; more make a small model forget the first ones."""
+WRITTEN_TOKENS = 400
+INSTRUCTION = (
+    "List what each numbered sentence says of named things, products, rules, amounts and deadlines. "
+    "Write one fact a line, in this form and nothing else: number | thing | relation | thing. "
+    "Use only words of the sentence."
+)
+
+
+class WrittenExtractor:
+    """An `Extractor` that asks the language model, some sentences at a time."""
+
+    def __init__(self, writer: Writer, *, seed: int) -> None:
+        """What another writer found is not this one's: its name is in this one's."""
+        self._writer = writer
+        self._seed = seed
+        self.name = f"written 2 {hashlib.sha256(INSTRUCTION.encode()).hexdigest()[:8]} {writer.name} {seed}"
+
+    def extract(self, source: Source) -> Extraction:
+        """As `Extractor.extract`: checked already."""
+        relations: list[Relation] = []
+        for start in range(0, len(source.sentences), SENTENCES_PER_ASKING):
+            relations += self._relations(source, start)
+        entities: list[list[str]] = [[] for _ in source.sentences]
+        for relation in relations:
+            entities[relation.sentence] += [relation.head, relation.tail]
+        found = Extraction(by=self.name, entities=tuple(map(tuple, entities)), relations=tuple(relations))
+        return checked(found, source)
+
+    def _relations(self, source: Source, start: int) -> list[Relation]:
+        """What is written of the sentences from `start` on that are shown at once."""
+        sentences = source.sentences[start : start + SENTENCES_PER_ASKING]
+        shown = [
+            (str(number), ": ".join(filter(None, (heading_of(sentence, source), sentence.text[:LOOKED_AT]))))
+            for number, sentence in enumerate(sentences, start=start + 1)
+        ]
+        draft = self._writer.write(INSTRUCTION, shown, temperature=0.0, max_tokens=WRITTEN_TOKENS, seed=self._seed)
+        return list(_read(draft.text, range(start, start + len(sentences))))
+
+
+def _read(text: str, positions: range) -> Generator[Relation]:
+    """The lines of the form asked for that name a sentence that was shown."""
+    for row in text.splitlines():
+        cells = [cell.strip()[:NAME_CHARACTERS] for cell in row.split("|")]
+        if len(cells) != 4 or not (cells[0].isascii() and cells[0].isdigit() and len(cells[0]) < 10):
+            continue
+        if (position := int(cells[0]) - 1) in positions:
+            yield Relation(sentence=position, head=cells[1], label=cells[2], tail=cells[3])
+
+
+class KeptExtractor:
+    """An `Extractor` that asks another one once for each content, and a second one where that fails.
+
+    Kept is one file for each content, by its checksum; what the second one found is not kept. Of what is kept nothing
+    is believed that does not stand in the source; a file that cannot be read is made anew. Several processes may share
+    the folder.
+    """
+
+    def __init__(self, extractor: Extractor, folder: Path, otherwise: Extractor) -> None:
+        """Put the parts together.
+
+        Args:
+            extractor: Asked for what is not kept. Where it cannot answer now (time-out, budget) it is asked no more.
+            folder: Made when there is something to keep.
+            otherwise: One that does not fail.
+        """
+        self._extractor = extractor
+        self._folder = folder
+        self._otherwise = otherwise
+        self._may_ask = True
+
+    @property
+    def name(self) -> str:
+        """The asked extractor's: keeping changes nothing."""
+        return self._extractor.name
+
+    def extract(self, source: Source) -> Extraction:
+        """As `Extractor.extract`, checked; `by` says which of the two it was.
+
+        Raises:
+            ConfigError: of the asked extractor, as a wrong key or address would never be seen otherwise; or the folder
+                cannot be written.
+        """
+        path = self._folder / f"{self._id_of(source)}.json"
+        if (kept := _kept(path, self.name)) is not None:
+            return checked(kept, source)
+        found = self._asked(source) if self._may_ask else None
+        if found is None:
+            return checked(self._otherwise.extract(source), source)
+        self._keep(path, extraction := checked(found, source))
+        return extraction
+
+    def _asked(self, source: Source) -> Extraction | None:
+        try:
+            return self._extractor.extract(source)
+        except ConfigError:
+            raise
+        except (PermanentError, ToolCallRejected):  # of this source, as it may be too long
+            return None
+        except SupportAgentError:  # each further source would take its time-out too
+            self._may_ask = False
+            return None
+
+    def _keep(self, path: Path, extraction: Extraction) -> None:
+        partial = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.partial")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            partial.write_text(extraction.model_dump_json(), encoding="utf-8")
+            partial.replace(path)
+        except OSError as error:
+            what = f"evidence.entities_path {self._folder}: {error.strerror}"
+            raise ConfigError(f"{what}: choose a folder that can be written") from error
+
+    def _id_of(self, source: Source) -> str:
+        return hashlib.sha256(f"{self.name}\0{checksum_of(source)}".encode()).hexdigest()
+
+
+def _kept(path: Path, name: str) -> Extraction | None:
+    """What the file holds, if this extractor made it."""
+    try:
+        extraction = Extraction.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return None
+    return extraction if extraction.by == name else None

@@ -1,0 +1,101 @@
+"""Looks into one question: the policy chooses, the means do it, the memory keeps it, until the question ends.
+
+Invariant: it ends, with an answer that was possible or with a person, and with all evidence found on the way: also
+where the model or a source fails. Checked by tests/unit/facts/inquiry/test_loop.py.
+Source: LLM-Augmenter (Peng et al. 2023), figure 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, assert_never
+
+import structlog
+
+from support_agent.errors import PermanentError, SupportAgentError
+from support_agent.facts.inquiry.memory import (
+    Ending,
+    Memory,
+    Place,
+    Utility,
+    ended,
+    with_draft,
+    with_evidence,
+    with_utility,
+)
+from support_agent.facts.inquiry.policy import ACTIONS, Action, Limits, Policy, choice, possible
+from support_agent.facts.inquiry.utility import feedback_of
+
+log = structlog.get_logger(__name__)
+Pick = Callable[[Policy, Memory], Action]
+
+
+class Means(Protocol):
+    """What a policy's choices are done with."""
+
+    def look(self, memory: Memory) -> Sequence[Place]:
+        """Evidence for the question, found by one more look."""
+        ...
+
+    def write(self, memory: Memory) -> str:
+        """A draft from the evidence and the feedback."""
+        ...
+
+    def worth(self, memory: Memory) -> Utility:
+        """What the last draft is worth."""
+        ...
+
+
+@dataclass(frozen=True)
+class Inquiry:
+    """How a question ended, and the error that ended it, if one did."""
+
+    memory: Memory
+    error: SupportAgentError | None = None
+
+
+def inquire(memory: Memory, policy: Policy, means: Means, pick: Pick = choice) -> Inquiry:
+    """Look into the question in hand until it ends; what fails ends it with a person.
+
+    Args:
+        memory: Of a question that has not ended.
+        policy: Chooses what to do.
+        means: Do it.
+        pick: Takes one action by the policy's probabilities.
+    """
+    for _ in range(policy.limits.looks + policy.limits.drafts + 1):
+        try:
+            memory = advance(memory, pick(policy, memory), means, policy.limits)
+        except SupportAgentError as error:
+            return Inquiry(ended(memory, Ending.ESCALATED), error)
+        except Exception as error:  # of a library, or of ours: the evidence so far is worth more than a trace
+            log.exception("inquiry_failed")
+            defect = PermanentError(f"looking failed with {type(error).__name__}", code="defect")
+            return Inquiry(ended(memory, Ending.ESCALATED), defect)
+        if memory.ending is not None:
+            return Inquiry(memory)
+    return Inquiry(ended(memory, Ending.ESCALATED))
+
+
+def advance(memory: Memory, action: Action, means: Means, limits: Limits) -> Memory:
+    """Do one thing; what is not possible hands the question to a person.
+
+    Raises:
+        SupportAgentError: as the means.
+    """
+    if not possible(memory, limits)[ACTIONS.index(action)]:
+        action = Action.ESCALATE
+    match action:
+        case Action.ACQUIRE:
+            return with_evidence(memory, means.look(memory))
+        case Action.DRAFT:
+            drafted = with_draft(memory, means.write(memory))
+            utility = means.worth(drafted)
+            return with_utility(drafted, utility, feedback_of(utility))
+        case Action.ANSWER:
+            return ended(memory, Ending.ANSWERED)
+        case Action.ESCALATE:
+            return ended(memory, Ending.ESCALATED)
+        case _:
+            assert_never(action)

@@ -1,0 +1,343 @@
+"""What is known of one case while its questions are looked into: the six parts (q, e, o, u, f, h), as one value.
+
+q the question in hand, e the evidence found for it, o the drafts written from it, u what each draft is worth, f what
+was wrong with the last one, h what has happened in the case. A memory never changes: each step makes a new one.
+
+Invariant: a step never loses evidence. What was found for a question stays in `evidence` until the question ends, then
+stands in `history`; `known_evidence` is all of it. Drafts are model text: they stay in this room and in the trace.
+Checked by tests/unit/facts/inquiry/test_memory.py.
+Source: LLM-Augmenter (Peng et al. 2023, "Check Your Facts and Try Again"): working memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Annotated, Literal, Protocol
+
+from pydantic import Field, ValidationError, model_validator
+
+from support_agent.errors import PermanentError
+from support_agent.facts.trace import DOCUMENT_SOURCE
+from support_agent.frozen import Frozen
+from support_agent.model import Usage
+
+FORMAT: Literal[1] = 1
+"""Of the stored JSON; a memory of another format is not read."""
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+
+
+class Place(Protocol):
+    """What memory needs of a passage: where it stands, and how near it was."""
+
+    @property
+    def source(self) -> str: ...
+
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def last(self) -> int: ...
+
+    @property
+    def score(self) -> float: ...
+
+
+class Evidence(Frozen):
+    """A pointer to a passage: whole sentences `first` to `last` of a source ("document:6" or a page's address).
+
+    `score` says how well it bears on the question, and compares only with others of whoever gave it: the document
+    grader's probability, or a retriever's score. No text.
+    """
+
+    source: str = Field(min_length=1)
+    first: int = Field(ge=0)
+    last: int
+    score: float = Field(default=0.0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _is_forward(self) -> Evidence:
+        if self.last < self.first:
+            raise ValueError(f"evidence ends at sentence {self.last}, before it begins at {self.first}")
+        return self
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """What makes it the same evidence, whatever its score."""
+        return self.source, self.first, self.last
+
+
+class Check(StrEnum):
+    """What can be wrong with a draft."""
+
+    EMPTY = "empty"
+    LONG = "long"
+    NUMBER = "number"
+    DATE = "date"
+    ADDRESS = "address"
+    NAME = "name"
+    UNSUPPORTED = "unsupported"
+    """The model itself says that the evidence does not bear the draft out."""
+    OFF_THE_QUESTION = "off_the_question"
+    """The model itself says that the draft does not answer the question."""
+    ONLY_WEB = "only_web"
+    """It stands in pages of others, not in the company's documents."""
+
+
+class Failure(Frozen):
+    """One failed check; `token` is what stood in no evidence, as it was read ("" where there is no such thing)."""
+
+    check: Check
+    token: str = ""
+
+
+class Utility(Frozen):
+    """What one draft is worth: failed checks, the model's own doubts, and overlap with the evidence.
+
+    `supported` and `answers` are probabilities of "yes", None where the model was not asked: because the outcome was
+    settled, or because that question is switched off. `knowledge_f1` is against the evidence's text.
+    """
+
+    failures: tuple[Failure, ...] = ()
+    supported: Share | None = None
+    answers: Share | None = None
+    knowledge_f1: Share = 0.0
+    usage: Usage = Usage()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no check failed: only then may an answer go out."""
+        return not self.failures
+
+    @property
+    def score(self) -> float:
+        """0..1: that the evidence bears the draft out and that it answers, as asked; 0 where it is not sound."""
+        asked = [grade for grade in (self.supported, self.answers) if grade is not None]
+        return math.prod(asked) if self.is_sound else 0.0
+
+    @property
+    def is_off_the_question(self) -> bool:
+        """Whether what is wrong with the draft is that it does not answer, and not that it says too much."""
+        return any(failure.check in {Check.EMPTY, Check.OFF_THE_QUESTION} for failure in self.failures)
+
+    @property
+    def is_from_web_only(self) -> bool:
+        """Whether it stands in pages of others alone."""
+        return any(failure.check is Check.ONLY_WEB for failure in self.failures)
+
+    @property
+    def is_hallucination(self) -> bool:
+        """Whether it says what no evidence does."""
+        return not (self.is_sound or self.is_off_the_question or self.is_from_web_only)
+
+
+class Ending(StrEnum):
+    """How a question ended."""
+
+    ANSWERED = "answered"
+    ESCALATED = "escalated"
+
+
+class Looked(Frozen):
+    """Evidence was looked for: how many passages came, how many of them were new."""
+
+    kind: Literal["looked"] = "looked"
+    found: int = Field(ge=0)
+    new: int = Field(ge=0)
+
+
+class Drafted(Frozen):
+    """A draft was written and judged; its worth, 0..1, and how many checks failed."""
+
+    kind: Literal["drafted"] = "drafted"
+    score: Share
+    failed: int = Field(ge=0)
+
+
+class Settled(Frozen):
+    """A question ended: its words, how, and the evidence there was."""
+
+    kind: Literal["settled"] = "settled"
+    question: str
+    ending: Ending
+    evidence: tuple[Evidence, ...]
+
+
+Fact = Annotated[Looked | Drafted | Settled, Field(discriminator="kind")]
+
+
+class Memory(Frozen):
+    """The state of one case: (q, e, o, u, f, h) in this order, and how the question in hand ended (None: it has not).
+
+    `utilities` has one entry for each judged draft, in the drafts' order; the last draft may still be unjudged.
+    """
+
+    format: Literal[1] = FORMAT
+    case_id: str = Field(min_length=1)
+    question: str
+    evidence: tuple[Evidence, ...] = ()
+    drafts: tuple[str, ...] = ()
+    utilities: tuple[Utility, ...] = ()
+    feedback: tuple[str, ...] = ()
+    history: tuple[Fact, ...] = ()
+    ending: Ending | None = None
+
+    @model_validator(mode="after")
+    def _parts_agree(self) -> Memory:
+        if not 0 <= len(self.drafts) - len(self.utilities) <= 1:
+            raise ValueError(f"{len(self.utilities)} utilities for {len(self.drafts)} drafts")
+        places = [evidence.place for evidence in self.evidence]
+        if len(set(places)) < len(places):
+            raise ValueError("the same evidence stands twice")
+        last = self.history[-1] if self.history else None
+        if self.ending is not None and not (isinstance(last, Settled) and last.ending is self.ending):
+            raise ValueError(f"it {self.ending}, and the history does not end so")
+        return self
+
+    @property
+    def looks(self) -> tuple[Looked, ...]:
+        """The looks for evidence for the question in hand."""
+        return tuple(fact for fact in self._of_this_question() if isinstance(fact, Looked))
+
+    @property
+    def earlier_questions(self) -> tuple[str, ...]:
+        """The case's questions that have ended, the last one first; without the question in hand."""
+        ended_before = self.history[:-1] if self.ending is not None else self.history
+        return tuple(fact.question for fact in reversed(ended_before) if isinstance(fact, Settled))
+
+    @property
+    def last_utility(self) -> Utility | None:
+        """What the last draft is worth; None: there is none, or it was not judged yet."""
+        return self.utilities[-1] if self.utilities and len(self.utilities) == len(self.drafts) else None
+
+    @property
+    def is_look_due(self) -> bool:
+        """Whether no document is evidence, or none was looked for yet since the last draft, or the beginning."""
+        last = next((fact for fact in reversed(self._of_this_question()) if not isinstance(fact, Settled)), None)
+        return not self.has_documents or not isinstance(last, Looked)
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether a document is among the evidence: pages of others alone never make an answer."""
+        return any(evidence.source.startswith(DOCUMENT_SOURCE) for evidence in self.evidence)
+
+    def known_evidence(self) -> frozenset[tuple[str, int, int]]:
+        """The places of all evidence the case has seen."""
+        past = [evidence for fact in self.history if isinstance(fact, Settled) for evidence in fact.evidence]
+        return frozenset(evidence.place for evidence in (*self.evidence, *past))
+
+    def _of_this_question(self) -> Sequence[Looked | Drafted | Settled]:
+        """What has happened since the last question ended."""
+        facts = self.history[:-1] if self.ending is not None else self.history
+        past = [index for index, fact in enumerate(facts) if isinstance(fact, Settled)]
+        return facts[past[-1] + 1 :] if past else facts
+
+
+def begin(case_id: str, question: str, evidence: Iterable[Place] = ()) -> Memory:
+    """The memory of a new case; `evidence` is what is known before any look."""
+    return Memory(case_id=case_id, question=question, evidence=_merged((), evidence))
+
+
+def recalled(memory: Memory, evidence: Iterable[Place]) -> Memory:
+    """With what the case knows already and what bears on its question, before any look."""
+    _must_be_open(memory)
+    return _changed(memory, evidence=_merged(memory.evidence, evidence))
+
+
+def with_evidence(memory: Memory, found: Iterable[Place]) -> Memory:
+    """After a look: old evidence stays where it stands, new comes behind it, and the better score of two counts."""
+    found = tuple(found)
+    _must_be_open(memory)
+    evidence = _merged(memory.evidence, found)
+    looked = Looked(found=len(found), new=len(evidence) - len(memory.evidence))
+    return _changed(memory, evidence=evidence, history=(*memory.history, looked))
+
+
+def with_draft(memory: Memory, draft: str) -> Memory:
+    """After a draft was written.
+
+    Raises:
+        ValueError: the draft before it was not judged.
+    """
+    _must_be_open(memory)
+    return _changed(memory, drafts=(*memory.drafts, draft))
+
+
+def with_utility(memory: Memory, utility: Utility, feedback: Sequence[str]) -> Memory:
+    """After the last draft was judged; `feedback` replaces that on the draft before.
+
+    Raises:
+        ValueError: there is no draft that waits for it.
+    """
+    _must_be_open(memory)
+    if len(memory.drafts) == len(memory.utilities):
+        raise ValueError("no draft waits to be judged")
+    drafted = Drafted(score=utility.score, failed=len(utility.failures))
+    return _changed(
+        memory,
+        utilities=(*memory.utilities, utility),
+        feedback=tuple(feedback),
+        history=(*memory.history, drafted),
+    )
+
+
+def ended(memory: Memory, ending: Ending) -> Memory:
+    """After the question was answered or handed to a person: the history says so, with the evidence."""
+    _must_be_open(memory)
+    settled = Settled(question=memory.question, ending=ending, evidence=memory.evidence)
+    return _changed(memory, history=(*memory.history, settled), ending=ending)
+
+
+def with_question(memory: Memory, question: str, evidence: Iterable[Place] = ()) -> Memory:
+    """The case's next question; `evidence` is what of the case's knowledge bears on it.
+
+    Drafts, utilities and feedback begin anew; the history stays.
+
+    Raises:
+        ValueError: the question before it has not ended.
+    """
+    if memory.ending is None:
+        raise ValueError("the question in hand has not ended")
+    return Memory(case_id=memory.case_id, question=question, evidence=_merged((), evidence), history=memory.history)
+
+
+def to_json(memory: Memory) -> str:
+    """The memory as JSON, for the store."""
+    return memory.model_dump_json()
+
+
+def from_json(text: str | bytes) -> Memory:
+    """Read a stored memory.
+
+    Raises:
+        PermanentError: it is none, or of another format (code `memory`).
+    """
+    try:
+        return Memory.model_validate_json(text)
+    except ValidationError as error:
+        detail = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(str(part) for part in detail["loc"]) or "the text"
+        why = detail["msg"] if detail["type"] == "value_error" else detail["type"]  # others may repeat what is stored
+        what = f"the stored memory cannot be read: {where}: {why}"
+        raise PermanentError(f"{what}: let a person take the case", code="memory") from error
+
+
+def _must_be_open(memory: Memory) -> None:
+    if memory.ending is not None:
+        raise ValueError(f"the question has ended: {memory.ending}")
+
+
+def _merged(known: Sequence[Evidence], found: Iterable[Place]) -> tuple[Evidence, ...]:
+    by_place = {evidence.place: evidence for evidence in known}
+    for place in found:
+        new = Evidence(source=place.source, first=place.first, last=place.last, score=place.score)
+        old = by_place.get(new.place)
+        if old is None or old.score < new.score:
+            by_place[new.place] = new
+    return tuple(by_place.values())
+
+
+def _changed(memory: Memory, **parts: object) -> Memory:
+    """A copy with other parts, checked as a new memory is."""
+    return Memory(**{**dict(memory), **parts})

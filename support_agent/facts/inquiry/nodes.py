@@ -1,0 +1,379 @@
+"""The boxes of the grading workflow, for one question: what a look, a draft and its worth are made of.
+
+Every grade is a yes/no of the judge. A draft is written only to be graded: it shows whether the passages say enough,
+and is thrown away. A node that cannot change what comes out is left out: the router without a web search, a grade of a
+passage that has one, that of a draft with a number of its own, the answer grader after a hallucination, a search that
+was made before.
+
+Each visit is a row of the trace. Checked by tests/unit/facts/inquiry/test_workflow.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from support_agent.company.text import collapse
+from support_agent.errors import SupportAgentError
+from support_agent.facts.grading_words import (
+    DOCUMENT_ASK,
+    DRAFT_AGAIN,
+    DRAFT_ORDER,
+    PASSAGE,
+    QUESTION,
+    REWRITE_ORDER,
+    ROUTE_ASK,
+    TRIED,
+)
+from support_agent.facts.graph.evidence import EvidenceChainer, Step
+from support_agent.facts.graph.graph import Place
+from support_agent.facts.inquiry.memory import Check, Evidence, Failure, Memory, Settled, Utility, recalled
+from support_agent.facts.inquiry.policy import Action, Policy, likeliest
+from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
+from support_agent.facts.material import Passage, Retriever, named, pointer_of, text_of
+from support_agent.facts.spending import Calls
+from support_agent.facts.trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
+from support_agent.facts.writer import Material
+from support_agent.settings_facts import GradingSettings
+
+DRAFT_TEMPERATURE = 0.4
+REWRITE_TEMPERATURE = 0.0
+TEMPERATURE_STEP = 0.1
+MAX_QUESTION_CHARACTERS = 300
+"""Of a rewritten question: it is a search, not a letter."""
+
+
+@dataclass
+class Nodes:
+    """`facts.inquiry.loop.Means` for one question, and the record of what was done.
+
+    `question` is the customer's own; what is searched with is it, or its last rewriting.
+    """
+
+    calls: Calls
+    retriever: Retriever
+    web: Retriever | None
+    settings: GradingSettings
+    clock: Callable[[], float]
+    read: Callable[[Pointer], Passage | None]
+    question: str
+    visits: list[Visit] = field(default_factory=list)
+    _asked: str = ""
+    _tried: set[str] = field(default_factory=set)
+    _searched: set[str] = field(default_factory=set)
+    """What the web was asked."""
+    _is_index_asked: bool = False
+    _repeats: int = 0
+    """Rewritten questions that were none: the next one is written warmer."""
+    _passages: dict[Pointer, Passage] = field(default_factory=dict)
+    """All that was seen, as it was seen last."""
+    _grades: dict[Pointer, float] = field(default_factory=dict)
+    _graded: dict[Pointer, str] = field(default_factory=dict)
+    """The text that the grade is of: a page of the web may say something else the next time."""
+    _node: Node = Node.RETRIEVER
+    _cycle: int = 0
+    _started_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._asked = collapse(self.question)
+        self._tried.add(self._asked)
+
+    # The policy's turn, and what it does
+
+    def choose(self, policy: Policy, memory: Memory) -> Action:
+        """The likeliest action; a choice that was weighed or paid for is a row of the trace."""
+        self._begin(Node.POLICY, max(len(memory.looks), len(memory.drafts), 1) - 1)
+        probabilities = policy.probabilities(memory)
+        action, surely = likeliest(probabilities), max(probabilities)
+        if surely < 1 or self.calls.has_cost:
+            self._note(action.value, grade=min(surely, 1.0))
+        return action
+
+    def recall(self, memory: Memory) -> Memory:
+        """The memory with what the case knows already that bears on this question, graded anew."""
+        known = self._known(memory)
+        if not known:
+            return memory
+        self._begin(Node.MEMORY, 0)
+        return recalled(memory, self._relevant(known))
+
+    def look(self, memory: Memory) -> Sequence[Evidence]:
+        """See `Means.look`: by the published branching, after what the last draft was worth."""
+        cycle, last = len(memory.looks), memory.last_utility
+        if not memory.looks:
+            found = self._retrieve(cycle) if self._is_ours(cycle) else self._search_web(cycle)
+        elif last is not None and last.is_hallucination:
+            if not self.web or self._asked in self._searched:
+                return ()
+            found = self._search_web(cycle)
+        elif last is not None and last.is_from_web_only:
+            return ()
+        elif not self._is_index_asked or self._rewrite(memory, cycle):
+            found = self._retrieve(cycle)
+        else:
+            return ()
+        self._begin(Node.DOCUMENT_GRADER, cycle)
+        return self._relevant(found)
+
+    def write(self, memory: Memory) -> str:
+        """See `Means.write`: cooler after each hallucination, and told what was wrong with the draft before."""
+        self._begin(Node.GENERATOR, max(len(memory.looks) - 1, len(memory.drafts)))
+        hand = self._in_hand(memory)
+        failed = sum(utility.is_hallucination or utility.is_from_web_only for utility in memory.utilities)
+        temperature = _stepped(DRAFT_TEMPERATURE, -failed * TEMPERATURE_STEP)
+        order = " ".join([DRAFT_ORDER, DRAFT_AGAIN, *memory.feedback]) if self._tells(memory) else DRAFT_ORDER
+        material = [*named(map(text_of, hand.values())), (QUESTION, self.question)]
+        text = self._write("draft", order, material, temperature, self.settings.draft_tokens)
+        draft = text.text.strip()[: LONGEST + 1]  # a longer one fails, and is not kept whole
+        decided = "written" if draft else "nothing written"
+        self._note(decided, temperature=temperature, passages=tuple(hand), model_text=text)
+        return draft
+
+    def worth(self, memory: Memory) -> Utility:
+        """See `Means.worth`; a draft that stands in pages of the web too is graded once more, on documents alone."""
+        hand, draft = self._in_hand(memory), memory.drafts[-1]
+        utility = self._supported(hand, draft, "supported", "hallucination", memory)
+        if utility.failures:
+            return utility
+        utility = self._answering(utility, draft, memory)
+        if utility.failures or all(pointer.is_document for pointer in hand):
+            return utility
+        return self._in_documents(hand, utility, draft, memory)
+
+    def evidence(self, memory: Memory, *, is_answered: bool) -> tuple[GradedPointer, ...]:
+        """What answers, from documents; else all that looked relevant, for whoever gets the case. The best first."""
+        hand = [pointer for pointer in self._in_hand(memory) if pointer.is_document]
+        kept = hand if is_answered else [_pointer(evidence) for evidence in memory.evidence]
+        graded = [GradedPointer(pointer=pointer, grade=self._grades.get(pointer)) for pointer in kept]
+        return tuple(sorted(graded, key=lambda one: -(one.grade or 0.0)))
+
+    def sentences(self, memory: Memory, chainer: EvidenceChainer) -> tuple[Pointer, ...]:
+        """The sentences of the documents in hand that bear the last draft out, one a pointer, in the documents' order.
+
+        Raises:
+            SupportAgentError: of what the chainer asks.
+        """
+        self._begin(Node.EVIDENCE, self._cycle_of(memory))
+        documents = frozenset(pointer.source for pointer in self._in_hand(memory) if pointer.is_document)
+        found = chainer.find(self.question, memory.drafts[-1], sources=documents)
+        steps = tuple(_borne_out(step) for step in found.steps)
+        pointers = tuple(_sentence(place) for place in found.places)
+        n_found = sum(step.pointer is not None for step in steps)
+        self._note(f"{n_found} of {len(steps)} steps borne out", passages=pointers, steps=steps)
+        return pointers
+
+    def stopped(self, decided: str) -> None:
+        """The end in the middle of a node."""
+        self._note(decided)
+
+    # Looking
+
+    def _is_ours(self, cycle: int) -> bool:
+        """Whether the index is asked first, and not the web."""
+        threshold = self.settings.threshold_router
+        if not self.web or threshold == 0:
+            return True
+        self._begin(Node.ROUTER, cycle)
+        grade = self.calls.yes(ROUTE_ASK, [(QUESTION, self.question)]).probability
+        is_ours = grade >= threshold
+        self._note("to the index" if is_ours else "to the web", grade=grade, threshold=threshold)
+        return is_ours
+
+    def _retrieve(self, cycle: int) -> list[Passage]:
+        self._begin(Node.RETRIEVER, cycle)
+        self._is_index_asked = True
+        found = self._kept(self.retriever.find(self._asked, self.settings.passages))
+        self._note(f"{len(found)} passages", passages=tuple(map(pointer_of, found)))
+        return found
+
+    def _search_web(self, cycle: int) -> list[Passage]:
+        """Pages beside what is in hand; a web that fails costs nothing but itself."""
+        self._begin(Node.WEB_SEARCH, cycle)
+        self._searched.add(self._asked)
+        found: Sequence[Passage] = ()
+        decided = ""
+        if self.web:
+            try:
+                found = tuple(self.web.find(self._asked, self.settings.passages))
+            except SupportAgentError as error:
+                decided = f"the search failed: {error.code}"
+            except Exception as error:  # a source's own defect costs nothing but itself, too
+                decided = f"the search failed: {type(error).__name__}"
+        pages = self._kept(passage for passage in found if not pointer_of(passage).is_document)
+        self._note(decided or f"{len(pages)} passages", passages=tuple(map(pointer_of, pages)))
+        return pages
+
+    def _rewrite(self, memory: Memory, cycle: int) -> bool:
+        """Whether there is something new to ask."""
+        self._begin(Node.REWRITER, cycle)
+        warmer = self._repeats + sum(utility.is_off_the_question for utility in memory.utilities)
+        temperature = _stepped(REWRITE_TEMPERATURE, warmer * TEMPERATURE_STEP)
+        material = [(QUESTION, self.question)]
+        if self._asked != collapse(self.question):
+            material.append((TRIED, self._asked))
+        text = self._write("question", REWRITE_ORDER, material, temperature, self.settings.question_tokens)
+        asked = collapse(text.text)[:MAX_QUESTION_CHARACTERS].strip()
+        is_new = bool(asked) and asked not in self._tried
+        if is_new:
+            self._asked = asked
+            self._tried.add(asked)
+        else:
+            self._repeats += 1
+        self._note("rewritten" if is_new else "nothing new to ask", temperature=temperature, model_text=text)
+        return is_new
+
+    def _relevant(self, found: Iterable[Passage]) -> list[Evidence]:
+        """What helps; what was graded before for this question keeps its grade."""
+        threshold = self.settings.threshold_document
+        seen = {pointer_of(passage): passage for passage in found}
+        self._passages |= seen
+        kept = self._graded_in_turn(seen) if threshold > 0 else list(seen)
+        looked_at = [pointer for pointer in seen if threshold == 0 or pointer in self._graded]
+        self._note(
+            f"{len(kept)} of {len(looked_at)} relevant",
+            threshold=threshold,
+            passages=tuple(looked_at),
+            passage_grades=tuple(self._grades[pointer] for pointer in looked_at if threshold > 0),
+        )
+        return [_evidence(pointer, self._grades.get(pointer, 0.0)) for pointer in kept]
+
+    def _graded_in_turn(self, seen: Mapping[Pointer, Passage]) -> list[Pointer]:
+        """What helps, until there is enough of it."""
+        kept: list[Pointer] = []
+        for pointer, passage in seen.items():
+            self._grade(pointer, text_of(passage))
+            if self._grades[pointer] >= self.settings.threshold_document:
+                kept.append(pointer)
+            if len(kept) == self.settings.enough_passages:
+                break
+        return kept
+
+    def _grade(self, pointer: Pointer, text: str) -> None:
+        if self._graded.get(pointer) != text:
+            grade = self.calls.yes(DOCUMENT_ASK, [(PASSAGE, text), (QUESTION, self.question)])
+            self._grades[pointer], self._graded[pointer] = grade.probability, text
+
+    def _known(self, memory: Memory) -> list[Passage]:
+        """What earlier questions of the case found, the last first, as it stands today; at most as many as a look."""
+        settled = [fact for fact in reversed(memory.history) if isinstance(fact, Settled)]
+        pointers = dict.fromkeys(_pointer(evidence) for fact in settled for evidence in fact.evidence)
+        read = (self.read(pointer) for pointer in pointers if pointer.is_document)
+        return self._kept(passage for passage in read if passage is not None)
+
+    # Drafting and judging
+
+    def _in_hand(self, memory: Memory) -> dict[Pointer, Passage]:
+        """What a draft is written from: the best documents and the best pages; documents alone after a web draft."""
+        pointers = [_pointer(evidence) for evidence in sorted(memory.evidence, key=lambda evidence: -evidence.score)]
+        documents = [pointer for pointer in pointers if pointer.is_document][: self.settings.passages]
+        pages = [pointer for pointer in pointers if not pointer.is_document][: self.settings.passages]
+        last = memory.utilities[-1] if memory.utilities else None
+        is_web_refused = last is not None and last.is_from_web_only
+        return {pointer: self._passages[pointer] for pointer in (documents if is_web_refused else documents + pages)}
+
+    def _tells(self, memory: Memory) -> bool:
+        return self.settings.feedback and bool(memory.feedback)
+
+    def _supported(self, hand: Mapping[Pointer, Passage], draft: str, yes: str, no: str, memory: Memory) -> Utility:
+        self._begin(Node.HALLUCINATION_GRADER, self._cycle_of(memory))
+        utility = supported(self.calls, self.question, draft, [text_of(one) for one in hand.values()], self._standard)
+        if utility.failures or utility.supported is not None:
+            checks = ", ".join(dict.fromkeys(failure.check.value for failure in utility.failures))
+            decided = f"{no}: {checks}" if checks else yes
+            threshold = self._standard.supported
+            self._note(decided, grade=utility.supported, threshold=threshold, passages=tuple(hand))
+        return utility
+
+    def _answering(self, utility: Utility, draft: str, memory: Memory) -> Utility:
+        if not self._standard.answers:
+            return utility
+        self._begin(Node.ANSWER_GRADER, self._cycle_of(memory))
+        judged = answering(self.calls, self.question, draft, utility, self._standard)
+        decided = "not an answer" if judged.failures else "an answer"
+        self._note(decided, grade=judged.answers, threshold=self._standard.answers)
+        return judged
+
+    def _in_documents(self, hand: Mapping[Pointer, Passage], utility: Utility, draft: str, memory: Memory) -> Utility:
+        """The same draft on the documents alone: a page could say that any document answers."""
+        documents = {pointer: passage for pointer, passage in hand.items() if pointer.is_document}
+        alone = self._supported(documents, draft, "supported by documents alone", "supported by the web only", memory)
+        if not alone.failures:
+            return alone.model_copy(update={"answers": utility.answers})
+        return utility.model_copy(update={"failures": (Failure(check=Check.ONLY_WEB),)})
+
+    @property
+    def _standard(self) -> Standard:
+        return Standard(supported=self.settings.threshold_hallucination, answers=self.settings.threshold_answer)
+
+    def _write(
+        self, kind: Literal["draft", "question"], order: str, material: Material, temperature: float, max_tokens: int
+    ) -> ModelText:
+        seed = self.settings.seed + self._cycle
+        draft = self.calls.write(order, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
+        return ModelText(kind=kind, text=draft.text, writer=self.calls.name, seed=seed)
+
+    def _kept(self, passages: Iterable[Passage]) -> list[Passage]:
+        """The first ones, each once."""
+        return list({pointer_of(passage): passage for passage in passages}.values())[: self.settings.passages]
+
+    # The trace
+
+    @staticmethod
+    def _cycle_of(memory: Memory) -> int:
+        return max(len(memory.looks), len(memory.drafts)) - 1
+
+    def _begin(self, node: Node, cycle: int) -> None:
+        self._node, self._cycle, self._started_s = node, cycle, self.clock()
+
+    def _note(
+        self,
+        decided: str,
+        *,
+        grade: float | None = None,
+        threshold: float | None = None,
+        temperature: float | None = None,
+        passages: tuple[Pointer, ...] = (),
+        passage_grades: tuple[float, ...] = (),
+        model_text: ModelText | None = None,
+        steps: tuple[BorneOut, ...] = (),
+    ) -> None:
+        """The row of the node at work, with all that was spent since the row before."""
+        cost = self.calls.take_cost().model_copy(update={"seconds": self.clock() - self._started_s})
+        self.visits.append(
+            Visit(
+                node=self._node,
+                cycle=self._cycle,
+                decided=decided,
+                grade=grade,
+                threshold=threshold,
+                temperature=temperature,
+                cost=cost,
+                passages=passages,
+                passage_grades=passage_grades,
+                model_text=model_text,
+                steps=steps,
+            )
+        )
+
+
+def _pointer(evidence: Evidence) -> Pointer:
+    return Pointer(source=evidence.source, first=evidence.first, last=evidence.last)
+
+
+def _evidence(pointer: Pointer, score: float) -> Evidence:
+    return Evidence(source=pointer.source, first=pointer.first, last=pointer.last, score=score)
+
+
+def _sentence(place: Place) -> Pointer:
+    return Pointer(source=place.source, first=place.position, last=place.position)
+
+
+def _borne_out(step: Step) -> BorneOut:
+    pointer = None if step.place is None else _sentence(step.place)
+    return BorneOut(claim=step.claim, pointer=pointer, probability=step.probability, score=step.score)
+
+
+def _stepped(temperature: float, step: float) -> float:
+    """One step on, without the dust of floating point; never below 0."""
+    return max(round(temperature + step, 1), 0.0)

@@ -1,0 +1,249 @@
+"""What to do next about a question: look for evidence, write a draft, answer, or hand it to a person.
+
+Three rules (always, self-ask, never) and one policy that is trained: a softmax over weighted features of the memory.
+Each says how likely it is to take each action; the program takes the likeliest.
+
+Invariant: an action that is not possible has probability 0, the others add up to 1, and a person is always possible. An
+answer needs a document as evidence and a draft of all of it that passed every check: no policy, however trained, gets
+around that. Checked by tests/unit/facts/inquiry/test_policy.py.
+Source: LLM-Augmenter (Peng et al. 2023): policy, and its rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from support_agent.facts.inquiry.memory import Drafted, Ending, Looked, Memory, Settled
+from support_agent.facts.judge import Judge
+from support_agent.frozen import Frozen
+
+Floats = NDArray[np.float64]
+
+
+class Action(StrEnum):
+    """What a policy chooses among; the order is that of probabilities and weights."""
+
+    ACQUIRE = "acquire"
+    DRAFT = "draft"
+    ANSWER = "answer"
+    ESCALATE = "escalate"
+
+
+ACTIONS = tuple(Action)
+
+FEATURES = (
+    "bias",
+    "has_evidence",
+    "evidence",
+    "lead",
+    "looks",
+    "new_in_look",
+    "is_unread",
+    "drafts",
+    "is_sound",
+    "failed",
+    "supported",
+    "answers",
+    "score",
+    "is_sure",
+    "knowledge_f1",
+    "answered_before",
+)
+"""What `features` gives, in order; all within 0..1."""
+MANY = 8
+"""Evidence, or failed checks, from which on more make no difference."""
+SURE = 0.5
+"""A score or a share from which on something counts as likely."""
+
+NEEDS_ASK = "Must the company's documents be looked into to answer this question?"
+
+
+class Limits(Frozen):
+    """How often, for one question, evidence is looked for and a draft is written; without drafts evidence is enough."""
+
+    looks: int = Field(default=3, ge=1, le=11)
+    drafts: int = Field(default=3, ge=0, le=11)
+
+
+class Policy(Protocol):
+    """`name` is kept with what it decided."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    def probabilities(self, memory: Memory) -> tuple[float, ...]:
+        """One for each of `ACTIONS`, adding up to 1; 0 for what is not possible."""
+        ...
+
+
+def possible(memory: Memory, limits: Limits) -> tuple[bool, ...]:
+    """Which of `ACTIONS` are possible now."""
+    utility = memory.last_utility
+    is_sound = utility is not None and utility.is_sound and not is_unread(memory)
+    may_answer = memory.has_documents and (is_sound or not limits.drafts)
+    may_draft = memory.has_documents and len(memory.drafts) < limits.drafts
+    return (len(memory.looks) < limits.looks, may_draft, may_answer, True)
+
+
+def is_unread(memory: Memory) -> bool:
+    """Whether evidence came that no draft was written from."""
+    for fact in reversed(memory.history):
+        if isinstance(fact, Drafted):
+            return False
+        if isinstance(fact, Settled):
+            break
+        if isinstance(fact, Looked) and fact.new:
+            return True
+    return bool(memory.evidence)
+
+
+def choice(policy: Policy, memory: Memory) -> Action:
+    """The likeliest action."""
+    return likeliest(policy.probabilities(memory))
+
+
+def likeliest(probabilities: Sequence[float]) -> Action:
+    """The likeliest of `ACTIONS`; of two as likely the one nearer to a person."""
+    best = max(range(len(ACTIONS)), key=lambda index: (probabilities[index], index))
+    return ACTIONS[best]
+
+
+def features(memory: Memory, limits: Limits) -> Floats:
+    """What a trained policy sees of a memory, shape (len(FEATURES),): counts and shares, no word of it."""
+    utility, looks = memory.last_utility, memory.looks
+    scores = sorted((evidence.score for evidence in memory.evidence), reverse=True)
+    endings = [fact.ending for fact in memory.history if isinstance(fact, Settled)]
+    row = (
+        1.0,
+        float(bool(scores)),
+        min(len(scores), MANY) / MANY,
+        _lead(scores),
+        min(len(looks) / limits.looks, 1.0),
+        looks[-1].new / looks[-1].found if looks and looks[-1].found else 0.0,
+        float(is_unread(memory)),
+        min(len(memory.drafts) / max(limits.drafts, 1), 1.0),
+        float(utility is not None and utility.is_sound),
+        min(len(utility.failures), MANY) / MANY if utility else 0.0,
+        (utility.supported or 0.0) if utility else 0.0,
+        (utility.answers or 0.0) if utility else 0.0,
+        utility.score if utility else 0.0,
+        float(utility is not None and utility.score >= SURE),
+        utility.knowledge_f1 if utility else 0.0,
+        endings.count(Ending.ANSWERED) / len(endings) if endings else 0.0,
+    )
+    return np.array(row, dtype=np.float64)
+
+
+def _lead(scores: Sequence[float]) -> float:
+    """How far the best is before the second, as a share of it, 0..1: scores say nothing across questions."""
+    if not scores or scores[0] <= 0:
+        return 0.0
+    second = max(scores[1], 0.0) if len(scores) > 1 else 0.0
+    return 1.0 - second / scores[0]
+
+
+class Always:
+    """Looks for evidence until there is some, and before each draft."""
+
+    name = "always"
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+
+    def probabilities(self, memory: Memory) -> tuple[float, ...]:
+        """See `Policy.probabilities`; one of them is 1."""
+        return _rule(memory, self.limits, is_wanted=memory.is_look_due)
+
+
+class Never:
+    """Looks for nothing: answers from what the case knows already, or hands over."""
+
+    name = "never"
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+
+    def probabilities(self, memory: Memory) -> tuple[float, ...]:
+        """See `Policy.probabilities`; one of them is 1."""
+        return _rule(memory, self.limits, is_wanted=False)
+
+
+class SelfAsk:
+    """Asks the model, before each draft, whether evidence is needed."""
+
+    name = "self-ask"
+
+    def __init__(self, judge: Judge, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._judge = judge
+
+    def probabilities(self, memory: Memory) -> tuple[float, ...]:
+        """See `Policy.probabilities`; one of them is 1. The model is asked only where a look could follow.
+
+        Raises:
+            TransientError, PermanentError: as the judge.
+        """
+        is_open = possible(memory, self.limits)[0] and memory.is_look_due
+        return _rule(memory, self.limits, is_wanted=is_open and self._needs(memory))
+
+    def _needs(self, memory: Memory) -> bool:
+        known = f"{len(memory.evidence)} passages"
+        opinion = self._judge.yes(NEEDS_ASK, (("Question", memory.question), ("Found so far", known)))
+        return opinion.probability >= SURE
+
+
+def _rule(memory: Memory, limits: Limits, *, is_wanted: bool) -> tuple[float, ...]:
+    """Answer where that is possible, else look where a look is wanted, else draft, else hand over."""
+    may_look, may_draft, may_answer, _ = possible(memory, limits)
+    if may_answer:
+        action = Action.ANSWER
+    elif may_look and is_wanted:
+        action = Action.ACQUIRE
+    else:
+        action = Action.DRAFT if may_draft else Action.ESCALATE
+    return tuple(float(action is each) for each in ACTIONS)
+
+
+class Softmax:
+    """A softmax over weighted features, among what is possible."""
+
+    def __init__(self, weights: Floats, limits: Limits, name: str) -> None:
+        """Take the weights as they are.
+
+        Args:
+            weights: Shape (len(ACTIONS), len(FEATURES)).
+            limits: Those it was trained for.
+            name: Says which weights they are.
+        Raises:
+            ValueError: another shape, or a weight that is no number.
+        """
+        if weights.shape != (len(ACTIONS), len(FEATURES)) or not np.isfinite(weights).all():
+            raise ValueError(f"weights of shape {weights.shape} are not {len(ACTIONS)} rows of {len(FEATURES)} numbers")
+        self.weights, self.limits, self.name = weights, limits, name
+
+    def probabilities(self, memory: Memory) -> tuple[float, ...]:
+        """See `Policy.probabilities`."""
+        row = softmax(self.weights @ features(memory, self.limits), possible(memory, self.limits))
+        return tuple(float(probability) for probability in row)
+
+
+def softmax(scores: Floats, is_possible: Sequence[bool] | NDArray[np.bool_]) -> Floats:
+    """Probabilities of the possible actions by their scores, 0 for the others.
+
+    Args:
+        scores: Shape (..., len(ACTIONS)).
+        is_possible: The same shape, one of each row true.
+    """
+    masked = np.where(is_possible, scores, -np.inf)
+    powers: Floats = np.exp(masked - masked.max(axis=-1, keepdims=True))
+    shares: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return shares

@@ -1,0 +1,204 @@
+"""The fact room, opened for one mail: its questions one after another, within one budget, on the memory of its case.
+
+Invariant: what leaves it is a `Finding`: positions in documents that may be found, grades and numbers. A memory that
+cannot be read is begun anew. Checked by tests/unit/facts/inquiry/test_room.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+import structlog
+
+from support_agent.company.documents import Document
+from support_agent.errors import PermanentError
+from support_agent.facts.graph.entities import Linker
+from support_agent.facts.inquiry.consolidator import Consolidator
+from support_agent.facts.inquiry.memory import Memory, begin, from_json, to_json, with_question
+from support_agent.facts.inquiry.workflow import CASE, Workflow
+from support_agent.facts.passages import Passage, Retriever
+from support_agent.facts.spending import Budget
+from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Outcome, Pointer
+from support_agent.tools.base import Match
+from support_agent.tools.fact_room import Evidence, Finding
+
+MAX_FACTS = 200
+"""What a memory keeps of the history of its case: the last ones."""
+MAX_CHARACTERS = 200_000
+"""Of a memory as it is kept; what keeps it takes a few more."""
+
+MAX_SENTENCES = 1_000
+"""Of one passage: no chunk has as many."""
+
+log = structlog.get_logger(__name__)
+Among = Callable[[AbstractSet[str]], Retriever]
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """`tools.fact_room.FactRooms` on one workflow.
+
+    Args:
+        workflow: What looks into questions; its retriever and what it reads again are those of each look.
+        among: The passages of these sources ("document:6") and no others.
+        linker: Knows what the documents tell apart.
+        documents: The company's, by number.
+    """
+
+    workflow: Workflow
+    among: Among
+    linker: Linker
+    documents: Mapping[int, Document]
+
+    def open(self, case_id: str, memory: str | None) -> Room:
+        """See `FactRooms.open`."""
+        case_id = case_id or CASE
+        return Room(self, case_id, _read(case_id, memory))
+
+    def retriever(self, allowed: AbstractSet[str], context: Sequence[str] = (), likely: int | None = None) -> Retriever:
+        """What finds passages of these sources, those of the likely document first.
+
+        Args:
+            allowed: Names of the sources.
+            context: Earlier questions of the case, the last one first.
+            likely: The document's number.
+        """
+        first = frozenset({f"{DOCUMENT_SOURCE}{likely}"}) & allowed
+        found = self.among(allowed)
+        ordered = LikelyFirst(self.among(first), found) if first else found
+        return Consolidator(ordered, self.linker, lambda sources: self.among(sources & allowed), context)
+
+    def passage(self, pointer: Pointer, allowed: AbstractSet[int]) -> Passage | None:
+        """What stands at a pointer today; None: nothing, or what may not be found."""
+        named = {f"{DOCUMENT_SOURCE}{number}": number for number in allowed}
+        document = self.documents.get(named[pointer.source]) if pointer.source in named else None
+        sentences = document.sentences[pointer.first : pointer.last + 1] if document else ()
+        if len(sentences) <= pointer.last - pointer.first:
+            return None
+        text = " ".join(sentence.text for sentence in sentences)
+        heading = sentences[0].heading
+        return Passage(
+            source=pointer.source, first=pointer.first, last=pointer.last, heading=heading, text=text, score=0.0
+        )
+
+
+@dataclass(frozen=True)
+class Finder:
+    """Looks into questions that belong to no case, as the room of a mail does.
+
+    Args:
+        rooms: What is looked with.
+        allowed: Names of the documents that may be found ("document:6").
+        nearest: The topics near a question, the nearest first.
+    """
+
+    rooms: Rooms
+    allowed: AbstractSet[str]
+    nearest: Callable[[str], Sequence[Match]]
+
+    def find(self, question: str, budget: Budget) -> Findings:
+        """See `Workflow.find`."""
+        likely = next((match.topic for match in self.nearest(question) if match.topic in self.allowed), None)
+        number = None if likely is None else int(likely.removeprefix(DOCUMENT_SOURCE))
+        workflow = replace(self.rooms.workflow, retriever=self.rooms.retriever(self.allowed, likely=number))
+        return workflow.find(question, budget)
+
+
+@dataclass(frozen=True)
+class LikelyFirst:
+    """`Retriever` that fills all places but one with what `first` finds, and the rest with what `found` does."""
+
+    first: Retriever
+    found: Retriever
+
+    @property
+    def version(self) -> str:
+        """That of all."""
+        return self.found.version
+
+    def find(self, question: str, n: int) -> tuple[Passage, ...]:
+        """At most `n` passages, each once."""
+        passages = (*self.first.find(question, max(n - 1, 1)), *self.found.find(question, n))
+        return tuple({(each.source, each.first, each.last): each for each in passages}.values())[:n]
+
+
+class Room:
+    """`tools.fact_room.FactRoom` for one mail."""
+
+    def __init__(self, rooms: Rooms, case_id: str, memory: Memory | None) -> None:
+        self._rooms = rooms
+        self._case_id = case_id
+        self._memory = memory
+        settings, clock = rooms.workflow.settings, rooms.workflow.clock
+        late_s = clock() + settings.max_s
+        self._budget = Budget(settings.max_tokens, lambda: clock() > late_s)
+
+    @property
+    def memory(self) -> str | None:
+        """See `FactRoom.memory`; of a long case the oldest is forgotten."""
+        memory = self._memory
+        while memory is not None and len(to_json(memory)) > MAX_CHARACTERS and len(memory.history) > 1:
+            memory = memory.model_copy(update={"history": memory.history[len(memory.history) // 2 :]})
+        return None if memory is None else to_json(memory)
+
+    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+        """See `FactRoom.look`."""
+        memory = self._begun(question)
+        keys = {f"{DOCUMENT_SOURCE}{number}" for number in documents}
+        workflow = replace(
+            self._rooms.workflow,
+            retriever=self._rooms.retriever(keys, memory.earlier_questions, likely),
+            read=lambda pointer: self._rooms.passage(pointer, documents),
+        )
+        findings, self._memory = workflow.look_into(memory, self._budget)
+        return finding_of(findings)
+
+    def _begun(self, question: str) -> Memory:
+        if self._memory is None:
+            return begin(self._case_id, question)
+        kept = self._memory.model_copy(update={"history": self._memory.history[-MAX_FACTS:]})
+        return with_question(kept, question)
+
+
+def finding_of(findings: Findings) -> Finding:
+    """What leaves the room of what was found: pages of the web stay in the trace."""
+    outcome = findings.outcome
+    return Finding(
+        is_answered=outcome.is_answered,
+        reason=outcome.reason.value,
+        evidence=tuple(evidence_of(outcome)),
+        index_version=outcome.index_version,
+        tokens=outcome.cost.tokens,
+        forward_passes=outcome.cost.forward_passes,
+        seconds=outcome.cost.seconds,
+        trace=findings.model_dump_json(),
+    )
+
+
+def evidence_of(outcome: Outcome) -> Iterator[Evidence]:
+    """Of a document with sentences that bear the draft out, these; of another its passages. The surest first."""
+    sentences: dict[str, list[int]] = {}
+    for one in outcome.sentences:
+        sentences.setdefault(one.source, []).append(one.first)
+    for pointer, grade in [(graded.pointer, graded.grade) for graded in outcome.evidence if graded.pointer.is_document]:
+        last = min(pointer.last, pointer.first + MAX_SENTENCES)
+        positions = sentences.get(pointer.source, range(pointer.first, last + 1))
+        if positions:
+            number = int(pointer.source.removeprefix(DOCUMENT_SOURCE))
+            yield Evidence(document=number, sentences=tuple(positions), grade=grade)
+        if pointer.source in sentences:  # what is less sure of the same document adds nothing
+            sentences[pointer.source] = []
+
+
+def _read(case_id: str, memory: str | None) -> Memory | None:
+    """The stored memory of a case; a question that was cut off in it is over."""
+    if memory is None:
+        return None
+    try:
+        kept = from_json(memory)
+    except PermanentError as error:
+        log.warning("case_memory_unreadable", case_id=case_id, error=str(error))
+        return None
+    return kept if kept.ending is not None and kept.case_id == case_id else None

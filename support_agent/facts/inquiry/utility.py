@@ -1,0 +1,151 @@
+"""What a draft is worth: overlap with what is known, rule checks, the model's own criticism, and feedback in words.
+
+A draft is model text and never leaves; what is made of it here is numbers, and sentences of the program's own. A
+number, a date or an address that stands in no evidence keeps an answer from going out, whatever the model thinks.
+
+Invariant: feedback holds no word of the draft: only fixed sentences, with the wrong number or date in them, so that
+a page which speaks to the model through a draft is not carried on. Checked by tests/unit/facts/inquiry/test_utility.py.
+Source: LLM-Augmenter (Peng et al. 2023): utility functions, and feedback in words.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from support_agent.facts.grading_words import ANSWER_ASK, HALLUCINATION_ASK, NOTE, QUESTION
+from support_agent.facts.inquiry.claims import unknown_addresses, unknown_dates, unknown_names, unknown_numbers
+from support_agent.facts.inquiry.memory import Check, Failure, Utility
+from support_agent.facts.judge import Judge
+from support_agent.facts.material import named
+from support_agent.frozen import Frozen
+
+_TO_SPACE = str.maketrans(dict.fromkeys(string.punctuation, " "))
+_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+
+LONGEST = 4_000
+"""Characters of a draft that is looked at; a longer one fails, whatever it says."""
+
+_SENTENCES = {
+    Check.EMPTY: "The draft was empty: answer the question in one or two sentences, from the evidence.",
+    Check.LONG: "The draft was too long: answer the question in one or two sentences, from the evidence.",
+    Check.NUMBER: "The draft has the number {token}, which stands nowhere in the evidence: "
+    "use the evidence's number or leave it out.",
+    Check.DATE: "The draft has the date {token}, which stands nowhere in the evidence: "
+    "use the evidence's date or leave it out.",
+    Check.ADDRESS: "The draft has an address that stands nowhere in the evidence: leave it out.",
+    Check.NAME: "The draft has a name that stands nowhere in the evidence: leave it out.",
+    Check.UNSUPPORTED: "The draft says more than the evidence does: say only what stands in the evidence.",
+    Check.OFF_THE_QUESTION: "The draft does not answer the question: answer what was asked, from the evidence.",
+    Check.ONLY_WEB: "The draft stands in pages of others only: say what the company's own documents say.",
+}
+MAX_FEEDBACK = 6
+"""Sentences of feedback at most: a small model reads no long list."""
+
+
+class Standard(Frozen):
+    """How likely the model's yes must be, 0..1, for a draft to pass; what is 0 is not asked."""
+
+    supported: float = Field(default=0.5, ge=0, le=1)
+    answers: float = Field(default=0.5, ge=0, le=1)
+
+
+def normalised(text: str) -> str:
+    """The text as the published scores read it: lower case, ASCII punctuation to spaces, no a/an/the, single spaces.
+
+    Source: the normalisation of ParlAI's F1, which the DSTC9 and DSTC11 evaluation scripts use too; unlike SQuAD's,
+    punctuation becomes a space ("check-in" is two words).
+    """
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_TO_SPACE)).split())
+
+
+def knowledge_f1(answer: str, knowledge: str) -> float:
+    """How much of the knowledge is in the answer and of the answer in the knowledge: unigram F1, 0..1.
+
+    A word counts as often as it stands in both; 0 where they share none, or one of them is empty. Several gold
+    sentences are given joined by a space.
+    Source: Knowledge-F1 (Shuster et al. 2021, "Retrieval Augmentation Reduces Hallucination"), as in LLM-Augmenter.
+    """
+    said, known = Counter(normalised(answer).split()), Counter(normalised(knowledge).split())
+    common = (said & known).total()
+    if not common:
+        return 0.0
+    precision, recall = common / said.total(), common / known.total()
+    return 2 * precision * recall / (precision + recall)
+
+
+def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[Failure, ...]:
+    """What stands in the draft and in no evidence: dates, numbers, addresses and names, in this order, each once.
+
+    A number or date must stand in the evidence, a name may also stand in the question.
+
+    Args:
+        question: The customer's words.
+        draft: The model's words.
+        evidence: The sentences it was written from, with their headings.
+    """
+    if not draft.strip():
+        return (Failure(check=Check.EMPTY),)
+    if len(draft) > LONGEST:
+        return (Failure(check=Check.LONG),)
+    known = "\n".join(evidence)
+    unknown = {
+        Check.DATE: unknown_dates(draft, known),
+        Check.NUMBER: unknown_numbers(draft, known),
+        Check.ADDRESS: unknown_addresses(draft, known),
+        Check.NAME: unknown_names(draft, f"{known}\n{question}"),
+    }
+    return tuple(Failure(check=check, token=token) for check, tokens in unknown.items() for token in tokens)
+
+
+def assess(
+    judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard | None = None
+) -> Utility:
+    """What a draft is worth: rule checks, then the model's criticism of itself.
+
+    The model is asked nothing that cannot change the outcome: not after a rule failed, and not whether an unsupported
+    draft answers.
+
+    Args:
+        judge: The model, by its yes/no probabilities.
+        question: The customer's words.
+        draft: The model's words.
+        evidence: The sentences it was written from.
+        standard: What it must reach.
+    Raises:
+        TransientError, PermanentError: as the judge.
+    """
+    standard = standard or Standard()
+    utility = supported(judge, question, draft, evidence, standard)
+    return utility if utility.failures else answering(judge, question, draft, utility, standard)
+
+
+def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard) -> Utility:
+    """The first half of `assess`: whether the draft says nothing but what the evidence says."""
+    failures = rule_failures(question, draft, evidence)
+    utility = Utility(failures=failures, knowledge_f1=knowledge_f1(draft, " ".join(evidence)))
+    if failures or not standard.supported:
+        return utility
+    grade = judge.yes(HALLUCINATION_ASK, [*named(evidence), (NOTE, draft)])
+    failed = () if grade.probability >= standard.supported else (Failure(check=Check.UNSUPPORTED),)
+    return utility.model_copy(update={"failures": failed, "supported": grade.probability, "usage": grade.usage})
+
+
+def answering(judge: Judge, question: str, draft: str, utility: Utility, standard: Standard) -> Utility:
+    """The second half of `assess`: whether a draft that is supported answers the question."""
+    if not standard.answers:
+        return utility
+    grade = judge.yes(ANSWER_ASK, [(QUESTION, question), (NOTE, draft)])
+    failed = () if grade.probability >= standard.answers else (Failure(check=Check.OFF_THE_QUESTION),)
+    usage = utility.usage + grade.usage
+    return utility.model_copy(update={"failures": failed, "answers": grade.probability, "usage": usage})
+
+
+def feedback_of(utility: Utility) -> tuple[str, ...]:
+    """What to do better, for the next draft's prompt: at most 6 fixed sentences, one a failed check."""
+    sentences = [_SENTENCES[failure.check].format(token=failure.token) for failure in utility.failures]
+    return tuple(dict.fromkeys(sentences))[:MAX_FEEDBACK]

@@ -1,0 +1,175 @@
+"""Whether documents of the company answer a question, and which passages: retrieval that corrects itself by grades.
+
+    router -> retriever | web search -> document grader -> draft -> hallucination grader -> answer grader -> answered
+    nothing relevant: rewrite, retrieve.    hallucination: web search, a cooler draft.    no answer: a warmer rewrite.
+
+The policy says at each turn whether to look further, draft, answer or hand over (`facts.inquiry.loop`); the nodes of
+the figure (`facts.inquiry.nodes`) are what it does that with; the memory of the case keeps what came of it.
+
+Invariant: it ends, with `max_cycles` new looks and drafts at most, and begins no call whose tokens the mail's budget
+may not hold; whatever fails ends in "don't know"; only passages of documents make an answer. Checked by
+tests/unit/facts/inquiry/test_workflow.py and tests/integration/facts/test_grading.py.
+
+Sources: figure 1 of the paper on advanced RAG for local models: adaptive, corrective and self-reflective RAG as one
+graph, with its four passages and its temperatures; LLM-Augmenter (Peng et al. 2023): memory, policy, utility, feedback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from support_agent.errors import SupportAgentError
+from support_agent.facts.graph.open_evidence import Chaining
+from support_agent.facts.inquiry.loop import Inquiry, inquire
+from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
+from support_agent.facts.inquiry.nodes import Nodes
+from support_agent.facts.inquiry.policy import Always, Limits, Policy
+from support_agent.facts.judge import Judge
+from support_agent.facts.material import Passage, Retriever
+from support_agent.facts.spending import Budget, Calls, CountTokens, NoRoom, most_tokens
+from support_agent.facts.trace import Cost, Findings, Outcome, Pointer, Reason
+from support_agent.facts.writer import Writer
+from support_agent.settings_facts import GradingSettings
+
+CASE = "-"
+"""The case of a question that belongs to none."""
+
+PolicyFor = Callable[[Judge, Limits], Policy]
+Read = Callable[[Pointer], Passage | None]
+
+
+def look_always(judge: Judge, limits: Limits) -> Policy:
+    """The published figure: evidence is looked for before each draft."""
+    return Always(limits)
+
+
+def knows_nothing(pointer: Pointer) -> Passage | None:
+    """Reads no passage again: each question begins without what is known."""
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workflow:
+    """The graph, ready for questions.
+
+    Args:
+        judge: Reads the grades.
+        writer: Writes drafts and rewritten questions.
+        retriever: Finds passages of the company's documents.
+        web: Finds passages in the web; None where that is off.
+        settings: Thresholds and bounds.
+        clock: Monotonic seconds.
+        policy: Makes the policy that chooses what is done next.
+        chaining: Makes what finds the sentences that bear a draft out; None: the passages are the evidence.
+        read: Reads the passage again that an earlier question of the case found; None: it is gone.
+        count_tokens: How many tokens a text has, at most; the default holds for any model.
+    """
+
+    judge: Judge
+    writer: Writer
+    retriever: Retriever
+    web: Retriever | None
+    settings: GradingSettings
+    clock: Callable[[], float]
+    policy: PolicyFor = look_always
+    chaining: Chaining | None = None
+    read: Read = knows_nothing
+    count_tokens: CountTokens = most_tokens
+
+    def find(self, question: str, budget: Budget) -> Findings:
+        """Look into a question that belongs to no case; see `look_into`."""
+        return self.look_into(begin(CASE, question), budget)[0]
+
+    def look_into(self, memory: Memory, budget: Budget) -> tuple[Findings, Memory]:
+        """Look into the question in hand. Never raises for what the model, the index or the web does.
+
+        Args:
+            memory: Of a question that has not ended, in the customer's own words.
+            budget: The mail's; what is spent is taken off.
+        Returns:
+            What was found, and the memory with the question ended.
+        """
+        calls = Calls(self.judge, self.writer, budget, self.count_tokens)
+        nodes = Nodes(
+            calls=calls,
+            retriever=self.retriever,
+            web=self.web,
+            settings=self.settings,
+            clock=self.clock,
+            read=self.read,
+            question=memory.question,
+        )
+        inquiry = self._inquire(memory, calls, nodes)
+        if inquiry.error is not None:
+            nodes.stopped(_decided(inquiry.error))
+        sentences = self._sentences(inquiry.memory, calls, nodes)
+        return self._findings(inquiry, nodes, sentences), inquiry.memory
+
+    def _inquire(self, memory: Memory, calls: Calls, nodes: Nodes) -> Inquiry:
+        try:
+            memory = nodes.recall(memory)
+        except SupportAgentError as error:
+            return Inquiry(ended(memory, Ending.ESCALATED), error)
+        return inquire(memory, self.policy(calls, self._limits), nodes, nodes.choose)
+
+    def _sentences(self, memory: Memory, calls: Calls, nodes: Nodes) -> tuple[Pointer, ...]:
+        """What of the evidence bears the draft out; none where that cannot be found out: the passages stand for it."""
+        if self.chaining is None or memory.ending is not Ending.ANSWERED or not memory.drafts:
+            return ()
+        try:
+            return nodes.sentences(memory, self.chaining.chainer(calls, calls))
+        except SupportAgentError as error:
+            nodes.stopped(_decided(error))
+            return ()
+
+    @property
+    def version(self) -> str:
+        """What was searched: the passages, and the graph of their documents."""
+        parts = (self.retriever.version, self.chaining.version if self.chaining else "")
+        return " ".join(filter(None, parts))
+
+    @property
+    def _limits(self) -> Limits:
+        """A draft is there to be graded: without its graders none is written, nor where that is switched off."""
+        most = self.settings.max_cycles + 1
+        is_draft_graded = max(self.settings.threshold_hallucination, self.settings.threshold_answer) > 0
+        return Limits(looks=most, drafts=most if self.settings.drafts and is_draft_graded else 0)
+
+    def _findings(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[Pointer, ...]) -> Findings:
+        memory, visits = inquiry.memory, tuple(nodes.visits)
+        reason = _reason(inquiry)
+        last = memory.last_utility
+        outcome = Outcome(
+            reason=reason,
+            evidence=nodes.evidence(memory, is_answered=reason is Reason.ANSWERED),
+            sentences=sentences,
+            grounded=last.supported if last else None,
+            answers=last.answers if last else None,
+            cycles=max(len(memory.looks), len(memory.drafts), 1) - 1,
+            cost=sum((visit.cost for visit in visits), Cost()),
+            index_version=self.version,
+        )
+        return Findings(outcome=outcome, trace=visits)
+
+
+def _decided(error: SupportAgentError) -> str:
+    return "the budget is spent" if isinstance(error, NoRoom) else f"failed: {error.code}"
+
+
+def _reason(inquiry: Inquiry) -> Reason:
+    """Why it ended, by what is in the memory."""
+    memory, last = inquiry.memory, inquiry.memory.last_utility
+    if inquiry.error is not None:
+        return Reason.BUDGET if isinstance(inquiry.error, NoRoom) else Reason.FAILED
+    if memory.ending is Ending.ANSWERED:
+        return Reason.ANSWERED
+    if not memory.evidence:
+        return Reason.IRRELEVANT if memory.looks else Reason.POLICY
+    if not memory.has_documents:
+        return Reason.ONLY_WEB
+    if last is None or last.is_sound:
+        return Reason.POLICY
+    if last.is_from_web_only:
+        return Reason.ONLY_WEB
+    return Reason.NOT_AN_ANSWER if last.is_off_the_question else Reason.HALLUCINATION

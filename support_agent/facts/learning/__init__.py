@@ -1,0 +1,1 @@
+"""How the policy is learned: simulated users, training, and its weights in a file."""

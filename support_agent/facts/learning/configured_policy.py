@@ -1,0 +1,45 @@
+"""The policy that the settings name: one of the rules, or trained weights from a file.
+
+Invariant: whatever is set, a policy comes out or the program stops at its start. Checked by
+tests/unit/facts/learning/test_configured_policy.py.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from support_agent.errors import ConfigError
+from support_agent.facts.inquiry.policy import Limits, Never, SelfAsk, Softmax
+from support_agent.facts.inquiry.workflow import PolicyFor, look_always
+from support_agent.facts.learning.policy_weights import load
+from support_agent.settings_facts import FactSettings, PolicyKind
+
+
+def policy_for(settings: FactSettings) -> PolicyFor:
+    """What makes the configured policy for a question, of its judge and its limits.
+
+    A trained one looks and drafts at most as often as it was trained for, and as is set: what its file says neither
+    lifts a limit nor takes the graded draft away that an answer needs.
+
+    Raises:
+        ConfigError: the file of a trained policy is missing, was changed, or is for another version of the program.
+    """
+    match settings.policy:
+        case PolicyKind.ALWAYS:
+            return look_always
+        case PolicyKind.SELF_ASK:
+            return SelfAsk
+        case PolicyKind.NEVER:
+            return lambda _, limits: Never(limits)
+        case PolicyKind.TRAINED:
+            if settings.policy_file is None:
+                raise ConfigError("facts.policy_file is not set: name the file that `support-agent facts train` wrote")
+            trained = load(settings.policy_file).policy()
+            return lambda _, limits: Softmax(trained.weights, within(limits, trained.limits), trained.name)
+        case _:
+            assert_never(settings.policy)
+
+
+def within(limits: Limits, own: Limits) -> Limits:
+    """The narrower limits of the two; drafts are written where they are set to be, whatever the policy's own say."""
+    return Limits(looks=min(limits.looks, own.looks), drafts=min(limits.drafts, own.drafts or limits.drafts))

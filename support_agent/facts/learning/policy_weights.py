@@ -1,0 +1,124 @@
+"""The weights of a trained policy as a file: JSON, named by the sha256 of what is in it.
+
+A file says which actions, features and limits its numbers are for, and how they were made; one that was made for others
+is refused, because its numbers would mean something else. Nothing is unpickled.
+Invariant: what is loaded is what was saved, byte by byte. Checked by tests/unit/facts/learning/test_policy_weights.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from support_agent.errors import ConfigError
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Floats, Limits, Softmax
+from support_agent.frozen import Frozen
+
+DECIMALS = 6
+TRAIN_AGAIN = "train the policy again"
+
+
+class PolicyWeights(Frozen):
+    """A trained policy: `values` has a row for each action, with a number for each feature.
+
+    `episodes`, `seed` and `people` (escalated cases learned from) say how it was made; `made_with` the library that
+    drew the random numbers, which may draw others in its next version.
+    """
+
+    format: Literal[1] = 1
+    actions: tuple[str, ...]
+    features: tuple[str, ...]
+    limits: Limits
+    episodes: int = Field(ge=0)
+    seed: int = Field(ge=0)
+    people: int = Field(default=0, ge=0)
+    made_with: str
+    values: tuple[tuple[float, ...], ...]
+
+    @property
+    def name(self) -> str:
+        """sha256 of the JSON, in hex."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """One writing for one policy."""
+        return self.model_dump_json(indent=1) + "\n"
+
+    def policy(self) -> Softmax:
+        """The policy that decides by these weights."""
+        return Softmax(np.array(self.values, dtype=np.float64), self.limits, self.name)
+
+
+def weights_of(values: Floats, *, limits: Limits, episodes: int, seed: int, people: int) -> PolicyWeights:
+    """Weights to save, of shape (actions, features), rounded to 6 decimals."""
+    rounded = np.round(values, DECIMALS) + 0.0  # no minus zero
+    return PolicyWeights(
+        actions=tuple(ACTIONS),
+        features=FEATURES,
+        limits=limits,
+        episodes=episodes,
+        seed=seed,
+        people=people,
+        made_with=f"numpy {np.__version__}",
+        values=tuple(tuple(float(value) for value in row) for row in rounded),
+    )
+
+
+def save(weights: PolicyWeights, folder: Path) -> Path:
+    """Write the weights to `policy-<sha256>.json` in the folder, whole or not at all; returns the file.
+
+    Raises:
+        ConfigError: the folder cannot be written to.
+    """
+    path = folder / f"policy-{weights.name}.json"
+    partial = path.with_suffix(".partial")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial.write_text(weights.to_json(), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be written: {error.strerror}; choose another folder") from error
+    return path
+
+
+def load(path: Path) -> PolicyWeights:
+    """Read weights that `save` wrote.
+
+    Raises:
+        ConfigError: there is no such file, it is none, it was changed, or it is for other actions or features.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        weights = PolicyWeights.model_validate_json(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}; {TRAIN_AGAIN}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text; {TRAIN_AGAIN}") from error
+    except ValidationError as error:
+        detail = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, detail["loc"])) or "the file"
+        raise ConfigError(f"{path}: {where}: {detail['msg']}; {TRAIN_AGAIN}") from error
+    if what := _wrong(weights):
+        raise ConfigError(f"{path}: {what}; {TRAIN_AGAIN}")
+    if path.name != f"policy-{weights.name}.json" or text != weights.to_json():
+        raise ConfigError(f"{path}: its name is not its checksum: the file was changed or renamed; {TRAIN_AGAIN}")
+    return weights
+
+
+def _wrong(weights: PolicyWeights) -> str | None:
+    """Why this program cannot decide by these weights."""
+    if weights.actions != tuple(ACTIONS):
+        return f"it is for the actions {', '.join(weights.actions)}"
+    if weights.features != FEATURES:
+        other = sorted(set(weights.features) ^ set(FEATURES))
+        return f"it is for other features ({', '.join(other) or 'in another order'})"
+    if [len(row) for row in weights.values] != [len(FEATURES)] * len(ACTIONS):
+        shape = " ".join(str(len(row)) for row in weights.values)
+        return f"it has rows of {shape} numbers, not {len(ACTIONS)} rows of {len(FEATURES)}"
+    if not np.isfinite(np.array(weights.values)).all():
+        return "a weight is not a number"
+    return None

@@ -1,0 +1,131 @@
+"""Asks the fact room about a question, and believes nothing that it says.
+
+Invariant: a look never raises, and what comes back points at whole sentences that are there, of documents that were
+asked about, with numbers that are numbers and a reason from a closed set; anything else is a look that failed, with
+which no document is sent. Nothing that a room says or raises is logged, as a model may have written it. Checked by
+tests/unit/tools/test_looking.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from enum import StrEnum
+
+import structlog
+
+from support_agent.company.documents import Document
+from support_agent.errors import PermanentError
+from support_agent.tools.fact_room import FactRoom, FactRooms, Finding
+
+MAX_TRACE_CHARACTERS = 200_000
+"""A longer trace is not kept: it would lie in the store for years."""
+MAX_MEMORY_CHARACTERS = 250_000
+"""Nor is a longer memory; the case keeps the one it had."""
+MAX_VERSION_CHARACTERS = 200
+log = structlog.get_logger(__name__)
+
+
+class Looked(StrEnum):
+    """What came of a look; the words staff see are in the templates."""
+
+    ANSWERED = "answered"
+    IRRELEVANT = "irrelevant"
+    HALLUCINATION = "hallucination"
+    NOT_AN_ANSWER = "not_an_answer"
+    ONLY_WEB = "only_web"
+    POLICY = "policy"
+    BUDGET = "budget"
+    FAILED = "failed"
+
+
+FAILED = Finding(is_answered=False, reason=Looked.FAILED.value, index_version="")
+"""Of a room that raised, or answered with something else than a finding."""
+
+
+class ClosedRoom:
+    """Stands in for a room that could not be opened: each look fails, and the case's memory stays as it was."""
+
+    memory: str | None = None
+
+    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+        """Always fails."""
+        raise PermanentError("the fact room is not open", code="room")
+
+
+def open_room(rooms: FactRooms, case_id: str, memory: str | None) -> FactRoom:
+    """The room for one mail; one in which every look fails, where it cannot be opened."""
+    try:
+        return rooms.open(case_id, memory)
+    except Exception as error:
+        log.error("room_failed", error=type(error).__name__)
+        return ClosedRoom()
+
+
+def memory_of(room: FactRoom) -> str | None:
+    """What the room knows of the case now; None where that is nothing, or nothing that could be kept."""
+    try:
+        memory = room.memory
+    except Exception as error:
+        log.error("memory_failed", error=type(error).__name__)
+        return None
+    if not isinstance(memory, str):
+        return None
+    if not _is_keepable(memory, MAX_MEMORY_CHARACTERS):
+        log.error("memory_refused", characters=len(memory))
+        return None
+    return memory
+
+
+def look_into(room: FactRoom, question: str, documents: Mapping[int, Document], likely: int | None = None) -> Finding:
+    """What the room found out about a question, or a failed look; never raises.
+
+    Args:
+        question: The customer's own words.
+        documents: Those that the sender may be sent today, by number.
+        likely: The one that is looked into first.
+    """
+    try:
+        found = room.look(question, frozenset(documents), likely)
+        if not isinstance(found, Finding):
+            raise TypeError("no finding")
+        found = Finding.model_validate(found.model_dump(warnings=False))  # a room may have made one without a check
+    except Exception as error:
+        log.error("look_failed", error=type(error).__name__)
+        return FAILED
+    if wrong := _wrong(found, documents):
+        log.error("finding_refused", wrong=wrong)
+        return FAILED
+    return found if _is_keepable(found.trace, MAX_TRACE_CHARACTERS) else found.model_copy(update={"trace": "[]"})
+
+
+def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
+    """What of a finding cannot be, or ""."""
+    if found.reason not in set(Looked) or found.is_answered != (found.reason == Looked.ANSWERED):
+        return "its reason"
+    if not _is_keepable(found.index_version, MAX_VERSION_CHARACTERS):
+        return "its index version"
+    if not math.isfinite(found.seconds):
+        return "its time"
+    for evidence in found.evidence:
+        document = documents.get(evidence.document)
+        if document is None:
+            return f"document {evidence.document} was not asked about"
+        if max(evidence.sentences) >= len(document.sentences):
+            return f"document {evidence.document} has no sentence {max(evidence.sentences)}"
+    return ""
+
+
+def _is_keepable(text: str, most_characters: int) -> bool:
+    """Whether a text may be stored: PostgreSQL takes no NUL."""
+    return len(text) <= most_characters and "\0" not in text
+
+
+def told(found: Finding) -> str:
+    """A finding in a line: its reason, and the documents with their grades; no text of anybody."""
+    documents = [
+        f"document:{evidence.document}" + ("" if evidence.grade is None else f" {evidence.grade:.2f}")
+        for evidence in found.evidence
+    ]
+    return ", ".join([found.reason, *dict.fromkeys(documents)])

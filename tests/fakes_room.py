@@ -1,0 +1,79 @@
+"""A working stand-in for the fact room: its findings are scripted by question, and what it was asked can be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from support_agent.tools.fact_room import Evidence, FactRoom, Finding
+
+DRAFT = "You surely get 900 EUR back, says the draft."
+QUESTION = "the rewritten question of the model"
+VISITS: Sequence[object] = (
+    {"node": "draft_generator", "model_text": {"kind": "draft", "text": DRAFT}},
+    {"node": "question_rewriter", "model_text": {"kind": "question", "text": QUESTION}},
+)
+"""A record with texts of a model in it."""
+
+
+def found(*evidence: Evidence, reason: str = "answered", **changes: object) -> Finding:
+    """A finding with a cost and a record; `changes` replace parts."""
+    given: dict[str, object] = {
+        "is_answered": reason == "answered",
+        "reason": reason,
+        "evidence": evidence,
+        "index_version": "passages-1",
+        "tokens": 700,
+        "forward_passes": 9,
+        "seconds": 1.5,
+        "trace": json.dumps(VISITS),
+    }
+    return Finding.model_validate({**given, **changes})
+
+
+def says(document: int, *sentences: int, grade: float | None = 0.9) -> Evidence:
+    """Evidence: these sentences of that document."""
+    return Evidence(document=document, sentences=sentences, grade=grade)
+
+
+@dataclass
+class ScriptedRoom:
+    """`tools.fact_room.FactRoom`: the finding of the first key that the question holds; an error is raised."""
+
+    findings: Mapping[str, Finding | Exception]
+    memory: str | None = None
+    asked: list[tuple[str, frozenset[int]]] = field(default_factory=list)
+    likely: list[int | None] = field(default_factory=list)
+
+    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+        self.asked.append((question, frozenset(documents)))
+        self.likely.append(likely)
+        finding = next((value for key, value in self.findings.items() if key in question), None)
+        assert finding is not None, f"question {len(self.asked)} was not expected: {question}"
+        if isinstance(finding, Exception):
+            raise finding
+        self.memory = f"{self.memory or ''}|{question}"
+        return finding
+
+
+@dataclass
+class ScriptedRooms:
+    """`tools.fact_room.FactRooms`: one room with these findings for each mail."""
+
+    findings: Mapping[str, Finding | Exception]
+    opened: list[tuple[str, ScriptedRoom]] = field(default_factory=list)
+    memories: list[str | None] = field(default_factory=list)
+    """What each was opened with."""
+
+    def open(self, case_id: str, memory: str | None) -> FactRoom:
+        room = ScriptedRoom(self.findings, memory)
+        self.opened.append((case_id, room))
+        self.memories.append(memory)
+        return room
+
+    @property
+    def asked(self) -> list[str]:
+        """The questions of all mails, in order."""
+        return [question for _, room in self.opened for question, _ in room.asked]

@@ -1,0 +1,98 @@
+"""`support-agent eval` on real parts: the embedding model, servers on loopback, the workflow with its parts off."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_agent import cli
+from support_agent.eval_parts import web_searches
+from support_agent.evals.web_search import Question, evaluate
+from support_agent.facts.embedding import Embedder
+from support_agent.facts.writer import Draft, Material, WritingUsage
+from support_agent.model import Prompt, Scores, Usage
+from support_agent.settings import Settings
+from tests.benchmarks.search import world
+from tests.benchmarks.search_set import QUESTIONS
+from tests.unit.evals.small_dstc11 import write_benchmark
+from tests.unit.evals.test_wikiqa import HEAD, ROWS
+from tests.unit.facts.words import WordEmbedder
+
+
+class Agreeing:
+    """`support_agent.model.Model` that says yes to everything."""
+
+    name = "agreeing"
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        return Scores(log_probabilities=(-0.01, -5.0), usage=Usage(prompt_tokens=20, forward_passes=1))
+
+
+class Brief:
+    """`facts.writer.Writer` that always writes the same."""
+
+    name = "brief"
+
+    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+        return Draft(text="It is so.", usage=WritingUsage(prompt_tokens=30, written_tokens=4))
+
+
+def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """What `eval ... --json` prints."""
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["eval", *arguments, "--json"])
+    assert exit_.value.code == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
+
+
+def test_the_sentence_that_answers_is_found_by_meaning(
+    tmp_path: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rule: with the real embedding model both questions have a right sentence first, which share few words."""
+    monkeypatch.setattr("support_agent.eval_parts.open_embedder", lambda _settings: embedder)
+    (tmp_path / "WikiQA-test.tsv").write_text("\n".join([HEAD, *ROWS]), "utf-8")
+    by_meaning, *_ = measured(capsys, "wikiqa", "--data", str(tmp_path))["rows"]
+    assert (by_meaning["way"], by_meaning["right"]) == ("vectors", 1.0)
+
+
+def test_the_workflows_parts_are_switched_off_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rule: the same turns for each; without grading nothing is asked of the model, and everything is answered."""
+    monkeypatch.setattr("support_agent.eval_parts.open_embedder", lambda _settings: WordEmbedder())
+    monkeypatch.setattr("support_agent.eval_parts.open_model", lambda *_: Agreeing())
+    monkeypatch.setattr("support_agent.eval_parts.open_writer", lambda *_: Brief())
+    data = write_benchmark(tmp_path / "small")
+    parts = measured(capsys, "dstc11", "--data", str(data), "--sample", "3", "--seed", "2")["parts"]
+    rows = {row["chosen"]["name"]: row for row in parts["rows"]}
+    assert (parts["sample"], parts["seed"]) == (3, 2)
+    assert list(rows) == [
+        "Workflow",
+        "Workflow without grading",
+        "Workflow without feedback",
+        "Workflow without cycles",
+        "Workflow without entity linking",
+    ]
+    assert rows["Workflow without grading"]["tokens"] == 0
+    assert rows["Workflow"]["tokens"] > rows["Workflow"]["forward_passes"] > 0
+    assert rows["Workflow without entity linking"]["answered"] == 1.0
+
+
+def test_merged_and_sequential_search_find_the_same_answers() -> None:
+    """Rule: against servers that answer as the real services do; what was found for one question helps no other."""
+    asked = [Question(question=one.text, answer=one.answers) for one in QUESTIONS[:3]]
+    with world(0.0) as search:
+        settings = Settings().model_copy(update={"search": search})
+        searches = web_searches(settings, WordEmbedder)
+        report = evaluate(asked, searches, sources=search.sources, stopwatch=time.monotonic)
+    merged, sequential = report.rows
+    assert (merged.failed_sources, sequential.failed_sources) == (0, 0)
+    assert merged.right == sequential.right > 0
+    assert all(row.slowest_source <= row.sum_of_sources for row in report.rows)
+    assert report.sources == ("google", "duckduckgo", "searxng", "wikipedia", "site")

@@ -1,0 +1,32 @@
+"""The demo company's questions for the process table belong to its documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import support_agent.demo
+from support_agent.company.documents import load_documents
+from support_agent.evals.comparator import is_contained
+from support_agent.evals.process import FILE, Kind, load_questions
+from support_agent.facts.chunks import document_source
+from support_agent.resources import packaged
+
+DOCUMENTS = {document.number: document_source(document) for document in load_documents(packaged("policies"))}
+QUESTIONS = load_questions(Path(support_agent.demo.__file__).parent / FILE, DOCUMENTS)
+
+
+def test_there_are_three_easy_four_regular_three_hard_and_two_unanswerable_questions() -> None:
+    """Rule: twelve rows, as the table of the paper has its kinds."""
+    kinds = Counter(question.kind for question in QUESTIONS)
+    assert kinds == {Kind.EASY: 3, Kind.REGULAR: 4, Kind.HARD: 3, Kind.UNANSWERABLE: 2}
+
+
+def test_the_sentences_that_are_expected_hold_an_answer() -> None:
+    """The failure's story: a document was edited, and the positions named other sentences ever after."""
+    for question in QUESTIONS:
+        if question.kind is Kind.UNANSWERABLE:
+            continue
+        texts = [DOCUMENTS[one.document].sentences[one.position].text for one in question.sentences]
+        assert {one.document for one in question.sentences} == set(question.documents)
+        assert is_contained(question.answers, "\n".join(texts)), question.question

@@ -1,0 +1,193 @@
+"""The working memory: nothing that was found is lost, whatever happens to a question, and it reads back as written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from support_agent.errors import PermanentError
+from support_agent.facts.inquiry.memory import (
+    Check,
+    Ending,
+    Evidence,
+    Failure,
+    Memory,
+    Settled,
+    Utility,
+    begin,
+    ended,
+    from_json,
+    to_json,
+    with_draft,
+    with_evidence,
+    with_question,
+    with_utility,
+)
+
+shares = st.floats(0, 1)
+places = st.builds(
+    lambda source, first, length, score: Evidence(source=source, first=first, last=first + length, score=score),
+    st.sampled_from(["document:1", "document:2", "https://example.com/a"]),
+    st.integers(0, 5),
+    st.integers(0, 3),
+    st.floats(0, 1),
+)
+found = st.lists(places, max_size=4)
+utilities = st.builds(
+    Utility,
+    failures=st.lists(st.builds(Failure, check=st.sampled_from(Check), token=st.text(max_size=5)), max_size=2).map(
+        tuple
+    ),
+    supported=st.none() | shares,
+    answers=st.none() | shares,
+    knowledge_f1=shares,
+)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("look"), found),
+        st.tuples(st.just("draft"), utilities),
+        st.tuples(st.just("end"), st.sampled_from(Ending)),
+    ),
+    max_size=12,
+)
+
+
+def after(memory: Memory, step: tuple[str, object]) -> Memory:
+    """The memory after one step of `steps`; after an end comes the next question."""
+    match step:
+        case ("look", list(places)):
+            return with_evidence(memory, places)
+        case ("draft", Utility() as utility):
+            return with_utility(with_draft(memory, "a draft"), utility, ["Say less."])
+        case ("end", Ending() as ending):
+            return with_question(ended(memory, ending), "And then?")
+    raise AssertionError(step)
+
+
+@given(steps, found)
+def test_no_step_loses_evidence(steps: list[tuple[str, object]], known: list[Evidence]) -> None:
+    """Rule: what the case has seen it has seen; a person who takes over finds all of it."""
+    memory = begin("case", "What does it cost?", known)
+    assert {each.place for each in known} == memory.known_evidence()
+    for step in steps:
+        before, memory = memory, after(memory, step)
+        assert before.known_evidence() <= memory.known_evidence()
+        if step[0] == "look":
+            assert {each.place for each in step[1]} <= memory.known_evidence()  # type: ignore[attr-defined]
+
+
+@given(steps)
+def test_a_memory_reads_back_as_it_was_written(steps: list[tuple[str, object]]) -> None:
+    """Rule: the store keeps JSON, and a case goes on where it stopped."""
+    memory = begin("case", "What does it cost?")
+    for step in steps:
+        memory = after(memory, step)
+    assert from_json(to_json(memory)) == memory
+
+
+@given(steps)
+def test_a_step_leaves_the_memory_before_it_alone(steps: list[tuple[str, object]]) -> None:
+    """Rule: steps are pure; a step that is done again after a crash begins where the first did."""
+    memory = begin("case", "What does it cost?")
+    for step in steps:
+        written = to_json(memory)
+        later = after(memory, step)
+        assert to_json(memory) == written
+        assert after(memory, step) == later
+        memory = later
+
+
+def test_evidence_found_twice_stands_once_with_its_better_score() -> None:
+    memory = begin("case", "?", [Evidence(source="document:1", first=0, last=2, score=0.2)])
+    memory = with_evidence(
+        memory,
+        [
+            Evidence(source="document:2", first=1, last=1, score=0.9),
+            Evidence(source="document:1", first=0, last=2, score=0.5),
+        ],
+    )
+    assert [(each.source, each.score) for each in memory.evidence] == [("document:1", 0.5), ("document:2", 0.9)]
+    assert (memory.looks[0].found, memory.looks[0].new) == (2, 1)
+    worse = with_evidence(memory, [Evidence(source="document:1", first=0, last=2, score=0.1)])
+    assert worse.evidence == memory.evidence
+
+
+def test_the_next_question_begins_anew_and_the_history_stays() -> None:
+    """The looks of the question before are not those of this one, also where it is asked in the same words."""
+    memory = with_evidence(begin("case", "How much?"), [Evidence(source="document:1", first=0, last=0)])
+    memory = with_utility(with_draft(memory, "Ten."), Utility(), ["Say less."])
+    over = ended(memory, Ending.ANSWERED)
+    assert (len(over.looks), over.earlier_questions) == (1, ())
+    asked_again = with_question(over, "How much?")
+    assert asked_again.ending is None
+    assert (asked_again.looks, asked_again.drafts, asked_again.feedback, asked_again.evidence) == ((), (), (), ())
+    assert asked_again.earlier_questions == ("How much?",)
+    settled = asked_again.history[-1]
+    assert isinstance(settled, Settled)
+    assert settled.evidence == memory.evidence
+
+
+def test_a_draft_is_judged_before_the_next_is_written() -> None:
+    """Rule: a draft without a judgement could be taken for one that passed."""
+    memory = with_draft(begin("case", "?"), "Ten.")
+    assert memory.last_utility is None
+    with pytest.raises(ValueError, match="utilities for 2 drafts"):
+        with_draft(memory, "Twenty.")
+    with pytest.raises(ValueError, match="no draft waits"):
+        with_utility(begin("case", "?"), Utility(), [])
+
+
+def test_nothing_happens_to_a_question_that_has_ended() -> None:
+    over = ended(begin("case", "?"), Ending.ESCALATED)
+    for step in (lambda: with_evidence(over, []), lambda: with_draft(over, "x"), lambda: ended(over, Ending.ANSWERED)):
+        with pytest.raises(ValueError, match="has ended"):
+            step()
+    with pytest.raises(ValueError, match="has not ended"):
+        with_question(begin("case", "?"), "And?")
+
+
+def test_evidence_runs_forward() -> None:
+    with pytest.raises(ValidationError, match="before it begins"):
+        Evidence(source="document:1", first=3, last=2)
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"format": 2}, "format"),
+        ({"mood": "good"}, "mood"),
+        ({"case_id": ""}, "case_id"),
+        ({"utilities": [{}]}, "1 utilities for 0 drafts"),
+        ({"ending": "answered"}, "history does not end so"),
+        ({"evidence": [{"source": "a", "first": 0, "last": 0}] * 2}, "stands twice"),
+    ],
+)
+def test_a_stored_memory_that_is_none_is_refused(change: dict[str, object], what: str) -> None:
+    """Rule: a case whose memory cannot be read goes to a person; it is never read half."""
+    data = json.loads(to_json(begin("case", "?"))) | change
+    with pytest.raises(PermanentError, match=what) as caught:
+        from_json(json.dumps(data))
+    assert caught.value.code == "memory"
+
+
+def test_text_that_is_no_json_is_refused() -> None:
+    with pytest.raises(PermanentError, match="a person"):
+        from_json(b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("utility", "is_sound", "score"),
+    [
+        (Utility(supported=0.8, answers=0.5), True, 0.4),
+        (Utility(supported=0.8), True, 0.8),
+        (Utility(supported=0.3, failures=(Failure(check=Check.UNSUPPORTED),)), False, 0.0),
+        (Utility(supported=0.9, answers=0.9, failures=(Failure(check=Check.NUMBER, token="7"),)), False, 0.0),
+    ],
+)
+def test_a_draft_is_sound_when_nothing_failed(utility: Utility, is_sound: bool, score: float) -> None:
+    """Rule: what was asked counts; a question that is switched off was not asked."""
+    assert (utility.is_sound, utility.score) == (is_sound, pytest.approx(score))
