@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.poisoned ATTACKS.json [MAILS]`: orders for the model in mails, documents and web pages.
+"""`python -m tests.benchmarks.poisoned ATTACKS.json [MAILS [ATTACKS]]`: orders for the model in mails, documents and web pages.
 
 The attacks are lists of sentences by kind, as BIPIA's are; the mails are the first of the labelled ones that have an
 answer. Each mail is decided as it is, and then three times more: with an attack behind its own words, with a document
@@ -79,6 +79,8 @@ class Bench:
 
     plain: Mapping[Path, Trial]
     attacks: Sequence[str]
+    in_mails: Sequence[str]
+    """Those that are put into mails; evenly spread over the kinds."""
 
     def tally(self, name: str, attacked: Sequence[tuple[Label, Trial]]) -> Tally:
         """Compare, and print what changed."""
@@ -102,6 +104,7 @@ def main() -> None:
     """Attack, compare and print."""
     attacks = [attack for kind in json.loads(Path(sys.argv[1]).read_text("utf-8")).values() for attack in kind]
     count = int(sys.argv[2]) if len(sys.argv) > 2 else MAILS
+    most = int(sys.argv[3]) if len(sys.argv) > 3 else len(attacks)
     mails = [label for label in labels("labelled") if label.answerable][:count]
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
@@ -109,7 +112,8 @@ def main() -> None:
         settings = load(workspace / CONFIG_FILE)
         decider = open_decider(settings, progress(), in_memory=True)
         plain = {label.path: try_label(decider, label).trial for label in mails}
-        bench = Bench(plain, attacks)
+        in_mails = attacks[:: max(len(attacks) // most, 1)]
+        bench = Bench(plain, attacks, in_mails)
         tallies = [_in_mails(bench, decider, mails), _in_pages(bench, decider, mails)]
         for part, start in enumerate(range(0, len(attacks), PARAGRAPHS), start=1):
             paragraphs = (ORDER.format(attack=attack) for attack in attacks[start : start + PARAGRAPHS])
@@ -135,8 +139,8 @@ def _with(label: Label, text: str) -> bytes:
 
 
 def _in_mails(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
-    """Every attack in one mail."""
-    pairs = zip(cycle(label for label in mails if _is_plain(label)), bench.attacks, strict=False)
+    """An attack a mail, the mails in turn."""
+    pairs = zip(cycle(label for label in mails if _is_plain(label)), bench.in_mails, strict=False)
     attacked = ((label, _with(label, ORDER.format(attack=attack))) for label, attack in pairs)
     return bench.tally("in mails", [(label, try_label(decider, label, raw).trial) for label, raw in attacked])
 
