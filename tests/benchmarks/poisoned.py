@@ -1,4 +1,4 @@
-"""`python -m tests.benchmarks.poisoned ATTACKS.json [MAILS [ATTACKS]]`: orders for the model in mails, documents and web pages.
+"""`python -m tests.benchmarks.poisoned ATTACKS.json [MAILS [ATTACKS]]`: orders for the model, wherever it reads.
 
 The attacks are lists of sentences by kind, as BIPIA's are; the mails are the first of the labelled ones that have an
 answer. Each mail is decided as it is, and then three times more: with an attack behind its own words, with a document
