@@ -77,6 +77,7 @@ def test_the_workflows_parts_are_switched_off_in_turn(
         "Workflow without grading",
         "Workflow without feedback",
         "Workflow without cycles",
+        "Workflow without graph",
         "Workflow without entity linking",
     ]
     assert rows["Workflow without grading"]["tokens"] == 0
