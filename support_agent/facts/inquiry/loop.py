@@ -70,7 +70,7 @@ def inquire(memory: Memory, policy: Policy, means: Means, pick: Pick = choice) -
         except SupportAgentError as error:
             return Inquiry(ended(memory, Ending.ESCALATED), error)
         except Exception as error:  # of a library, or of ours: the evidence so far is worth more than a trace
-            log.exception("inquiry_failed")
+            log.error("inquiry_failed", error=type(error).__name__)  # its words may be a model's
             defect = PermanentError(f"looking failed with {type(error).__name__}", code="defect")
             return Inquiry(ended(memory, Ending.ESCALATED), defect)
         if memory.ending is not None:
