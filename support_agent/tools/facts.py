@@ -30,7 +30,9 @@ class FindDocuments(Tool):
 
     def run(self, context: Context) -> Pointed:
         question = context.questions[self.question - 1]
-        matches = context.found.setdefault(self.question, context.search.nearest(question))
+        if self.question not in context.found:
+            context.found[self.question] = context.search.nearest(question)
+        matches = context.found[self.question]
         documents, is_due = context.sendable, self.question not in context.findings
         if context.room is not None and documents and is_due and _is_nearest_to_a_document(matches):
             likely = likely_document(context, self.question)

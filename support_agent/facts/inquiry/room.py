@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import structlog
 
@@ -52,6 +53,11 @@ class Rooms:
     linker: Linker
     documents: Mapping[int, Document]
 
+    @cached_property
+    def _by_name(self) -> Mapping[str, Document]:
+        """The documents by the names of their sources: a long case points at many."""
+        return {f"{DOCUMENT_SOURCE}{number}": document for number, document in self.documents.items()}
+
     def open(self, case_id: str, memory: str | None) -> Room:
         """See `FactRooms.open`."""
         case_id = case_id or CASE
@@ -72,9 +78,9 @@ class Rooms:
 
     def passage(self, pointer: Pointer, allowed: AbstractSet[int]) -> Passage | None:
         """What stands at a pointer today; None: nothing, or what may not be found."""
-        named = {f"{DOCUMENT_SOURCE}{number}": number for number in allowed}
-        document = self.documents.get(named[pointer.source]) if pointer.source in named else None
-        sentences = document.sentences[pointer.first : pointer.last + 1] if document else ()
+        document = self._by_name.get(pointer.source)
+        is_allowed = document is not None and document.number in allowed
+        sentences = document.sentences[pointer.first : pointer.last + 1] if document and is_allowed else ()
         if len(sentences) <= pointer.last - pointer.first:
             return None
         text = " ".join(sentence.text for sentence in sentences)
@@ -138,10 +144,13 @@ class Room:
     @property
     def memory(self) -> str | None:
         """See `FactRoom.memory`; of a long case the oldest is forgotten."""
-        memory = self._memory
-        while memory is not None and len(to_json(memory)) > MAX_CHARACTERS and len(memory.history) > 1:
+        if self._memory is None:
+            return None
+        memory, text = self._memory, to_json(self._memory)
+        while len(text) > MAX_CHARACTERS and len(memory.history) > 1:
             memory = memory.model_copy(update={"history": memory.history[len(memory.history) // 2 :]})
-        return None if memory is None else to_json(memory)
+            text = to_json(memory)
+        return text
 
     def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         """See `FactRoom.look`."""
