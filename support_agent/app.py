@@ -40,6 +40,7 @@ from support_agent.store.store import Store
 if TYPE_CHECKING:
     from support_agent.agent import Agent
     from support_agent.decide import Decider
+    from support_agent.facts.embedding import Embedder
     from support_agent.facts.inquiry.room import Finder, Rooms
     from support_agent.facts.search import CompanySearch
     from support_agent.facts.spending import CountTokens
@@ -141,6 +142,24 @@ def open_writer(settings: Settings, model: Model) -> Writer:
             assert_never(never)
 
 
+def close(*parts: object) -> None:
+    """Close what can be closed, in this order: a writer's context is on its model's weights."""
+    for part in parts:
+        getattr(part, "close", lambda: None)()
+
+
+def open_embedder(settings: Settings) -> Embedder:
+    """The configured embedding model.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    from support_agent.facts.embedding import Embedder
+    from support_agent.planner.models import embedding_model
+
+    return Embedder(embedding_model(settings.model, progress()))
+
+
 def count_tokens_of(model: Model) -> CountTokens:
     """How many tokens a text has for the model, at most: the embedded one counts, of a server it is not known."""
     from support_agent.facts.spending import most_tokens
@@ -220,7 +239,7 @@ def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str
     """
     from support_agent.facts.inquiry.room import Finder
 
-    search = open_search(settings, company, progress(), in_memory=True)
+    search = open_search(settings, company, in_memory=True)
     model = open_model(settings.model, progress())
     grading = settings.grading.model_copy(update={"drafts": True})
     settings = settings.model_copy(update={"grading": grading})
@@ -228,18 +247,15 @@ def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str
     try:
         yield Finder(rooms, allowed, search.nearest)
     finally:
-        for part in (rooms.workflow.writer, model):  # the writer's context is on the model's weights
-            getattr(part, "close", lambda: None)()
+        close(rooms.workflow.writer, model)
 
 
-def open_search(settings: Settings, company: Company, progress: Progress, *, in_memory: bool) -> CompanySearch:
+def open_search(settings: Settings, company: Company, *, in_memory: bool) -> CompanySearch:
     """The search over the company's topics, brought up to date; only changed texts are embedded."""
-    from support_agent.facts.embedding import Embedder
     from support_agent.facts.index import Index, memory_client, open_client
     from support_agent.facts.search import CompanySearch, entries_of
-    from support_agent.planner.models import embedding_model
 
-    embedder = Embedder(embedding_model(settings.model, progress))
+    embedder = open_embedder(settings)
     index = Index(memory_client() if in_memory else open_client(settings.chroma), embedder)
     index.update(entries_of(company))
     return CompanySearch(index, embedder)
@@ -259,7 +275,7 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
 
     company = Company.load(settings.company)
     templates = Templates.load(settings.company.templates)
-    search = open_search(settings, company, progress, in_memory=in_memory)
+    search = open_search(settings, company, in_memory=in_memory)
     model = model or open_model(settings.model, progress)
     return Decider(
         company=company,

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from support_agent.app import count_tokens_of, open_model, open_writer, progress, utc_now
+from support_agent.app import close, count_tokens_of, open_model, open_writer, progress, utc_now
+from support_agent.app import open_embedder as open_embedder
 from support_agent.errors import ConfigError
 from support_agent.settings import Settings
 from support_agent.settings_facts import GradingSettings, Ways
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from support_agent.evals.retrieval import OpenSearch
     from support_agent.evals.web_search import Mode
     from support_agent.facts.chunks import Source
-    from support_agent.facts.embedding import Embedder, Vectors
+    from support_agent.facts.embedding import Vectors
     from support_agent.facts.index import TextEmbedder
     from support_agent.facts.judge import Judge
     from support_agent.facts.passages import PassageIndex, Retriever
@@ -60,18 +61,6 @@ class KeptEmbedder:
         if new := [text for text in dict.fromkeys(texts) if text not in self._kept]:
             self._kept.update(zip(new, self._embedder.embed(new), strict=True))
         return np.stack([self._kept[text] for text in texts]) if texts else self._embedder.embed([])
-
-
-def open_embedder(settings: Settings) -> Embedder:
-    """The configured embedding model.
-
-    Raises:
-        ConfigError: it cannot be used.
-    """
-    from support_agent.facts.embedding import Embedder
-    from support_agent.planner.models import embedding_model
-
-    return Embedder(embedding_model(settings.model, progress()))
 
 
 def sentence_search(embedder: TextEmbedder) -> OpenSearch:
@@ -111,7 +100,7 @@ def open_judge(settings: Settings) -> Iterator[Judge]:
     try:
         yield ModelJudge(model, prior=settings.grading.prior)
     finally:
-        _close(model)
+        close(model)
 
 
 @contextmanager
@@ -167,12 +156,7 @@ def open_variants(
             Variant("Workflow without entity linking", workflow({}), is_linked=False),
         )
     finally:
-        _close(writer)
-        _close(model)
-
-
-def _close(part: object) -> None:
-    getattr(part, "close", lambda: None)()
+        close(writer, model)
 
 
 def web_searches(settings: Settings, open_embedder: Callable[[], TextEmbedder]) -> Callable[[Mode], MergedSearch]:

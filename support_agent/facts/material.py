@@ -6,14 +6,14 @@ Checked by tests/unit/facts/test_material.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from support_agent.facts.grading_words import PASSAGE
 from support_agent.facts.trace import Pointer
 
 
-class Passage(Protocol):
-    """Whole sentences of a source, as the retriever gives them."""
+class Span(Protocol):
+    """Whole sentences of a source, by position, both ends inclusive."""
 
     @property
     def source(self) -> str: ...
@@ -21,6 +21,11 @@ class Passage(Protocol):
     def first(self) -> int: ...
     @property
     def last(self) -> int: ...
+
+
+class Passage(Span, Protocol):
+    """Whole sentences of a source, as the retriever gives them."""
+
     @property
     def heading(self) -> str: ...
     @property
@@ -36,7 +41,15 @@ class Retriever(Protocol):
     def find(self, question: str, n: int) -> Sequence[Passage]: ...
 
 
-def pointer_of(passage: Passage) -> Pointer:
+AnySpan = TypeVar("AnySpan", bound=Span)
+
+
+def distinct(spans: Iterable[AnySpan]) -> list[AnySpan]:
+    """Each place once, in the order of its first; of two at one place the later."""
+    return list({(span.source, span.first, span.last): span for span in spans}.values())
+
+
+def pointer_of(passage: Span) -> Pointer:
     """Where a passage stands."""
     return Pointer(source=passage.source, first=passage.first, last=passage.last)
 

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
+from support_agent.facts import material
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.memory import Evidence, Place
 from support_agent.facts.passages import Passage, Retriever
@@ -31,14 +32,8 @@ STEM = 6
 MIN_LETTERS = 4
 
 
-class Found(Place, Protocol):
+class Found(material.Passage, Place, Protocol):
     """A passage: where it stands, how near it was, and its words."""
-
-    @property
-    def heading(self) -> str: ...
-
-    @property
-    def text(self) -> str: ...
 
 
 class Chain(Frozen):
@@ -97,7 +92,7 @@ class Consolidator:
         sources = self._linker.sources_of(self._linker.about(question, self._context))
         found = self._retriever.find(question, n)
         own = self._among(sources).find(question, n) if sources else ()
-        passages = list({(each.source, each.first, each.last): each for each in (*found, *own)}.values())
+        passages = material.distinct((*found, *own))
         spans = chained(question, passages, self._linker, self._context).evidence
         return tuple(passage for passage in passages if any(_is_in(passage, span) for span in spans))[:n]
 
@@ -115,7 +110,7 @@ def chained(question: str, passages: Sequence[Found], linker: Linker, context: S
         linker: Knows the entities.
         context: Earlier questions of the case, the last one first; see `Linker.about`.
     """
-    passages = list({(each.source, each.first, each.last): each for each in reversed(passages)}.values())[::-1]
+    passages = material.distinct(reversed(passages))[::-1]
     linked = [
         linker.entities_of(passage.source) | set(linker.link(f"{passage.heading}\n{passage.text}"))
         for passage in passages

@@ -19,6 +19,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field, ValidationError, model_validator
 
 from support_agent.errors import PermanentError
+from support_agent.facts.material import Span
 from support_agent.facts.trace import DOCUMENT_SOURCE
 from support_agent.frozen import Frozen
 from support_agent.model import Usage
@@ -28,17 +29,8 @@ FORMAT: Literal[1] = 1
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
-class Place(Protocol):
+class Place(Span, Protocol):
     """What memory needs of a passage: where it stands, and how near it was."""
-
-    @property
-    def source(self) -> str: ...
-
-    @property
-    def first(self) -> int: ...
-
-    @property
-    def last(self) -> int: ...
 
     @property
     def score(self) -> float: ...

@@ -31,7 +31,7 @@ from support_agent.facts.graph.graph import Place
 from support_agent.facts.inquiry.memory import Check, Evidence, Failure, Memory, Settled, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
-from support_agent.facts.material import Passage, Retriever, named, pointer_of, text_of
+from support_agent.facts.material import Passage, Retriever, distinct, named, pointer_of, text_of
 from support_agent.facts.spending import Calls
 from support_agent.facts.trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
 from support_agent.facts.writer import Material
@@ -315,7 +315,7 @@ class Nodes:
 
     def _kept(self, passages: Iterable[Passage]) -> list[Passage]:
         """The first ones, each once."""
-        return list({pointer_of(passage): passage for passage in passages}.values())[: self.settings.passages]
+        return distinct(passages)[: self.settings.passages]
 
     # The trace
 

@@ -19,6 +19,7 @@ from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.consolidator import Consolidator
 from support_agent.facts.inquiry.memory import Memory, begin, from_json, to_json, with_question
 from support_agent.facts.inquiry.workflow import CASE, Workflow
+from support_agent.facts.material import distinct
 from support_agent.facts.passages import Passage, Retriever
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Outcome, Pointer
@@ -127,7 +128,7 @@ class LikelyFirst:
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
         """At most `n` passages, each once."""
         passages = (*self.first.find(question, max(n - 1, 1)), *self.found.find(question, n))
-        return tuple({(each.source, each.first, each.last): each for each in passages}.values())[:n]
+        return tuple(distinct(passages)[:n])
 
 
 class Room:
