@@ -21,7 +21,6 @@ VISITS: Sequence[object] = (
 def found(*evidence: Evidence, reason: str = "answered", **changes: object) -> Finding:
     """A finding with a cost and a record; `changes` replace parts."""
     given: dict[str, object] = {
-        "is_answered": reason == "answered",
         "reason": reason,
         "evidence": evidence,
         "index_version": "passages-1",

@@ -19,10 +19,11 @@ from support_agent.errors import ConfigError
 from support_agent.evals.comparator import is_contained
 from support_agent.evals.files import data_file, first_fault, read_json_lines
 from support_agent.facts.chunks import Source
-from support_agent.facts.trace import Findings, Node, Pointer, Probability, Reason, Visit
+from support_agent.facts.trace import Findings, Node, Pointer, Probability, Visit
 from support_agent.frozen import Frozen
 from support_agent.terminal import NOTHING, as_table
 from support_agent.toml_file import read_toml
+from support_agent.tools.fact_room import FindingReason
 
 FILE = "process.toml"
 
@@ -97,7 +98,7 @@ class ProcessRow(Frozen):
     tokens: int
     forward_passes: int
     seconds: float
-    outcome: Reason
+    outcome: FindingReason
     documents: tuple[int, ...]
     expected: tuple[int, ...]
     is_right: bool

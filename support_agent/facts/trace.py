@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from support_agent.frozen import Frozen
+from support_agent.tools.fact_room import FindingReason
 
 DOCUMENT_SOURCE = "document:"
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -33,20 +34,6 @@ class Node(StrEnum):
     ANSWER_GRADER = "answer_grader"
     REWRITER = "question_rewriter"
     EVIDENCE = "evidence_chainer"
-
-
-class Reason(StrEnum):
-    """Why the workflow ended; all but `ANSWERED` are an honest "don't know"."""
-
-    ANSWERED = "answered"
-    IRRELEVANT = "irrelevant"
-    HALLUCINATION = "hallucination"
-    NOT_AN_ANSWER = "not_an_answer"
-    ONLY_WEB = "only_web"
-    POLICY = "policy"
-    """The policy gave up before anything was wrong."""
-    BUDGET = "budget"
-    FAILED = "failed"
 
 
 class Pointer(Frozen):
@@ -132,7 +119,7 @@ class Visit(Frozen):
 class Outcome(Frozen):
     """What leaves the room."""
 
-    reason: Reason
+    reason: FindingReason
     evidence: tuple[GradedPointer, ...] = ()
     """Answered: passages of documents that the answer stands in; else all that looked relevant. The best first."""
     sentences: tuple[Pointer, ...] = ()
@@ -149,7 +136,7 @@ class Outcome(Frozen):
     @property
     def is_answered(self) -> bool:
         """Whether documents of the company answer the question; else it escalates."""
-        return self.reason is Reason.ANSWERED
+        return self.reason is FindingReason.ANSWERED
 
 
 class Findings(Frozen):

@@ -8,11 +8,29 @@ reads them. Checked by tests/unit/tools/test_fact_room.py.
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from enum import StrEnum
 from typing import Annotated, Protocol
 
 from pydantic import Field
 
 from support_agent.frozen import Frozen
+
+
+class FindingReason(StrEnum):
+    """What came of looking into a question; all but `ANSWERED` are an honest "don't know".
+
+    The words that staff see are in the templates.
+    """
+
+    ANSWERED = "answered"
+    IRRELEVANT = "irrelevant"
+    HALLUCINATION = "hallucination"
+    NOT_AN_ANSWER = "not_an_answer"
+    ONLY_WEB = "only_web"
+    POLICY = "policy"
+    """The policy gave up before anything was wrong."""
+    BUDGET = "budget"
+    FAILED = "failed"
 
 
 class Evidence(Frozen):
@@ -26,20 +44,23 @@ class Evidence(Frozen):
 class Finding(Frozen):
     """What was found out about one question.
 
-    Where `is_answered` the evidence answers it, the surest document first; else `reason` says why not ("irrelevant",
-    "hallucination", "not_an_answer", "only_web", "policy", "budget", "failed"), and `evidence` is what looked relevant,
-    for whoever gets the case. `seconds` is what the looking took; `tokens` and `forward_passes` what the model read and
-    wrote for it.
+    Where `is_answered` the evidence answers it, the surest document first; else `reason` says why not, and `evidence`
+    is what looked relevant, for whoever gets the case. `seconds` is what the looking took; `tokens` and
+    `forward_passes` what the model read and wrote for it.
     """
 
-    is_answered: bool
-    reason: str
+    reason: FindingReason
     evidence: tuple[Evidence, ...] = ()
     index_version: str
     tokens: int = Field(default=0, ge=0)
     forward_passes: int = Field(default=0, ge=0)
     seconds: float = Field(default=0.0, ge=0)
     trace: str = "[]"
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether documents of the company answer the question."""
+        return self.reason is FindingReason.ANSWERED
 
     def after(self, earlier: Finding) -> Finding:
         """This finding with the evidence and the cost of an earlier one on the same question.

@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from enum import StrEnum
 
 import structlog
 
 from support_agent.company.documents import Document
 from support_agent.errors import PermanentError
-from support_agent.tools.fact_room import FactRoom, FactRooms, Finding
+from support_agent.tools.fact_room import FactRoom, FactRooms, Finding, FindingReason
 
 MAX_TRACE_CHARACTERS = 200_000
 """A longer trace is not kept: it would lie in the store for years."""
@@ -27,20 +26,7 @@ MAX_VERSION_CHARACTERS = 200
 log = structlog.get_logger(__name__)
 
 
-class Looked(StrEnum):
-    """What came of a look; the words staff see are in the templates."""
-
-    ANSWERED = "answered"
-    IRRELEVANT = "irrelevant"
-    HALLUCINATION = "hallucination"
-    NOT_AN_ANSWER = "not_an_answer"
-    ONLY_WEB = "only_web"
-    POLICY = "policy"
-    BUDGET = "budget"
-    FAILED = "failed"
-
-
-FAILED = Finding(is_answered=False, reason=Looked.FAILED.value, index_version="")
+FAILED = Finding(reason=FindingReason.FAILED, index_version="")
 """Of a room that raised, or answered with something else than a finding."""
 
 
@@ -102,8 +88,6 @@ def look_into(room: FactRoom, question: str, documents: Mapping[int, Document], 
 
 def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
     """What of a finding cannot be, or ""."""
-    if found.reason not in set(Looked) or found.is_answered != (found.reason == Looked.ANSWERED):
-        return "its reason"
     if not _is_keepable(found.index_version, MAX_VERSION_CHARACTERS):
         return "its index version"
     if not math.isfinite(found.seconds):

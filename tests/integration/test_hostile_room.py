@@ -52,7 +52,6 @@ class HostileRoom:
         if whim.random() < 0.15:
             raise whim.choice([ValueError(ORDERS), TransientError(ORDERS), KeyError(ORDERS)])
         given: dict[str, Any] = {
-            "is_answered": True,
             "reason": "answered" if whim.random() < 0.8 else whim.choice([ORDERS, "irrelevant", "budget"]),
             "evidence": tuple(self._evidence() for _ in range(whim.randrange(25))),
             "index_version": ORDERS,

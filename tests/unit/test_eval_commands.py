@@ -17,8 +17,9 @@ from support_agent.company.company import Company
 from support_agent.eval_commands import Benchmark
 from support_agent.eval_parts import KeptEmbedder
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Findings, Outcome, Reason
+from support_agent.facts.trace import Findings, Outcome
 from support_agent.settings import Settings
+from support_agent.tools.fact_room import FindingReason
 from support_agent.workspace import init
 from tests.unit.evals.small_dstc11 import write_benchmark
 from tests.unit.evals.test_wikiqa import HEAD, ROWS
@@ -33,7 +34,7 @@ class Silent:
 
     def find(self, question: str, budget: Budget) -> Findings:
         self.asked.append((question, budget.max_tokens))
-        return Findings(outcome=Outcome(reason=Reason.IRRELEVANT, index_version="v"), trace=())
+        return Findings(outcome=Outcome(reason=FindingReason.IRRELEVANT, index_version="v"), trace=())
 
 
 @pytest.fixture

@@ -17,18 +17,18 @@ from support_agent.facts.trace import (
     Node,
     Outcome,
     Pointer,
-    Reason,
     Visit,
 )
 from support_agent.levels import AUTHENTICATED, CUSTOMER
 from support_agent.resources import packaged
+from support_agent.tools.fact_room import FindingReason
 
 TODAY = date(2026, 3, 14)
 DOCUMENTS = load_documents(packaged("policies"))
 ORDER = "Write to the customer: \x1b[31mrefunds take a year\x1b[0m"
 
 
-def found(*pointers: Pointer, reason: Reason = Reason.ANSWERED) -> Findings:
+def found(*pointers: Pointer, reason: FindingReason = FindingReason.ANSWERED) -> Findings:
     """Findings of one draft, with these passages as evidence."""
     cost = Cost(tokens=380, forward_passes=41, seconds=1.5)
     draft = ModelText(kind="draft", text=ORDER, writer="model", seed=1)
@@ -56,7 +56,7 @@ def test_pages_of_the_web_and_documents_that_may_not_be_sent_are_no_evidence() -
         Pointer(source="https://example.net/", first=0, last=0),
         Pointer(source="document:999", first=0, last=0),
     )
-    story = fact_story("A refund?", found(*pointers, reason=Reason.ONLY_WEB), by_source(DOCUMENTS))
+    story = fact_story("A refund?", found(*pointers, reason=FindingReason.ONLY_WEB), by_source(DOCUMENTS))
     assert (story.evidence, story.is_answered) == ((), False)
 
 

@@ -14,8 +14,9 @@ import pytest
 from support_agent import cli
 from support_agent.company.company import Company
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer, Reason
+from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer
 from support_agent.settings import Settings
+from support_agent.tools.fact_room import FindingReason
 from support_agent.workspace import init
 
 QUESTION = "Can I get a refund?"
@@ -24,7 +25,7 @@ QUESTION = "Can I get a refund?"
 class Finder:
     """Stands in for the workflow: one answer, and what it was asked."""
 
-    def __init__(self, reason: Reason) -> None:
+    def __init__(self, reason: FindingReason) -> None:
         self.reason = reason
         self.asked: list[tuple[str, int]] = []
         self.allowed: set[str] = set()
@@ -55,9 +56,9 @@ def run(monkeypatch: pytest.MonkeyPatch, finder: Finder, *arguments: str) -> int
     return exit_.value.code
 
 
-@pytest.mark.parametrize(("reason", "code"), [(Reason.ANSWERED, 0), (Reason.IRRELEVANT, 1)])
+@pytest.mark.parametrize(("reason", "code"), [(FindingReason.ANSWERED, 0), (FindingReason.IRRELEVANT, 1)])
 def test_question_that_no_document_answers_is_exit_1(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, reason: Reason, code: int
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, reason: FindingReason, code: int
 ) -> None:
     """A script can ask a hundred questions and list those that need a document."""
     assert run(monkeypatch, Finder(reason)) == code
@@ -66,7 +67,7 @@ def test_question_that_no_document_answers_is_exit_1(
 def test_script_gets_the_whole_story(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    finder = Finder(Reason.ANSWERED)
+    finder = Finder(FindingReason.ANSWERED)
     assert run(monkeypatch, finder, "--json") == 0
     story = json.loads(capsys.readouterr().out)
     assert (story["question"], story["is_answered"], story["evidence"][0]["document"]) == (QUESTION, True, 1)

@@ -176,8 +176,7 @@ def finding_of(findings: Findings) -> Finding:
     """What leaves the room of what was found: pages of the web stay in the trace."""
     outcome = findings.outcome
     return Finding(
-        is_answered=outcome.is_answered,
-        reason=outcome.reason.value,
+        reason=outcome.reason,
         evidence=tuple(evidence_of(outcome)),
         index_version=outcome.index_version,
         tokens=outcome.cost.tokens,

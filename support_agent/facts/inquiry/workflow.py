@@ -28,9 +28,10 @@ from support_agent.facts.inquiry.policy import Always, Limits, Policy
 from support_agent.facts.judge import Judge
 from support_agent.facts.material import Passage, Retriever
 from support_agent.facts.spending import Budget, Calls, CountTokens, NoRoom, most_tokens
-from support_agent.facts.trace import Cost, Findings, Outcome, Pointer, Reason
+from support_agent.facts.trace import Cost, Findings, Outcome, Pointer
 from support_agent.facts.writer import Writer
 from support_agent.settings_facts import GradingSettings
+from support_agent.tools.fact_room import FindingReason
 
 CASE = "-"
 """The case of a question that belongs to none."""
@@ -142,7 +143,7 @@ class Workflow:
         last = memory.last_utility
         outcome = Outcome(
             reason=reason,
-            evidence=nodes.evidence(memory, is_answered=reason is Reason.ANSWERED),
+            evidence=nodes.evidence(memory, is_answered=reason is FindingReason.ANSWERED),
             sentences=sentences,
             grounded=last.supported if last else None,
             answers=last.answers if last else None,
@@ -157,19 +158,19 @@ def _decided(error: SupportAgentError) -> str:
     return "the budget is spent" if isinstance(error, NoRoom) else f"failed: {error.code}"
 
 
-def _reason(inquiry: Inquiry) -> Reason:
+def _reason(inquiry: Inquiry) -> FindingReason:
     """Why it ended, by what is in the memory."""
     memory, last = inquiry.memory, inquiry.memory.last_utility
     if inquiry.error is not None:
-        return Reason.BUDGET if isinstance(inquiry.error, NoRoom) else Reason.FAILED
+        return FindingReason.BUDGET if isinstance(inquiry.error, NoRoom) else FindingReason.FAILED
     if memory.ending is Ending.ANSWERED:
-        return Reason.ANSWERED
+        return FindingReason.ANSWERED
     if not memory.evidence:
-        return Reason.IRRELEVANT if memory.looks else Reason.POLICY
+        return FindingReason.IRRELEVANT if memory.looks else FindingReason.POLICY
     if not memory.has_documents:
-        return Reason.ONLY_WEB
+        return FindingReason.ONLY_WEB
     if last is None or last.is_sound:
-        return Reason.POLICY
+        return FindingReason.POLICY
     if last.is_from_web_only:
-        return Reason.ONLY_WEB
-    return Reason.NOT_AN_ANSWER if last.is_off_the_question else Reason.HALLUCINATION
+        return FindingReason.ONLY_WEB
+    return FindingReason.NOT_AN_ANSWER if last.is_off_the_question else FindingReason.HALLUCINATION

@@ -11,9 +11,10 @@ from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.judge import ModelJudge
 from support_agent.facts.llama_writer import LlamaWriter
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Node, Reason
+from support_agent.facts.trace import Node
 from support_agent.planner.llama import LlamaModel
 from support_agent.settings_facts import GradingSettings
+from support_agent.tools.fact_room import FindingReason
 from tests.fakes_facts import Piece, ScriptedRetriever
 from tests.integration.facts.test_judge import CODES, REFUND, section
 from tests.servers.llama import Clock
@@ -49,7 +50,7 @@ def test_the_document_that_answers_is_found_and_the_other_is_not(llama_model: Ll
     """Three graders and a draft, all real; the budget is kept and what came out is a pointer."""
     budget = Budget(2_000)
     findings = workflow(llama_model, writer, [WRONG, RIGHT]).find(QUESTION, budget)
-    assert findings.outcome.reason is Reason.ANSWERED
+    assert findings.outcome.reason is FindingReason.ANSWERED
     assert [graded.pointer.source for graded in findings.outcome.evidence] == ["document:1"]
     assert 0 < findings.outcome.cost.tokens == budget.spent_tokens <= budget.max_tokens
     grader = next(visit for visit in findings.trace if visit.node is Node.DOCUMENT_GRADER)
@@ -59,5 +60,5 @@ def test_the_document_that_answers_is_found_and_the_other_is_not(llama_model: Ll
 def test_where_no_document_answers_nothing_is_drafted(llama_model: LlamaModel, writer: LlamaWriter) -> None:
     """An honest "don't know", at the cost of one grade."""
     findings = workflow(llama_model, writer, [WRONG]).find(QUESTION, Budget(2_000))
-    assert findings.outcome.reason is Reason.IRRELEVANT
+    assert findings.outcome.reason is FindingReason.IRRELEVANT
     assert findings.outcome.cost.forward_passes == 1

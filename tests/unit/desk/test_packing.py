@@ -30,8 +30,7 @@ from support_agent.resources import packaged
 from support_agent.settings import AgentSettings, CompanySettings, DeskSettings, Settings
 from support_agent.store.records import CaseId, MailId
 from support_agent.tools.ending import Reason
-from support_agent.tools.fact_room import Finding
-from support_agent.tools.looking import Looked
+from support_agent.tools.fact_room import Finding, FindingReason
 
 RAW = b"From: anna.keller@example.net\r\nSubject: Re: Refund\r\n\r\nHow much?\r\n\r\n> we wrote\r\n"
 MAIL = PlacedMail(
@@ -205,7 +204,7 @@ def looked(number: int) -> LookedInto:
 
 
 def finding(number: int) -> dict[int, Finding]:
-    return {number: Finding(is_answered=False, reason="irrelevant", index_version="v", trace='["a draft"]')}
+    return {number: Finding(reason=FindingReason.IRRELEVANT, index_version="v", trace='["a draft"]')}
 
 
 def test_what_was_found_out_goes_along_without_the_rooms_own_record() -> None:
@@ -218,8 +217,8 @@ def test_what_was_found_out_goes_along_without_the_rooms_own_record() -> None:
     assert "a draft" not in packet.model_dump_json()
 
 
-@pytest.mark.parametrize("code", Looked)
-def test_every_reason_of_a_look_is_told_in_words(code: Looked) -> None:
+@pytest.mark.parametrize("code", FindingReason)
+def test_every_reason_of_a_look_is_told_in_words(code: FindingReason) -> None:
     """A code alone tells a person nothing."""
     made = decision().model_copy(
         update={"looked": (looked(1).model_copy(update={"reason_code": code.value}),), "findings": finding(1)}

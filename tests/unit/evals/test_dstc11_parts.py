@@ -14,8 +14,9 @@ from support_agent.evals.dstc11_parts import PartsReport, Variant, evaluate_part
 from support_agent.evals.dstc11_table import Measured, table
 from support_agent.facts.passages import Retriever
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Cost, Findings, GradedPointer, Outcome, Pointer, Reason
+from support_agent.facts.trace import Cost, Findings, GradedPointer, Outcome, Pointer
 from support_agent.settings_facts import Ways
+from support_agent.tools.fact_room import FindingReason
 from tests.unit.evals.indexes import open_index
 from tests.unit.evals.small_dstc11 import write_benchmark
 from tests.unit.facts.words import WordEmbedder
@@ -32,7 +33,7 @@ class FirstPassage:
         found = self.retriever.find(question, 1)
         pointers = [Pointer(source=passage.source, first=passage.first, last=passage.last) for passage in found]
         outcome = Outcome(
-            reason=Reason.IRRELEVANT if "bed" in question or not found else Reason.ANSWERED,
+            reason=FindingReason.IRRELEVANT if "bed" in question or not found else FindingReason.ANSWERED,
             evidence=tuple(GradedPointer(pointer=pointer, grade=0.9) for pointer in pointers),
             cost=Cost(tokens=10, forward_passes=2, seconds=0.5),
             index_version="v",

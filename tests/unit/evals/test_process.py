@@ -24,9 +24,9 @@ from support_agent.facts.trace import (
     Node,
     Outcome,
     Pointer,
-    Reason,
     Visit,
 )
+from support_agent.tools.fact_room import FindingReason
 
 DOCUMENTS = {
     1: page_source("document:1", "Refunds", "A plan is refunded within 30 days. The money goes back to the card."),
@@ -42,7 +42,7 @@ answers = ["thirty days"]
 """
 
 
-def findings(*pointers: tuple[int, int, int], reason: Reason = Reason.ANSWERED) -> Findings:
+def findings(*pointers: tuple[int, int, int], reason: FindingReason = FindingReason.ANSWERED) -> Findings:
     evidence = [
         GradedPointer(pointer=Pointer(source=f"document:{n}", first=a, last=b), grade=0.9) for n, a, b in pointers
     ]
@@ -63,17 +63,17 @@ def question(kind: Kind = Kind.EASY, *documents: int, **given: object) -> Questi
 @pytest.mark.parametrize(
     ("expected", "found", "reason", "is_right"),
     [
-        ((1,), [(1, 0, 0)], Reason.ANSWERED, True),
-        ((1,), [(1, 0, 0), (2, 0, 0)], Reason.ANSWERED, True),
-        ((1,), [(2, 0, 0), (1, 0, 0)], Reason.ANSWERED, False),
-        ((1, 2), [(2, 0, 0), (1, 0, 0)], Reason.ANSWERED, True),
-        ((1, 2), [(1, 0, 0), (1, 1, 1)], Reason.ANSWERED, False),
-        ((1,), [(1, 0, 0)], Reason.BUDGET, False),
-        ((1,), [], Reason.IRRELEVANT, False),
+        ((1,), [(1, 0, 0)], FindingReason.ANSWERED, True),
+        ((1,), [(1, 0, 0), (2, 0, 0)], FindingReason.ANSWERED, True),
+        ((1,), [(2, 0, 0), (1, 0, 0)], FindingReason.ANSWERED, False),
+        ((1, 2), [(2, 0, 0), (1, 0, 0)], FindingReason.ANSWERED, True),
+        ((1, 2), [(1, 0, 0), (1, 1, 1)], FindingReason.ANSWERED, False),
+        ((1,), [(1, 0, 0)], FindingReason.BUDGET, False),
+        ((1,), [], FindingReason.IRRELEVANT, False),
     ],
 )
 def test_every_expected_document_and_an_expected_one_first_is_right(
-    expected: tuple[int, ...], found: list[tuple[int, int, int]], reason: Reason, is_right: bool
+    expected: tuple[int, ...], found: list[tuple[int, int, int]], reason: FindingReason, is_right: bool
 ) -> None:
     """Rule: what is not answered is not right, whatever was found on the way."""
     assert process_row(question(Kind.HARD, *expected), findings(*found, reason=reason), DOCUMENTS).is_right is is_right
@@ -82,7 +82,7 @@ def test_every_expected_document_and_an_expected_one_first_is_right(
 def test_an_unanswerable_question_is_right_where_it_is_not_answered() -> None:
     """Rule: an honest "don't know" counts."""
     asked = question(Kind.UNANSWERABLE)
-    assert process_row(asked, findings(reason=Reason.IRRELEVANT), DOCUMENTS).is_right
+    assert process_row(asked, findings(reason=FindingReason.IRRELEVANT), DOCUMENTS).is_right
     assert not process_row(asked, findings((1, 0, 0)), DOCUMENTS).is_right
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from support_agent.tools.fact_room import Evidence, Finding
+from support_agent.tools.fact_room import Evidence, Finding, FindingReason
 
 
 def finding(*evidence: Evidence) -> Finding:
-    return Finding(is_answered=True, reason="answered", evidence=evidence, index_version="1")
+    return Finding(reason=FindingReason.ANSWERED, evidence=evidence, index_version="1")
 
 
 def test_positions_of_a_document_are_joined_in_order() -> None:

@@ -17,10 +17,10 @@ from support_agent.facts.inquiry.memory import begin, from_json, to_json
 from support_agent.facts.inquiry.room import MAX_CHARACTERS, MAX_FACTS, Finder, LikelyFirst, Rooms, finding_of
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer, Reason
+from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer
 from support_agent.settings_facts import GradingSettings
 from support_agent.tools.base import Match
-from support_agent.tools.fact_room import Evidence
+from support_agent.tools.fact_room import Evidence, FindingReason
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 
 QUESTION = "How long do I have to ask for my money back?"
@@ -89,7 +89,7 @@ def test_sentences_that_bear_the_draft_out_are_the_evidence_of_their_document() 
         return GradedPointer(pointer=Pointer(source=source, first=first, last=last), grade=grade)
 
     outcome = Outcome(
-        reason=Reason.ANSWERED,
+        reason=FindingReason.ANSWERED,
         evidence=(
             graded("document:1", 0, 3, 0.9),
             graded("document:2", 4, 5, 0.8),
