@@ -31,6 +31,7 @@ from support_agent.answer.formatting import (
     period_code,
 )
 from support_agent.answer.sources import (
+    AccountPart,
     AccountSource,
     ClarificationSource,
     ComputedSource,
@@ -231,18 +232,7 @@ class Maker:
     def _of_account(
         self,
         name: str,
-        part: Literal[
-            "label",
-            "row_noun",
-            "value",
-            "day",
-            "period_name",
-            "period_first",
-            "period_last",
-            "row_day",
-            "row_label",
-            "row_value",
-        ],
+        part: AccountPart,
         text: str,
         row: int | None = None,
     ) -> Sourced:

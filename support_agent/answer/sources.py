@@ -58,6 +58,21 @@ class DocumentSource(Frozen):
     sentence: Position | None = None
 
 
+AccountPart = Literal[
+    "label",
+    "row_noun",
+    "value",
+    "day",
+    "period_name",
+    "period_first",
+    "period_last",
+    "row_day",
+    "row_label",
+    "row_value",
+]
+"""Which part of a field or a series a piece of text shows."""
+
+
 class AccountSource(Frozen):
     """A value of the customer's account: `name` is the field or series; `row` counts the rows of a table from
     0.
@@ -67,18 +82,7 @@ class AccountSource(Frozen):
     answer: Position
     item: Position
     name: str
-    part: Literal[
-        "label",
-        "row_noun",
-        "value",
-        "day",
-        "period_name",
-        "period_first",
-        "period_last",
-        "row_day",
-        "row_label",
-        "row_value",
-    ]
+    part: AccountPart
     row: Position | None = None
     side: Side | None = None
 
