@@ -19,7 +19,8 @@ test: $(INSTALLED)
 	$(BIN)/ruff check support_agent tests migrations
 	$(BIN)/ruff format --check -q support_agent tests migrations
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -m "not model" -n auto --dist loadfile
+	$(BIN)/pytest -m model  # alone: the model's threads take all cores
 
 bench: $(INSTALLED)
 	@$(BIN)/support-agent model pull

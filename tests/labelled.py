@@ -126,10 +126,10 @@ def total(scores: Iterable[Score]) -> Score:
     return Score(*(sum(column) for column in columns))
 
 
-def scores_of(name: str, tried: Callable[[Label], Trial]) -> list[tuple[Label, Trial, Score]]:
-    """Each mail of a set, tried and scored."""
+def scores_of(mails: Iterable[Label], tried: Callable[[Label], Trial]) -> list[tuple[Label, Trial, Score]]:
+    """Each mail, tried and scored."""
     results = []
-    for label in labels(name):
+    for label in mails:
         trial = tried(label)
         results.append((label, trial, score(label, trial)))
     return results

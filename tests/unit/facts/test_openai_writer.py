@@ -12,7 +12,7 @@ from support_agent.facts.openai_writer import LONGEST_TOKEN_CHARACTERS, OpenAIWr
 from support_agent.facts.writer import Draft
 from tests.servers.openai import FakeOpenAI, Reply, failure, message
 
-SECRET_TEXT = "my card number is 4000 0000"
+SECRET_TEXT = "my card number is 4000-0000"
 MATERIAL = (("Text", SECRET_TEXT),)
 KEY = SecretStr("sk-test")
 
@@ -108,7 +108,7 @@ def test_a_failure_is_named_by_what_happens_next(
     fake_openai.answer(reply)
     with pytest.raises(error, match=words) as caught:
         write(writer)
-    assert "4000" not in str(caught.value)
+    assert "4000-0000" not in str(caught.value)
     assert len(fake_openai.requests) == 1
 
 

@@ -18,7 +18,7 @@ from support_agent.planner.openai import OpenAIModel
 from tests.servers.openai import FakeOpenAI, Reply, failure, message, pick, token, tool_call
 
 OPTIONS = ("Refund policy", "Data export", "None: a person must handle it")
-SECRET_TEXT = "my card number is 4000 0000"
+SECRET_TEXT = "my card number is 4000-0000"
 PROMPT = Prompt(system="Choose.", task="Mail:\n", parts=((SECRET_TEXT, False), ("\nWhich?", True)), lead="Answer: ")
 GOOD = pick("Data export")
 RETRIES = 2
@@ -109,7 +109,7 @@ def test_an_unusable_reply_is_asked_for_anew_and_then_rejected(
     with pytest.raises(ToolCallRejected) as caught:
         model.score(PROMPT, OPTIONS)
     assert len(fake_openai.requests) == 1 + RETRIES
-    assert "4000" not in str(caught.value)
+    assert "4000-0000" not in str(caught.value)
     assert "Data export" not in str(caught.value)
 
 
@@ -283,7 +283,7 @@ def test_nothing_is_printed_of_mail_or_reply(
         with pytest.raises((ToolCallRejected, TransientError)):
             model.score(PROMPT, OPTIONS)
     out, err = capsys.readouterr()
-    assert "4000" not in caplog.text + out + err
+    assert "4000-0000" not in caplog.text + out + err
 
 
 def test_what_is_meant_for_another_server_is_not_sent(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
