@@ -239,13 +239,14 @@ class Nodes:
         return [_evidence(pointer, self._grades.get(pointer, 0.0)) for pointer in kept]
 
     def _graded_in_turn(self, seen: Mapping[Pointer, Passage]) -> list[Pointer]:
-        """What helps, until there is enough of it."""
+        """What helps, until there is enough of it; a draft is written from all that does."""
         kept: list[Pointer] = []
+        enough = len(seen) if self.settings.drafts else self.settings.enough_passages
         for pointer, passage in seen.items():
             self._grade(pointer, text_of(passage))
             if self._grades[pointer] >= self.settings.threshold_document:
                 kept.append(pointer)
-            if len(kept) == self.settings.enough_passages:
+            if len(kept) == enough:
                 break
         return kept
 

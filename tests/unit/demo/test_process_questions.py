@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import support_agent.demo
+import tests.benchmarks
 from support_agent.company.documents import load_documents
 from support_agent.evals.comparator import is_contained
 from support_agent.evals.process import FILE, Kind, load_questions
@@ -14,6 +15,7 @@ from support_agent.resources import packaged
 
 DOCUMENTS = {document.number: document_source(document) for document in load_documents(packaged("policies"))}
 QUESTIONS = load_questions(Path(support_agent.demo.__file__).parent / FILE, DOCUMENTS)
+TUNING = load_questions(Path(tests.benchmarks.__file__).parent / "grading_tuning.toml", DOCUMENTS)
 
 
 def test_there_are_three_easy_four_regular_three_hard_and_two_unanswerable_questions() -> None:
@@ -30,3 +32,11 @@ def test_the_sentences_that_are_expected_hold_an_answer() -> None:
         texts = [DOCUMENTS[one.document].sentences[one.position].text for one in question.sentences]
         assert {one.document for one in question.sentences} == set(question.documents)
         assert is_contained(question.answers, "\n".join(texts)), question.question
+
+
+def test_no_question_that_is_tuned_on_is_reported_on() -> None:
+    """Rule: choose on one set, report on the other; not even a document's sentence is asked for in both."""
+    assert len(TUNING) == 20
+    assert not {question.question for question in TUNING} & {question.question for question in QUESTIONS}
+    answers = {(question.documents, answer) for question in QUESTIONS for answer in question.answers}
+    assert not answers & {(question.documents, answer) for question in TUNING for answer in question.answers}

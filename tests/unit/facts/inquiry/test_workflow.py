@@ -51,7 +51,6 @@ ANSWERED = {DOCUMENT_ASK: [0.9, 0.1], HALLUCINATION_ASK: [0.9], ANSWER_ASK: [0.8
 THRESHOLDS = {
     "threshold_hallucination": 0.6,
     "threshold_answer": 0.5,
-    "enough_passages": 20,
     "drafts": True,
     "max_cycles": 3,
 }
@@ -131,11 +130,17 @@ def test_where_enough_passages_help_no_more_are_graded() -> None:
     """Each grade is a forward pass; what was not graded is no evidence."""
     pieces = [SEATS.model_copy(update={"first": n, "last": n}) for n in range(4)]
     grades = {DOCUMENT_ASK: [0.1, 0.9], HALLUCINATION_ASK: [0.9], ANSWER_ASK: [0.9]}
-    findings = Bench(grades, found=[pieces], enough_passages=1).find()
+    findings = Bench(grades, found=[pieces], enough_passages=1, drafts=False).find()
     assert findings.outcome.is_answered
     assert [graded.pointer.first for graded in findings.outcome.evidence] == [1]
     grader = next(visit for visit in findings.trace if visit.node is Node.DOCUMENT_GRADER)
     assert (grader.decided, grader.passage_grades) == ("1 of 2 relevant", (0.1, 0.9))
+
+
+def test_a_draft_is_written_from_all_passages_that_help() -> None:
+    """Failure: of two documents that answer half of a question each, the draft saw one."""
+    bench = Bench(ANSWERED | {DOCUMENT_ASK: [0.9, 0.9]}, enough_passages=1)
+    assert [graded.pointer.source for graded in bench.find().outcome.evidence] == ["document:1", "document:13"]
 
 
 def test_irrelevant_passages_lead_to_a_rewritten_question_and_a_new_search() -> None:
