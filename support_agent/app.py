@@ -200,7 +200,7 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
     passages.update(sources)
     writer = open_writer(settings, model)
     chaining: Chaining | None = None
-    if settings.grading.drafts:  # it bears drafts out; of 10,000 documents its graph takes 14 s and 155 MB
+    if settings.grading.writes_drafts:  # it bears drafts out; of 10,000 documents its graph takes 14 s and 155 MB
         extractor = open_extractor(settings.evidence, writer, seed=settings.grading.seed)
         chaining = Chaining(
             settings=settings.evidence,

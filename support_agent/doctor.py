@@ -187,7 +187,7 @@ def _fact_room(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
         yield ok(subject, "off: a document answers by the choice alone")
         return
     policy_for(facts)  # a file that cannot be used stops the start
-    drafts = "with drafts" if settings.grading.drafts else "without drafts"
+    drafts = "with drafts" if settings.grading.writes_drafts else "without drafts"
     web = f"questions leave the house for {', '.join(sources)}" if sources else "no web is asked"
     yield ok(subject, f"policy {facts.policy}, {drafts}; {web}")
 

@@ -3,6 +3,11 @@
 Library errors are mapped to these where the library is called, and nowhere else.
 """
 
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
 
 class SupportAgentError(Exception):
     """Base of all errors of this package; `str(error)` is one line that says what, why and what to do."""
@@ -49,3 +54,9 @@ class GateRefused(SupportAgentError):
     """An outgoing mail has a byte without a source: it is not sent, the case escalates."""
 
     code = "gate_refused"
+
+
+def raised_at(error: BaseException) -> str:
+    """Where an error was raised, as "file.py:12": for a log without its words, where a model may have said them."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"

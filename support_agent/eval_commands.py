@@ -105,7 +105,8 @@ def _measure(benchmark: Benchmark, settings: Settings, asked: _Asked) -> tuple[B
 
 
 def _wikiqa(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
-    from support_agent.eval_parts import KeptEmbedder, open_embedder, sentence_search
+    from support_agent.app import open_embedder
+    from support_agent.eval_parts import KeptEmbedder, sentence_search
     from support_agent.evals.wikiqa import evaluate, load_questions, table
 
     questions = load_questions(_data(asked))
@@ -114,7 +115,8 @@ def _wikiqa(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
 
 
 def _dstc11(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
-    from support_agent.eval_parts import KeptEmbedder, open_embedder, open_variants, retriever_among, sentence_search
+    from support_agent.app import open_embedder
+    from support_agent.eval_parts import KeptEmbedder, open_variants, retriever_among, sentence_search
     from support_agent.evals.dstc11 import evaluate
     from support_agent.evals.dstc11_data import load_benchmark
     from support_agent.evals.dstc11_measures import sources_of
@@ -169,7 +171,8 @@ def _grading(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
 
 
 def _search(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
-    from support_agent.eval_parts import open_embedder, open_judge, web_searches
+    from support_agent.app import open_embedder
+    from support_agent.eval_parts import open_judge, web_searches
     from support_agent.evals.web_search import evaluate, load_questions, table
 
     questions = load_questions(_data(asked))

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from support_agent.app import close, count_tokens_of, open_model, open_writer, progress, utc_now
-from support_agent.app import open_embedder as open_embedder
+from support_agent.app import close, count_tokens_of, open_embedder, open_model, open_writer, progress, utc_now
 from support_agent.errors import ConfigError
 from support_agent.settings import Settings
 from support_agent.settings_facts import GradingSettings, Ways
@@ -125,15 +124,7 @@ def open_variants(
     model = open_model(settings.model, progress())
     writer = open_writer(settings, model)
 
-    chaining = Chaining(
-        settings=settings.evidence,
-        graph=graph_of(sources, open_extractor(settings.evidence, writer, seed=settings.grading.seed)),
-        sources=sources,
-        similarity=Cosines(embedder),
-        seed=settings.grading.seed,
-    )
-
-    def workflow(changes: Mapping[str, float], chaining: Chaining | None = chaining) -> Callable[[Retriever], Finder]:
+    def workflow(changes: Mapping[str, float], chaining: Chaining | None) -> Callable[[Retriever], Finder]:
         changed: GradingSettings = settings.grading.model_copy(update={"drafts": True, **changes})
         return lambda retriever: Workflow(
             judge=ModelJudge(model, prior=changed.prior),
@@ -147,19 +138,26 @@ def open_variants(
         )
 
     try:
+        chaining = Chaining(
+            settings=settings.evidence,
+            graph=graph_of(sources, open_extractor(settings.evidence, writer, seed=settings.grading.seed)),
+            sources=sources,
+            similarity=Cosines(embedder),
+            seed=settings.grading.seed,
+        )
         yield (
-            Variant("Workflow", workflow({})),
-            Variant("Workflow without grading", workflow(NO_GRADING)),
-            Variant("Workflow without feedback", workflow(NO_FEEDBACK)),
-            Variant("Workflow without cycles", workflow(NO_CYCLES)),
+            Variant("Workflow", workflow({}, chaining)),
+            Variant("Workflow without grading", workflow(NO_GRADING, chaining)),
+            Variant("Workflow without feedback", workflow(NO_FEEDBACK, chaining)),
+            Variant("Workflow without cycles", workflow(NO_CYCLES, chaining)),
             Variant("Workflow without graph", workflow({}, None)),
-            Variant("Workflow without entity linking", workflow({}), is_linked=False),
+            Variant("Workflow without entity linking", workflow({}, chaining), is_linked=False),
         )
     finally:
         close(writer, model)
 
 
-def web_searches(settings: Settings, open_embedder: Callable[[], TextEmbedder]) -> Callable[[Mode], MergedSearch]:
+def web_searches(settings: Settings, opened_embedder: Callable[[], TextEmbedder]) -> Callable[[Mode], MergedSearch]:
     """The merged search of the configuration in either mode, each time one that remembers nothing.
 
     Raises:
@@ -172,7 +170,7 @@ def web_searches(settings: Settings, open_embedder: Callable[[], TextEmbedder]) 
         raise ConfigError(
             "search.sources names no source: set [search] in the configuration, and name it with --config"
         )
-    embedder = open_embedder()
+    embedder = opened_embedder()
 
     def opened(mode: Mode) -> MergedSearch:
         changed = settings.search.model_copy(update={"mode": mode})

@@ -1,4 +1,4 @@
-"""What an answer of an OpenAI-compatible server that is none means: which error it is, and what to do.
+"""How an OpenAI-compatible server is asked, and what an answer that is none means: which error it is, what to do.
 
 Used by both clients, `planner.openai`, which chooses, and `facts.openai_writer`, which writes internal drafts. Checked
 by tests/unit/planner/test_openai.py and tests/unit/facts/test_openai_writer.py.
@@ -6,10 +6,57 @@ by tests/unit/planner/test_openai.py and tests/unit/facts/test_openai_writer.py.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
+import httpx2
+
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 
+MOST_BYTES = 4_000_000
+"""Of one reply: with the probabilities of its tokens the longest that is asked for has some 100 kB."""
 MOST_TOKENS = 10_000_000
 """Of one request; a server that counts more, or fewer than none, counts wrong, and no budget could hold by it."""
+
+
+class _Refused(PermanentError):
+    """A reply that is not read to its end."""
+
+    code = "model_reply"
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The bytes of a reply, until there are too many."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for part in self._stream:
+            read += len(part)
+            if read > MOST_BYTES:
+                raise _Refused(f"the model's server sent more than {MOST_BYTES} bytes: check model.base_url")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def http_client(timeout_s: float) -> httpx2.AsyncClient:
+    """What the server is asked with: it follows no redirect, unpacks nothing, and cuts off a reply without end."""
+
+    async def bound(response: httpx2.Response) -> None:
+        if response.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
+            raise _Refused("the model's server packs its replies unasked: let it send them plain")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Bounded(response.stream)
+
+    return httpx2.AsyncClient(
+        timeout=timeout_s,
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [bound]},
+    )
 
 
 def error_of_status(status: int, base_url: str, name: str) -> SupportAgentError:
@@ -31,6 +78,11 @@ def error_of_status(status: int, base_url: str, name: str) -> SupportAgentError:
         return TransientError(answered, code="model")
     todo = "use a model that can call tools and whose context holds the request"
     return PermanentError(f"{answered}: {todo}", code="model_request")
+
+
+def refused_reply(error: BaseException) -> SupportAgentError | None:
+    """The error behind a library's, where a reply was not read to its end."""
+    return error.__cause__ if isinstance(error.__cause__, _Refused) else None
 
 
 def no_connection(base_url: str) -> TransientError:

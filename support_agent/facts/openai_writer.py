@@ -19,7 +19,14 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
 from support_agent.model import Prompt
-from support_agent.model_server import MOST_TOKENS, check_server, error_of_status, no_connection
+from support_agent.model_server import (
+    MOST_TOKENS,
+    check_server,
+    error_of_status,
+    http_client,
+    no_connection,
+    refused_reply,
+)
 
 LONGEST_TOKEN_CHARACTERS = 16
 """A reply with more characters a token than this is cut: the server did not keep to the length."""
@@ -88,7 +95,7 @@ class OpenAIWriter:
 
     async def _ask(self, prompt: Prompt, optional: Mapping[str, object]) -> object:
         """The reply as plain data; a parameter that the server refuses by name is left out from then on."""
-        http = openai.DefaultAsyncHttpxClient(timeout=self._timeout_s, follow_redirects=False)
+        http = http_client(self._timeout_s)
         key = self._api_key.get_secret_value() or "none"
         messages: Any = [{"role": "system", "content": prompt.system}, {"role": "user", "content": _user_text(prompt)}]
         async with (
@@ -116,7 +123,7 @@ class OpenAIWriter:
         if isinstance(error, openai.APITimeoutError):
             return self._late()
         if isinstance(error, openai.APIConnectionError):
-            return no_connection(self._base_url)
+            return refused_reply(error) or no_connection(self._base_url)
         if isinstance(error, openai.APIStatusError):
             return error_of_status(error.status_code, self._base_url, self.name)
         return self._unusable()

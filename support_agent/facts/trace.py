@@ -1,9 +1,8 @@
 """The records of the grading workflow: what each node saw and decided, and what came out of it all.
 
-`Outcome` is what may leave the room: whether a document answers, pointers to whole sentences, grades and costs. The
-one thing in it that was written outside is the address of a page of the web, which is for the desk. `Visit` is kept for
-people: its `model_text` is marked as such. Checked by
-tests/unit/facts/inquiry/test_workflow.py.
+`Outcome` is what came of it: whether a document answers, pointers to whole sentences, grades and costs; what leaves
+the room of it is made by `inquiry.room.finding_of`. The addresses of pages of the web are for people, as is `Visit`:
+its `model_text` is marked as such. Checked by tests/unit/facts/inquiry/test_workflow.py.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ class Visit(Frozen):
 
 
 class Outcome(Frozen):
-    """What leaves the room."""
+    """What came of a question."""
 
     reason: FindingReason
     evidence: tuple[GradedPointer, ...] = ()

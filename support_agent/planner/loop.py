@@ -188,14 +188,17 @@ class _Work:
                 raise _Stop(Reason.NOT_COVERED)
 
     def _look(self, document: int, choice: Choice) -> None:
-        """Have the fact room look into a document before it is sent, where it has not yet looked there first."""
+        """Have the fact room look into a document before it is sent, where it does not know yet whether that answers.
+
+        What answers may be what the case knew already, or another document.
+        """
         context, number = self.context, self.context.question
         if context.room is None or choice.probability < self.limits.threshold_answer:
             return
         finding = context.findings.get(number)
         is_known = finding is not None and bool(finding.sentences_of(document))
-        is_first = finding is not None and likely_document(context, number) == document
-        if document in context.sendable and not (is_known or is_first):
+        is_refused = finding is not None and not finding.is_answered and likely_document(context, number) == document
+        if document in context.sendable and not (is_known or is_refused):
             self._call("find_evidence", {"question": number, "number": document}, 1.0, ())
 
     def _check_field_question(self) -> None:

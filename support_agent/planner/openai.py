@@ -40,7 +40,14 @@ from pydantic import (
 
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores, Usage, check_options
-from support_agent.model_server import MOST_TOKENS, check_server, error_of_status, no_connection
+from support_agent.model_server import (
+    MOST_TOKENS,
+    check_server,
+    error_of_status,
+    http_client,
+    no_connection,
+    refused_reply,
+)
 from support_agent.planner.token_probabilities import Token, option_log_probabilities
 
 TOOL = "choose"
@@ -132,7 +139,7 @@ class OpenAIModel:
             api_key=api_key.get_secret_value() or "none",
             timeout=timeout_s,
             max_retries=0,
-            http_client=openai.DefaultAsyncHttpxClient(timeout=timeout_s, follow_redirects=False),
+            http_client=http_client(timeout_s),
         )
         # The client takes these from variables that are meant for another server.
         self._client.organization = self._client.project = None
@@ -206,7 +213,7 @@ class OpenAIModel:
         if isinstance(error, openai.APITimeoutError):
             return self._late()
         if isinstance(error, openai.APIConnectionError):
-            return no_connection(self._base_url)
+            return refused_reply(error) or no_connection(self._base_url)
         if not isinstance(error, openai.APIStatusError):
             return ToolCallRejected(f"the model made no usable call: {_reason(error)}")
         return error_of_status(error.status_code, self._base_url, self.name)

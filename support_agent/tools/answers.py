@@ -54,7 +54,7 @@ def require_customer(context: Context, level: int, what: str) -> Customer:
 class SendDocument(Tool):
     """Send the numbered document that answers the question.
 
-    With a fact room only one whose sentences were found to answer it; an excerpt is these sentences.
+    With a fact room only one whose sentences were found to answer it; an excerpt is the sections they stand in.
     """
 
     name: ClassVar[str] = "send_document"

@@ -33,6 +33,10 @@ class FindingReason(StrEnum):
     FAILED = "failed"
 
 
+MOST = 2**31 - 1
+"""Of what is counted: every database holds it."""
+
+
 class Evidence(Frozen):
     """Sentences of one document that bear on a question, by position, ascending; `grade` that they do, if graded."""
 
@@ -52,8 +56,8 @@ class Finding(Frozen):
     reason: FindingReason
     evidence: tuple[Evidence, ...] = ()
     index_version: str
-    tokens: int = Field(default=0, ge=0)
-    forward_passes: int = Field(default=0, ge=0)
+    tokens: int = Field(default=0, ge=0, le=MOST)
+    forward_passes: int = Field(default=0, ge=0, le=MOST)
     seconds: float = Field(default=0.0, ge=0)
     trace: str = "[]"
 

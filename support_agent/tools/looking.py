@@ -9,13 +9,14 @@ tests/unit/tools/test_looking.py.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
 import structlog
 
 from support_agent.company.documents import Document
-from support_agent.errors import PermanentError
+from support_agent.errors import PermanentError, raised_at
 from support_agent.tools.fact_room import FactRoom, FactRooms, Finding, FindingReason
 
 MAX_TRACE_CHARACTERS = 200_000
@@ -23,6 +24,7 @@ MAX_TRACE_CHARACTERS = 200_000
 MAX_MEMORY_CHARACTERS = 250_000
 """Nor is a longer memory; the case keeps the one it had."""
 MAX_VERSION_CHARACTERS = 200
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 log = structlog.get_logger(__name__)
 
 
@@ -45,7 +47,7 @@ def open_room(rooms: FactRooms, case_id: str, memory: str | None) -> FactRoom:
     try:
         return rooms.open(case_id, memory)
     except Exception as error:
-        log.error("room_failed", error=type(error).__name__)
+        log.error("room_failed", error=type(error).__name__, at=raised_at(error))
         return ClosedRoom()
 
 
@@ -54,7 +56,7 @@ def memory_of(room: FactRoom) -> str | None:
     try:
         memory = room.memory
     except Exception as error:
-        log.error("memory_failed", error=type(error).__name__)
+        log.error("memory_failed", error=type(error).__name__, at=raised_at(error))
         return None
     if not isinstance(memory, str):
         return None
@@ -78,7 +80,7 @@ def look_into(room: FactRoom, question: str, documents: Mapping[int, Document], 
             raise TypeError("no finding")
         found = Finding.model_validate(found.model_dump(warnings=False))  # a room may have made one without a check
     except Exception as error:
-        log.error("look_failed", error=type(error).__name__)
+        log.error("look_failed", error=type(error).__name__, at=raised_at(error))
         return FAILED
     if wrong := _wrong(found, documents):
         log.error("finding_refused", wrong=wrong)
@@ -102,8 +104,8 @@ def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
 
 
 def _is_keepable(text: str, most_characters: int) -> bool:
-    """Whether a text may be stored: PostgreSQL takes no NUL."""
-    return len(text) <= most_characters and "\0" not in text
+    """Whether a text may be stored: PostgreSQL takes no NUL, and half a surrogate pair is in no UTF-8."""
+    return len(text) <= most_characters and not _UNSTORABLE.search(text)
 
 
 def told(found: Finding) -> str:

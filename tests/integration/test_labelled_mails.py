@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from support_agent.trial import Trial, TriedCall
@@ -21,11 +23,16 @@ def test_nine_of_ten_answers_are_right_and_six_of_ten_answerable_mails_are_answe
     `python -m tests.benchmarks.labelled labelled`.
     """
     with demo_trials() as tried:
-        results = scores_of(labels("labelled")[::2], tried)
+        results = scores_of(every_second(labels("labelled")), tried)
     whole = total(one for *_, one in results)
     said = summary(whole, sum(trial.seconds for _, trial, _ in results))
     assert whole.right_of_answered >= LEAST_RIGHT, said
     assert whole.answered_of_answerable >= LEAST_ANSWERED, said
+
+
+def every_second(mails: Sequence[Label]) -> Sequence[Label]:
+    """Half of the mails, of each kind and language."""
+    return sorted(mails, key=lambda label: (label.kind, label.language))[::2]
 
 
 def test_an_outcome_is_told_by_the_series_its_pointer_came_from() -> None:

@@ -28,6 +28,7 @@ class Reply:
     held: bool = False
     trickles: bool = False
     location: str = ""
+    encoding: str = ""
 
 
 def message(*, finish_reason: str = "tool_calls", logprobs: Mapping[str, Any] | None = None, **fields: Any) -> Reply:
@@ -132,6 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", reply.content_type)
         if reply.location:
             self.send_header("Location", reply.location)
+        if reply.encoding:
+            self.send_header("Content-Encoding", reply.encoding)
         if not reply.trickles:
             self.send_header("Content-Length", str(len(reply.body)))
         self.end_headers()

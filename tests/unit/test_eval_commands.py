@@ -47,7 +47,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
     """No model: texts are near when they share words."""
-    monkeypatch.setattr("support_agent.eval_parts.open_embedder", lambda _settings: WordEmbedder())
+    monkeypatch.setattr("support_agent.app.open_embedder", lambda _settings: WordEmbedder())
 
 
 def run(*arguments: str) -> int:

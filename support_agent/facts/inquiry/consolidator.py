@@ -22,7 +22,7 @@ from typing import Protocol
 
 from support_agent.facts import material
 from support_agent.facts.graph.entities import Linker
-from support_agent.facts.inquiry.memory import Evidence, Place
+from support_agent.facts.inquiry.memory import Evidence, ScoredSpan
 from support_agent.facts.passages import Passage, Retriever
 from support_agent.facts.terms import FUNCTION_WORDS, words_of
 from support_agent.frozen import Frozen
@@ -32,7 +32,7 @@ STEM = 6
 MIN_LETTERS = 4
 
 
-class Found(material.Passage, Place, Protocol):
+class Found(material.Passage, ScoredSpan, Protocol):
     """A passage: where it stands, how near it was, and its words."""
 
 

@@ -13,11 +13,11 @@ from typing import Protocol, assert_never
 
 import structlog
 
-from support_agent.errors import PermanentError, SupportAgentError
+from support_agent.errors import PermanentError, SupportAgentError, raised_at
 from support_agent.facts.inquiry.memory import (
     Ending,
     Memory,
-    Place,
+    ScoredSpan,
     Utility,
     ended,
     with_draft,
@@ -34,7 +34,7 @@ Pick = Callable[[Policy, Memory], Action]
 class Means(Protocol):
     """What a policy's choices are done with."""
 
-    def look(self, memory: Memory) -> Sequence[Place]:
+    def look(self, memory: Memory) -> Sequence[ScoredSpan]:
         """Evidence for the question, found by one more look."""
         ...
 
@@ -70,7 +70,8 @@ def inquire(memory: Memory, policy: Policy, means: Means, pick: Pick = choice) -
         except SupportAgentError as error:
             return Inquiry(ended(memory, Ending.ESCALATED), error)
         except Exception as error:  # of a library, or of ours: the evidence so far is worth more than a trace
-            log.error("inquiry_failed", error=type(error).__name__)  # its words may be a model's
+            # without its words, which may be a model's
+            log.error("inquiry_failed", error=type(error).__name__, at=raised_at(error))
             defect = PermanentError(f"looking failed with {type(error).__name__}", code="defect")
             return Inquiry(ended(memory, Ending.ESCALATED), defect)
         if memory.ending is not None:

@@ -29,7 +29,7 @@ FORMAT: Literal[1] = 1
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 
 
-class Place(Span, Protocol):
+class ScoredSpan(Span, Protocol):
     """What memory needs of a passage: where it stands, and how near it was."""
 
     @property
@@ -226,18 +226,18 @@ class Memory(Frozen):
         return facts[past[-1] + 1 :] if past else facts
 
 
-def begin(case_id: str, question: str, evidence: Iterable[Place] = ()) -> Memory:
+def begin(case_id: str, question: str, evidence: Iterable[ScoredSpan] = ()) -> Memory:
     """The memory of a new case; `evidence` is what is known before any look."""
     return Memory(case_id=case_id, question=question, evidence=_merged((), evidence))
 
 
-def recalled(memory: Memory, evidence: Iterable[Place]) -> Memory:
+def recalled(memory: Memory, evidence: Iterable[ScoredSpan]) -> Memory:
     """With what the case knows already and what bears on its question, before any look."""
     _must_be_open(memory)
     return _changed(memory, evidence=_merged(memory.evidence, evidence))
 
 
-def with_evidence(memory: Memory, found: Iterable[Place]) -> Memory:
+def with_evidence(memory: Memory, found: Iterable[ScoredSpan]) -> Memory:
     """After a look: old evidence stays where it stands, new comes behind it, and the better score of two counts."""
     found = tuple(found)
     _must_be_open(memory)
@@ -281,7 +281,7 @@ def ended(memory: Memory, ending: Ending) -> Memory:
     return _changed(memory, history=(*memory.history, settled), ending=ending)
 
 
-def with_question(memory: Memory, question: str, evidence: Iterable[Place] = ()) -> Memory:
+def with_question(memory: Memory, question: str, evidence: Iterable[ScoredSpan] = ()) -> Memory:
     """The case's next question; `evidence` is what of the case's knowledge bears on it.
 
     Drafts, utilities and feedback begin anew; the history stays.
@@ -320,7 +320,7 @@ def _must_be_open(memory: Memory) -> None:
         raise ValueError(f"the question has ended: {memory.ending}")
 
 
-def _merged(known: Sequence[Evidence], found: Iterable[Place]) -> tuple[Evidence, ...]:
+def _merged(known: Sequence[Evidence], found: Iterable[ScoredSpan]) -> tuple[Evidence, ...]:
     by_place = {evidence.place: evidence for evidence in known}
     for place in found:
         new = Evidence(source=place.source, first=place.first, last=place.last, score=place.score)

@@ -241,7 +241,7 @@ class Nodes:
     def _graded_in_turn(self, seen: Mapping[Pointer, Passage]) -> list[Pointer]:
         """What helps, until there is enough of it; a draft is written from all that does."""
         kept: list[Pointer] = []
-        enough = len(seen) if self.settings.drafts else self.settings.enough_passages
+        enough = len(seen) if self.settings.writes_drafts else self.settings.enough_passages
         for pointer, passage in seen.items():
             self._grade(pointer, text_of(passage))
             if self._grades[pointer] >= self.settings.threshold_document:

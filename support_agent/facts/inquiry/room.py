@@ -208,6 +208,6 @@ def _read(case_id: str, memory: str | None) -> Memory | None:
     try:
         kept = from_json(memory)
     except PermanentError as error:
-        log.warning("case_memory_unreadable", case_id=case_id, error=str(error))
+        log.warning("case_memory_unreadable", case_id=case_id, error=error.code)
         return None
     return kept if kept.ending is not None and kept.case_id == case_id else None

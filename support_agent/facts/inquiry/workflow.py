@@ -132,10 +132,8 @@ class Workflow:
 
     @property
     def _limits(self) -> Limits:
-        """A draft is there to be graded: without its graders none is written, nor where that is switched off."""
         most = self.settings.max_cycles + 1
-        is_draft_graded = max(self.settings.threshold_hallucination, self.settings.threshold_answer) > 0
-        return Limits(looks=most, drafts=most if self.settings.drafts and is_draft_graded else 0)
+        return Limits(looks=most, drafts=most if self.settings.writes_drafts else 0)
 
     def _findings(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[Pointer, ...]) -> Findings:
         memory, visits = inquiry.memory, tuple(nodes.visits)

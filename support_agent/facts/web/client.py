@@ -165,7 +165,7 @@ class WebClient:
                     raise BadStatus(where, response.status_code)
                 media_type, charset = _content_type(response.headers.get("content-type", ""))
                 if kinds and media_type not in kinds:
-                    raise _refused(where, f"answers {media_type or 'no type'}, not {' or '.join(sorted(kinds))}")
+                    raise _refused(where, f"does not answer with {' or '.join(sorted(kinds))}")
                 return Answer(where, media_type, charset, await self._body(where, response))
             finally:
                 await response.aclose()

@@ -27,12 +27,14 @@ from support_agent.settings_search import SearchSettings, Service
 MAX_SITEMAPS = 20
 SITEMAP_BYTES = 10_000_000
 """Longest sitemap that is read, packed and unpacked."""
+TRIED = 10
+"""Pages that robots.txt is asked about, for each that is read."""
 GZIP_MAGIC = b"\x1f\x8b"
 _PRODUCT = re.compile(r"[A-Za-z_-]+")
 
 
 class _Listed(NamedTuple):
-    """robots.txt, and the pages that the sitemaps name and it allows."""
+    """robots.txt, and the pages that the sitemaps name."""
 
     robots: Robots
     addresses: tuple[str, ...]
@@ -62,7 +64,7 @@ class Site:
     async def search(self, query: str, deadline: float) -> Sequence[Page]:
         """As `WebSource.search`; pages that are read one after the other, as the site asks, may not all be there."""
         listed = await self._listed(deadline)
-        chosen = await apart(lambda: nearest_addresses(query, listed.addresses, self._settings.site_pages))
+        chosen = await apart(lambda: self._chosen(query, listed))
         if listed.robots.delay_s:
             pages = await self._one_by_one(chosen, listed.robots, deadline)
         else:
@@ -96,7 +98,7 @@ class Site:
         read = [sitemap for sitemap in sitemaps if sitemap is not None]
         if not read:
             raise TransientError(f"{self._settings.site_url} has no sitemap that can be read: add /sitemap.xml to it")
-        listed = _Listed(robots, await apart(lambda: self._allowed(robots, read)))
+        listed = _Listed(robots, await apart(lambda: self._own(read)))
         if len(read) == len(sitemaps):
             n_bytes = sum(len(address) for address in listed.addresses)
             self._kept.put(self._origin, listed, n_bytes=n_bytes, now=self._clock())
@@ -128,13 +130,18 @@ class Site:
         except NoSitemapError as error:
             raise TransientError(f"{address} is no sitemap: {error}", code="web") from None
 
-    def _allowed(self, robots: Robots, sitemaps: Sequence[Sitemap]) -> tuple[str, ...]:
-        """The pages of the site itself that may be read, each once, in order; a page elsewhere is left out."""
+    def _own(self, sitemaps: Sequence[Sitemap]) -> tuple[str, ...]:
+        """The pages of the site itself, each once, in order; a page elsewhere is left out."""
         site = urlsplit(plain_address(self._settings.site_url))
         begin = f"{site.scheme}://{site.netloc}/"
         pages = dict.fromkeys(page for sitemap in sitemaps for page in sitemap.pages if page.startswith(begin))
-        some = list(pages)[:MAX_ADDRESSES]
-        return tuple(page for page in some if robots.allows(page))
+        return tuple(pages)[:MAX_ADDRESSES]
+
+    def _chosen(self, query: str, listed: _Listed) -> list[str]:
+        """The pages nearest to the question that may be read; all rules for all pages could take hours."""
+        n = self._settings.site_pages
+        near = nearest_addresses(query, listed.addresses, n * TRIED)
+        return [address for address in near if listed.robots.allows(address)][:n]
 
 
 def nearest_addresses(query: str, addresses: Sequence[str], n: int) -> list[str]:

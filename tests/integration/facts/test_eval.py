@@ -55,7 +55,7 @@ def test_the_sentence_that_answers_is_found_by_meaning(
     tmp_path: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rule: with the real embedding model both questions have a right sentence first, which share few words."""
-    monkeypatch.setattr("support_agent.eval_parts.open_embedder", lambda _settings: embedder)
+    monkeypatch.setattr("support_agent.app.open_embedder", lambda _settings: embedder)
     (tmp_path / "WikiQA-test.tsv").write_text("\n".join([HEAD, *ROWS]), "utf-8")
     by_meaning, *_ = measured(capsys, "wikiqa", "--data", str(tmp_path))["rows"]
     assert (by_meaning["way"], by_meaning["right"]) == ("vectors", 1.0)
@@ -65,7 +65,7 @@ def test_the_workflows_parts_are_switched_off_in_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rule: the same turns for each; without grading nothing is asked of the model, and everything is answered."""
-    monkeypatch.setattr("support_agent.eval_parts.open_embedder", lambda _settings: WordEmbedder())
+    monkeypatch.setattr("support_agent.app.open_embedder", lambda _settings: WordEmbedder())
     monkeypatch.setattr("support_agent.eval_parts.open_model", lambda *_: Agreeing())
     monkeypatch.setattr("support_agent.eval_parts.open_writer", lambda *_: Brief())
     data = write_benchmark(tmp_path / "small")

@@ -11,7 +11,8 @@ import pytest
 from support_agent.errors import TransientError
 from support_agent.facts.web.open_search import open_sources
 from support_agent.facts.web.pages import Page
-from support_agent.facts.web.site import nearest_addresses
+from support_agent.facts.web.robots import Robots
+from support_agent.facts.web.site import TRIED, nearest_addresses
 from support_agent.facts.web.sources import WebSource
 from support_agent.settings_search import SearchSettings, Service
 from tests.fakes_search import HandClock
@@ -69,6 +70,20 @@ def test_what_robots_txt_disallows_is_not_asked_for() -> None:
         assert [page.title for page in found] == ["Refunds", "Storage"]
         assert not any(path.startswith("/internal/") for path in web.paths)
         assert web.paths[0] == "/robots.txt"
+
+
+def test_robots_txt_is_asked_about_the_nearest_pages_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failure: all rules for all pages of a hostile site took half an hour of a core, at each search."""
+    asked_about: list[str] = []
+    allows = Robots.allows
+    monkeypatch.setattr(
+        Robots, "allows", lambda robots, address: asked_about.append(address) or allows(robots, address)
+    )
+    pages = (*ARTICLES, *(Article(f"help/{n}", f"Page {n}", "Text.") for n in range(100)))
+    with web_server(site(pages)) as web:
+        found = asked(site_at(web.url, site_pages=1))
+    assert [page.title for page in found] == ["Refunds"]
+    assert len(set(asked_about)) <= TRIED
 
 
 @pytest.mark.parametrize("status", [500, 503])

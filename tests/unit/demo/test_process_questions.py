@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import support_agent.demo
 import tests.benchmarks
 from support_agent.company.documents import load_documents
 from support_agent.evals.comparator import is_contained
-from support_agent.evals.process import FILE, Kind, load_questions
+from support_agent.evals.process import FILE, Kind, Question, load_questions
 from support_agent.facts.chunks import document_source
 from support_agent.resources import packaged
 
@@ -35,8 +36,12 @@ def test_the_sentences_that_are_expected_hold_an_answer() -> None:
 
 
 def test_no_question_that_is_tuned_on_is_reported_on() -> None:
-    """Rule: choose on one set, report on the other; not even a document's sentence is asked for in both."""
-    assert len(TUNING) == 20
-    assert not {question.question for question in TUNING} & {question.question for question in QUESTIONS}
-    answers = {(question.documents, answer) for question in QUESTIONS for answer in question.answers}
-    assert not answers & {(question.documents, answer) for question in TUNING for answer in question.answers}
+    """Rule: choose on one set, report on the other; not even a document is asked about in both."""
+    assert not _documents(TUNING) & _documents(QUESTIONS)
+    for question in TUNING:
+        texts = [sentence.text for number in question.documents for sentence in DOCUMENTS[number].sentences]
+        assert not question.answers or is_contained(question.answers, "\n".join(texts)), question.question
+
+
+def _documents(questions: Sequence[Question]) -> set[int]:
+    return {number for question in questions for number in question.documents}

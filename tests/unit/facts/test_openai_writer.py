@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -10,6 +11,7 @@ from pydantic import SecretStr
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 from support_agent.facts.openai_writer import LONGEST_TOKEN_CHARACTERS, OpenAIWriter
 from support_agent.facts.writer import Draft
+from support_agent.model_server import MOST_BYTES
 from tests.servers.openai import FakeOpenAI, Reply, failure, message
 
 SECRET_TEXT = "my card number is 4000-0000"
@@ -110,6 +112,21 @@ def test_a_failure_is_named_by_what_happens_next(
         write(writer)
     assert "4000-0000" not in str(caught.value)
     assert len(fake_openai.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Reply(b" " * (MOST_BYTES + 1)), Reply(gzip.compress(b" " * 1000), encoding="gzip")],
+    ids=["long", "packed"],
+)
+def test_a_reply_that_would_fill_the_memory_is_not_read(
+    fake_openai: FakeOpenAI, writer: OpenAIWriter, reply: Reply
+) -> None:
+    """Failure: a server that never ended took 400 MB for one draft, and the process with it."""
+    fake_openai.answer(reply)
+    with pytest.raises(PermanentError, match=r"sent more than|packs") as caught:
+        write(writer)
+    assert caught.value.code == "model_reply"
 
 
 @pytest.mark.parametrize("reply", [Reply(held=True), Reply(trickles=True)])

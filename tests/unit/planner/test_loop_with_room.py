@@ -59,6 +59,20 @@ def test_a_document_without_evidence_goes_to_a_person(finding: Finding | Excepti
     assert [call.status for call in made.calls if call.tool == "send_document"] == ["rejected"]
 
 
+def test_a_document_is_looked_into_though_something_else_answers_already() -> None:
+    """Failure: what the case knew answered its next question as well, and the right document went to a person."""
+
+    class Knows(ScriptedRoom):
+        def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+            self.findings = {REFUND: found(says(1, 3)) if documents == {1} else found(says(7, 0))}
+            return super().look(question, documents, likely)
+
+    made, given = asked(Knows({}), "document:1", "document:7")
+    assert made.outcome == "answer"
+    assert tools(made) == ["find_documents", "find_evidence", "send_document", "finish"]
+    assert given.findings[1].sentences_of(1) == (3,)
+
+
 def test_the_room_never_chooses() -> None:
     """It is sure of document 1; the model chose 7, or nothing, and nothing of 1 is sent."""
     assert asked(room(found(says(1, 0))), "document:1", "document:7", choice="Document 7")[0].reason == "no_evidence"

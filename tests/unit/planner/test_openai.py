@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 import math
@@ -14,6 +15,7 @@ from pydantic import SecretStr
 
 from support_agent.errors import ConfigError, PermanentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores
+from support_agent.model_server import MOST_BYTES
 from support_agent.planner.openai import OpenAIModel
 from tests.servers.openai import FakeOpenAI, Reply, failure, message, pick, token, tool_call
 
@@ -140,6 +142,21 @@ def test_a_server_that_trickles_cannot_stretch_the_time(fake_openai: FakeOpenAI,
     fake_openai.answer(Reply(trickles=True))
     with pytest.raises(TransientError, match=r"did not answer within 0\.2 s"):
         hasty_model.score(PROMPT, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [Reply(b" " * (MOST_BYTES + 1)), Reply(gzip.compress(b" " * 1000), encoding="gzip")],
+    ids=["long", "packed"],
+)
+def test_a_reply_that_would_fill_the_memory_is_not_read(
+    fake_openai: FakeOpenAI, model: OpenAIModel, reply: Reply
+) -> None:
+    """Nor asked for again."""
+    fake_openai.answer(reply)
+    with pytest.raises(PermanentError, match=r"sent more than|packs"):
+        model.score(PROMPT, OPTIONS)
+    assert len(fake_openai.requests) == 1
 
 
 def test_retries_share_the_time(fake_openai: FakeOpenAI, hasty_model: OpenAIModel) -> None:

@@ -78,6 +78,8 @@ def made(**lies: Any) -> Finding:
         found(seconds=float("inf")),
         found(index_version=ORDERS * 100),
         found(index_version="v\0"),
+        found(index_version="v\ud800"),
+        made(tokens=10**30),
         made(seconds=float("nan")),
         made(tokens=-5),
         made(tokens=ORDERS),
@@ -97,7 +99,7 @@ def test_whatever_cannot_be_is_a_look_that_failed(said: object) -> None:
     assert "IGNORE" not in str(events)
 
 
-@pytest.mark.parametrize("trace", ["x" * (MAX_TRACE_CHARACTERS + 1), "with a \0"])
+@pytest.mark.parametrize("trace", ["x" * (MAX_TRACE_CHARACTERS + 1), "with a \0", "half a \ud800"])
 def test_a_record_that_cannot_be_kept_is_left_out(trace: str) -> None:
     """What was found stays: only the room's own record of it is gone."""
     assert looked(Lies(found(says(1, 0), trace=trace))) == found(says(1, 0), trace="[]")
@@ -105,7 +107,7 @@ def test_a_record_that_cannot_be_kept_is_left_out(trace: str) -> None:
 
 @pytest.mark.parametrize(
     "memory",
-    [7, ValueError(ORDERS), "x" * (MAX_MEMORY_CHARACTERS + 1), "with a \0", None],
+    [7, ValueError(ORDERS), "x" * (MAX_MEMORY_CHARACTERS + 1), "with a \0", "half a \ud800", None],
     ids=lambda memory: type(memory),
 )
 def test_a_memory_that_cannot_be_kept_is_none(memory: object) -> None:

@@ -129,8 +129,7 @@ def test_four_passages_are_asked_for_and_more_are_not_graded() -> None:
 def test_where_enough_passages_help_no_more_are_graded() -> None:
     """Each grade is a forward pass; what was not graded is no evidence."""
     pieces = [SEATS.model_copy(update={"first": n, "last": n}) for n in range(4)]
-    grades = {DOCUMENT_ASK: [0.1, 0.9], HALLUCINATION_ASK: [0.9], ANSWER_ASK: [0.9]}
-    findings = Bench(grades, found=[pieces], enough_passages=1, drafts=False).find()
+    findings = Bench({DOCUMENT_ASK: [0.1, 0.9]}, found=[pieces], enough_passages=1, drafts=False).find()
     assert findings.outcome.is_answered
     assert [graded.pointer.first for graded in findings.outcome.evidence] == [1]
     grader = next(visit for visit in findings.trace if visit.node is Node.DOCUMENT_GRADER)
