@@ -182,8 +182,7 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
     from support_agent.facts.documents_first import DocumentsFirst
     from support_agent.facts.graph.company_entities import entities_of
     from support_agent.facts.graph.entities import Linker
-    from support_agent.facts.graph.graph import graph_of
-    from support_agent.facts.graph.open_evidence import Chaining, open_extractor
+    from support_agent.facts.graph.open_evidence import open_chaining
     from support_agent.facts.index import Collection, memory_client, open_client
     from support_agent.facts.inquiry.room import Rooms
     from support_agent.facts.inquiry.workflow import Workflow
@@ -199,16 +198,9 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
     sources = [document_source(document) for document in company.documents]
     passages.update(sources)
     writer = open_writer(settings, model)
-    chaining: Chaining | None = None
+    chaining = None
     if settings.grading.writes_drafts:  # it bears drafts out; of 10,000 documents its graph takes 14 s and 155 MB
-        extractor = open_extractor(settings.evidence, writer, seed=settings.grading.seed)
-        chaining = Chaining(
-            settings=settings.evidence,
-            graph=graph_of(sources, extractor),
-            sources=sources,
-            similarity=search,
-            seed=settings.grading.seed,
-        )
+        chaining = open_chaining(settings.evidence, sources, writer, search, seed=settings.grading.seed)
     workflow = Workflow(
         judge=ModelJudge(model, prior=settings.grading.prior),
         writer=writer,

@@ -116,8 +116,7 @@ def open_variants(
         ConfigError: a model cannot be used.
     """
     from support_agent.evals.dstc11_parts import Finder, Variant
-    from support_agent.facts.graph.graph import graph_of
-    from support_agent.facts.graph.open_evidence import Chaining, open_extractor
+    from support_agent.facts.graph.open_evidence import Chaining, open_chaining
     from support_agent.facts.inquiry.workflow import Workflow
     from support_agent.facts.judge import ModelJudge
 
@@ -138,13 +137,7 @@ def open_variants(
         )
 
     try:
-        chaining = Chaining(
-            settings=settings.evidence,
-            graph=graph_of(sources, open_extractor(settings.evidence, writer, seed=settings.grading.seed)),
-            sources=sources,
-            similarity=Cosines(embedder),
-            seed=settings.grading.seed,
-        )
+        chaining = open_chaining(settings.evidence, sources, writer, Cosines(embedder), seed=settings.grading.seed)
         yield (
             Variant("Workflow", workflow({}, chaining)),
             Variant("Workflow without grading", workflow(NO_GRADING, chaining)),

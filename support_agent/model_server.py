@@ -80,13 +80,10 @@ def error_of_status(status: int, base_url: str, name: str) -> SupportAgentError:
     return PermanentError(f"{answered}: {todo}", code="model_request")
 
 
-def refused_reply(error: BaseException) -> SupportAgentError | None:
-    """The error behind a library's, where a reply was not read to its end."""
-    return error.__cause__ if isinstance(error.__cause__, _Refused) else None
-
-
-def no_connection(base_url: str) -> TransientError:
-    """The error where nobody answers."""
+def error_of_connection(error: BaseException, base_url: str) -> SupportAgentError:
+    """The error where nobody answers, or where the reply was not read to its end."""
+    if isinstance(error.__cause__, _Refused):
+        return error.__cause__
     return TransientError(f"no connection to the model's server at {base_url}", code="model")
 
 

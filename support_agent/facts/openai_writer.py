@@ -19,14 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
 from support_agent.model import Prompt
-from support_agent.model_server import (
-    MOST_TOKENS,
-    check_server,
-    error_of_status,
-    http_client,
-    no_connection,
-    refused_reply,
-)
+from support_agent.model_server import MOST_TOKENS, check_server, error_of_connection, error_of_status, http_client
 
 LONGEST_TOKEN_CHARACTERS = 16
 """A reply with more characters a token than this is cut: the server did not keep to the length."""
@@ -123,7 +116,7 @@ class OpenAIWriter:
         if isinstance(error, openai.APITimeoutError):
             return self._late()
         if isinstance(error, openai.APIConnectionError):
-            return refused_reply(error) or no_connection(self._base_url)
+            return error_of_connection(error, self._base_url)
         if isinstance(error, openai.APIStatusError):
             return error_of_status(error.status_code, self._base_url, self.name)
         return self._unusable()

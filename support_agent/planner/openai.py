@@ -40,14 +40,7 @@ from pydantic import (
 
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores, Usage, check_options
-from support_agent.model_server import (
-    MOST_TOKENS,
-    check_server,
-    error_of_status,
-    http_client,
-    no_connection,
-    refused_reply,
-)
+from support_agent.model_server import MOST_TOKENS, check_server, error_of_connection, error_of_status, http_client
 from support_agent.planner.token_probabilities import Token, option_log_probabilities
 
 TOOL = "choose"
@@ -213,7 +206,7 @@ class OpenAIModel:
         if isinstance(error, openai.APITimeoutError):
             return self._late()
         if isinstance(error, openai.APIConnectionError):
-            return refused_reply(error) or no_connection(self._base_url)
+            return error_of_connection(error, self._base_url)
         if not isinstance(error, openai.APIStatusError):
             return ToolCallRejected(f"the model made no usable call: {_reason(error)}")
         return error_of_status(error.status_code, self._base_url, self.name)

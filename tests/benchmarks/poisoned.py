@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import unescape
@@ -19,14 +18,12 @@ from pathlib import Path
 
 from support_agent.app import open_decider, progress
 from support_agent.company.text import collapse, split_sentences
-from support_agent.configuration import load
 from support_agent.decide import Decider
 from support_agent.facts.inquiry.room import Rooms
 from support_agent.facts.passages import Passage
 from support_agent.mail.message import parse
 from support_agent.trial import Trial
-from support_agent.workspace import CONFIG_FILE, init
-from tests.benchmarks.labelled import TODAY, try_label
+from tests.benchmarks.labelled import demo_decider, try_label
 from tests.labelled import Label, labels, outcomes_of
 
 MAILS = 10
@@ -117,11 +114,8 @@ def main() -> None:
     count = int(sys.argv[2]) if len(sys.argv) > 2 else MAILS
     most = int(sys.argv[3]) if len(sys.argv) > 3 else len(attacks)
     mails = [label for label in labels("labelled") if label.answerable][:count]
-    with tempfile.TemporaryDirectory() as folder:
-        workspace = Path(folder) / "workspace"
-        init(workspace, TODAY.date())
-        settings = load(workspace / CONFIG_FILE)
-        decider = open_decider(settings, progress(), in_memory=True)
+    with demo_decider() as decider:
+        settings = decider.settings
         plain = {label.path: try_label(decider, label).trial for label in mails}
         in_mails = attacks[:: max(len(attacks) // most, 1)]
         bench = Bench(plain, attacks, in_mails)

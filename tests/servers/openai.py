@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import threading
@@ -11,6 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+
+from support_agent.model_server import MOST_BYTES
 
 HOLD_S = 20.0
 """Longest time that a reply is held back, should a test forget to close the server."""
@@ -81,6 +84,13 @@ def failure(status: int, text: str = "no") -> Reply:
     """An error in the shape that OpenAI gives it."""
     error = {"error": {"message": text, "type": "error", "param": None, "code": None}}
     return Reply(json.dumps(error).encode(), status)
+
+
+HUGE = (
+    pytest.param(Reply(b" " * (MOST_BYTES + 1)), id="long"),
+    pytest.param(Reply(gzip.compress(b" " * 1000), encoding="gzip"), id="packed"),
+)
+"""Replies that would fill the memory of who reads, or unpacks, all of them."""
 
 
 class FakeOpenAI:

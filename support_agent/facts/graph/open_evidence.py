@@ -13,7 +13,7 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, SimilarEntailment
 from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.graph.extraction import Extractor, RuleExtractor
-from support_agent.facts.graph.graph import Graph
+from support_agent.facts.graph.graph import Graph, graph_of
 from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
 from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenExtractor
 from support_agent.facts.judge import Judge
@@ -72,6 +72,14 @@ class Chaining:
             similarity=self.similarity,
             entailment=_entailment(self.settings, self.similarity, judge),
         )
+
+
+def open_chaining(
+    settings: EvidenceSettings, sources: Sequence[Source], writer: Writer, similarity: Similarity, *, seed: int
+) -> Chaining:
+    """Make the graph of the documents, and what makes the chainers; the arguments are those of its parts."""
+    graph = graph_of(sources, open_extractor(settings, writer, seed=seed))
+    return Chaining(settings=settings, graph=graph, sources=sources, similarity=similarity, seed=seed)
 
 
 def _steps(settings: EvidenceSettings, writer: Writer, seed: int) -> Steps:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import math
@@ -15,12 +14,11 @@ from pydantic import SecretStr
 
 from support_agent.errors import ConfigError, PermanentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores
-from support_agent.model_server import MOST_BYTES
 from support_agent.planner.openai import OpenAIModel
-from tests.servers.openai import FakeOpenAI, Reply, failure, message, pick, token, tool_call
+from tests.servers.openai import HUGE, FakeOpenAI, Reply, failure, message, pick, token, tool_call
 
 OPTIONS = ("Refund policy", "Data export", "None: a person must handle it")
-SECRET_TEXT = "my card number is 4000-0000"
+SECRET_TEXT = "my card number is X4000 0000"
 PROMPT = Prompt(system="Choose.", task="Mail:\n", parts=((SECRET_TEXT, False), ("\nWhich?", True)), lead="Answer: ")
 GOOD = pick("Data export")
 RETRIES = 2
@@ -111,7 +109,7 @@ def test_an_unusable_reply_is_asked_for_anew_and_then_rejected(
     with pytest.raises(ToolCallRejected) as caught:
         model.score(PROMPT, OPTIONS)
     assert len(fake_openai.requests) == 1 + RETRIES
-    assert "4000-0000" not in str(caught.value)
+    assert "X4000" not in str(caught.value)
     assert "Data export" not in str(caught.value)
 
 
@@ -144,11 +142,7 @@ def test_a_server_that_trickles_cannot_stretch_the_time(fake_openai: FakeOpenAI,
         hasty_model.score(PROMPT, OPTIONS)
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [Reply(b" " * (MOST_BYTES + 1)), Reply(gzip.compress(b" " * 1000), encoding="gzip")],
-    ids=["long", "packed"],
-)
+@pytest.mark.parametrize("reply", HUGE)
 def test_a_reply_that_would_fill_the_memory_is_not_read(
     fake_openai: FakeOpenAI, model: OpenAIModel, reply: Reply
 ) -> None:
@@ -300,7 +294,7 @@ def test_nothing_is_printed_of_mail_or_reply(
         with pytest.raises((ToolCallRejected, TransientError)):
             model.score(PROMPT, OPTIONS)
     out, err = capsys.readouterr()
-    assert "4000-0000" not in caplog.text + out + err
+    assert "X4000" not in caplog.text + out + err
 
 
 def test_what_is_meant_for_another_server_is_not_sent(fake_openai: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
