@@ -1,24 +1,34 @@
 """The labelled customer mails of `tests/mails`: what is expected of each, and how an agent's calls compare with it.
 
-A mail is answered right where everything it was sent is an acceptable outcome of one of its questions, and wrong where
-anything is not: one right block does not make up for a wrong one. What the labels mean stands in tests/mails/README.md.
+A mail is answered right where everything it was sent is an acceptable outcome of one of its questions, of a document an
+acceptable section too, and wrong where anything is not: one right block does not make up for a wrong one. What the
+labels mean stands in tests/mails/README.md.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from support_agent.trial import Trial, TriedCall
+from support_agent.answer.final_answer import DocumentItem
+from support_agent.trial import Tried, TriedCall
 
 MAILS = Path(__file__).parent / "mails"
 
 
 @dataclass(frozen=True)
+class Sections:
+    """Headings of a document that answer a question: each of `any_of` does, and without all `needs` it is not whole."""
+
+    any_of: frozenset[str] = frozenset()
+    needs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Label:
-    """One mail; `expected` holds, for each question, every acceptable outcome."""
+    """One mail; `expected` holds, for each question, every acceptable outcome, `sections` those of its documents."""
 
     path: Path
     customer: str | None
@@ -26,20 +36,40 @@ class Label:
     kind: str
     language: str
     expected: tuple[tuple[str, ...], ...]
+    sections: tuple[Mapping[int, Sections], ...] = ()
 
     @property
     def answerable(self) -> tuple[tuple[str, ...], ...]:
         """The questions that the agent has an answer to."""
         return tuple(outcomes for outcomes in self.expected if outcomes != ("escalate",))
 
+    def of_document(self, number: int) -> tuple[Sections, ...]:
+        """What is acceptable of a document, for each question that has it; empty where it answers none."""
+        return tuple(question[number] for question in self.sections if number in question)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a mail got: the outcomes, and of each document the headings of its excerpts; of a link there are none."""
+
+    outcomes: tuple[str, ...] = ()
+    sections: Mapping[int, frozenset[str]] = field(default_factory=dict)
+
 
 @dataclass(frozen=True)
 class Score:
-    """How one mail, or several together, came out; "questions" are those that the agent has an answer to."""
+    """How one mail, or several together, came out; "questions" are those that the agent has an answer to.
+
+    `wrong_section` of the wrong ones are so by their sections alone. `documents` are the documents that were sent with
+    sections to choose among, and `whole` of them miss nothing that the customer needs.
+    """
 
     mails: int
     answered: int
     wrong: int
+    wrong_section: int
+    documents: int
+    whole: int
     answerable: int
     answerable_answered: int
     questions: int
@@ -68,8 +98,30 @@ def labels(name: str) -> tuple[Label, ...]:
             kind=row["kind"],
             language=row["language"],
             expected=tuple(tuple(outcomes) for outcomes in row["expected"]),
+            sections=tuple(_sections(question) for question in row.get("sections", ())),
         )
         for row in map(json.loads, lines)
+    )
+
+
+def _sections(question: Mapping[str, Mapping[str, Sequence[str]]]) -> Mapping[int, Sections]:
+    return {
+        int(number): Sections(frozenset(sections["any_of"]), frozenset(sections["needs"]))
+        for number, sections in question.items()
+    }
+
+
+def sent_in(tried: Tried) -> Sent:
+    """What a mail got in a trial."""
+    final = tried.decision.final if tried.decision is not None else None
+    if tried.trial.outcome != "answer" or final is None:
+        return Sent()
+    documents = [item for answer in final.answers for item in answer.items if isinstance(item, DocumentItem)]
+    return Sent(
+        outcomes=outcomes_of(tried.trial.calls),
+        sections={
+            item.number: frozenset(excerpt.heading for excerpt in item.excerpts) for item in documents if item.excerpts
+        },
     )
 
 
@@ -103,21 +155,45 @@ def outcomes_of(calls: Sequence[TriedCall]) -> tuple[str, ...]:
     return tuple(sent)
 
 
-def score(label: Label, trial: Trial) -> Score:
+def score(label: Label, sent: Sent) -> Score:
     """One mail."""
-    sent = outcomes_of(trial.calls) if trial.outcome == "answer" else ()
     acceptable = {outcome for outcomes in label.expected for outcome in outcomes}
-    is_wrong = any(outcome not in acceptable for outcome in sent)
+    is_other = any(outcome not in acceptable for outcome in sent.outcomes)
+    is_beside = any(
+        not any(headings & sections.any_of for sections in label.of_document(number))
+        for number, headings in sent.sections.items()
+    )
+    is_wrong = is_other or is_beside
     is_answerable = bool(label.answerable)
     return Score(
         mails=1,
-        answered=int(bool(sent)),
+        answered=int(bool(sent.outcomes)),
         wrong=int(is_wrong),
+        wrong_section=int(is_wrong and not is_other),
+        documents=len(sent.sections),
+        whole=sum(_is_whole(label.of_document(number), headings) for number, headings in sent.sections.items()),
         answerable=int(is_answerable),
-        answerable_answered=int(is_answerable and bool(sent) and not is_wrong),
+        answerable_answered=int(is_answerable and bool(sent.outcomes) and not is_wrong),
         questions=len(label.answerable),
-        questions_right=sum(any(outcome in sent for outcome in outcomes) for outcomes in label.answerable),
+        questions_right=sum(
+            any(_answers(label, place, outcome, sent) for outcome in outcomes)
+            for place, outcomes in enumerate(label.expected)
+            if outcomes in label.answerable
+        ),
     )
+
+
+def _is_whole(acceptable: Sequence[Sections], headings: frozenset[str]) -> bool:
+    return any(headings & sections.any_of and sections.needs <= headings for sections in acceptable)
+
+
+def _answers(label: Label, place: int, outcome: str, sent: Sent) -> bool:
+    """Whether an acceptable outcome of a question was sent, of a document with an acceptable section."""
+    if outcome not in sent.outcomes:
+        return False
+    number = int(outcome.removeprefix("send_document(").rstrip(")")) if outcome.startswith("send_document(") else 0
+    headings = sent.sections.get(number)
+    return headings is None or bool(headings & label.sections[place].get(number, Sections()).any_of)
 
 
 def total(scores: Iterable[Score]) -> Score:
@@ -126,10 +202,10 @@ def total(scores: Iterable[Score]) -> Score:
     return Score(*(sum(column) for column in columns))
 
 
-def scores_of(mails: Iterable[Label], tried: Callable[[Label], Trial]) -> list[tuple[Label, Trial, Score]]:
+def scores_of(mails: Iterable[Label], tried: Callable[[Label], Tried]) -> list[tuple[Label, Tried, Score]]:
     """Each mail, tried and scored."""
     results = []
     for label in mails:
-        trial = tried(label)
-        results.append((label, trial, score(label, trial)))
+        one = tried(label)
+        results.append((label, one, score(label, sent_in(one))))
     return results

@@ -17,9 +17,9 @@ from pathlib import Path
 from support_agent.app import open_decider, progress
 from support_agent.configuration import load
 from support_agent.decide import Decider
-from support_agent.trial import Trial, Tried, try_mail
+from support_agent.trial import Tried, try_mail
 from support_agent.workspace import CONFIG_FILE, init
-from tests.labelled import Label, Score, labels, outcomes_of, score, total
+from tests.labelled import Label, Score, labels, score, sent_in, total
 
 TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
 """The mails are dated in this month."""
@@ -35,10 +35,10 @@ def demo_decider() -> Iterator[Decider]:
 
 
 @contextmanager
-def demo_trials() -> Iterator[Callable[[Label], Trial]]:
+def demo_trials() -> Iterator[Callable[[Label], Tried]]:
     """Tries mails on the demo company."""
     with demo_decider() as decider:
-        yield lambda label: try_label(decider, label).trial
+        yield lambda label: try_label(decider, label)
 
 
 def try_label(decider: Decider, label: Label, raw: bytes | None = None) -> Tried:
@@ -62,21 +62,25 @@ def main() -> None:
         without = replace(decider, rooms=None)
         results = [(label, try_label(decider, label), try_label(without, label)) for label in labels(name)]
     for label, on, off in results:
-        print(_line(label, on.trial, score(label, on.trial)))  # noqa: T201
-        if outcomes_of(on.trial.calls) != outcomes_of(off.trial.calls):
-            print("  without the fact room:", _line(label, off.trial, score(label, off.trial)))  # noqa: T201
+        print(_line(label, on))  # noqa: T201
+        if sent_in(on) != sent_in(off):
+            print("  without the fact room:", _line(label, off))  # noqa: T201
     for title, tried in (
         ("with the fact room", [on for _, on, _ in results]),
         ("without it", [off for *_, off in results]),
     ):
-        whole = total(score(label, one.trial) for (label, *_), one in zip(results, tried, strict=True))
+        whole = total(score(label, sent_in(one)) for (label, *_), one in zip(results, tried, strict=True))
         print(f"{title}: {summary(whole, sum(one.trial.seconds for one in tried))}; {_cost(tried)}")  # noqa: T201
 
 
-def _line(label: Label, trial: Trial, score: Score) -> str:
-    verdict = "WRONG" if score.wrong else "right" if score.answered else trial.outcome
-    lost = "" if score.questions_right == score.questions else f"  expected {label.expected}"
-    return f"{verdict:9}{label.path.name}  {', '.join(outcomes_of(trial.calls)) or trial.reason}{lost}"
+def _line(label: Label, tried: Tried) -> str:
+    sent = sent_in(tried)
+    result = score(label, sent)
+    trial = tried.trial
+    verdict = "WRONG" if result.wrong else "right" if result.answered else trial.outcome
+    lost = "" if result.questions_right == result.questions else f"  expected {label.expected}"
+    beside = f"  sections {sorted(map(sorted, sent.sections.values()))}" if result.wrong_section else ""
+    return f"{verdict:9}{label.path.name}  {', '.join(sent.outcomes) or trial.reason}{beside}{lost}"
 
 
 def _cost(tried: Sequence[Tried]) -> str:
@@ -89,8 +93,9 @@ def _cost(tried: Sequence[Tried]) -> str:
 def summary(score: Score, seconds: float) -> str:
     """The totals, for people."""
     return (
-        f"{score.mails} mails, {score.answered} answered, {score.wrong} of them wrong "
-        f"({score.right_of_answered:.0%} right); {score.answerable_answered} of {score.answerable} answerable ones "
+        f"{score.mails} mails, {score.answered} answered, {score.wrong} of them wrong, {score.wrong_section} of these "
+        f"by the section alone ({score.right_of_answered:.0%} right); {score.whole} of {score.documents} documents "
+        f"with all that is needed; {score.answerable_answered} of {score.answerable} answerable ones "
         f"answered ({score.answered_of_answerable:.0%}); {score.questions_right} of {score.questions} questions; "
         f"{seconds / score.mails:.1f} s a mail"
     )

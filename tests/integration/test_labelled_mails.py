@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from support_agent.trial import Trial, TriedCall
+from support_agent.company.documents import load_documents
+from support_agent.trial import TriedCall
 from tests.benchmarks.labelled import demo_trials, summary
-from tests.labelled import Label, labels, outcomes_of, score, scores_of, total
+from tests.labelled import Label, Sections, Sent, labels, outcomes_of, score, scores_of, total
 
+POLICIES = Path(__file__).parents[2] / "policies"
 LEAST_RIGHT = 0.90
 """Of the answered mails."""
 LEAST_ANSWERED = 0.60
@@ -25,7 +28,7 @@ def test_nine_of_ten_answers_are_right_and_six_of_ten_answerable_mails_are_answe
     with demo_trials() as tried:
         results = scores_of(every_second(labels("labelled")), tried)
     whole = total(one for *_, one in results)
-    said = summary(whole, sum(trial.seconds for _, trial, _ in results))
+    said = summary(whole, sum(tried.trial.seconds for _, tried, _ in results))
     assert whole.right_of_answered >= LEAST_RIGHT, said
     assert whole.answered_of_answerable >= LEAST_ANSWERED, said
 
@@ -52,27 +55,52 @@ def test_an_outcome_is_told_by_the_series_its_pointer_came_from() -> None:
     )
 
 
+LABEL = Label(
+    labels("labelled")[0].path,
+    None,
+    2,
+    "two",
+    "en",
+    expected=(("send_document(1)", "escalate"), ("send_document(2)",)),
+    sections=(
+        {1: Sections(frozenset({"Time", "Overview"}), frozenset({"Exceptions"}))},
+        {2: Sections(frozenset({"How"}))},
+    ),
+)
+
+
 def test_one_wrong_block_makes_a_mail_wrong() -> None:
     """However right the rest of it is."""
-    label = Label(labels("labelled")[0].path, None, 2, "two", "en", (("send_document(1)",), ("send_document(2)",)))
-    right = _trial(_call("send_document", number=1))
-    wrong = _trial(_call("send_document", number=1), _call("send_document", number=3))
-    assert (score(label, right).wrong, score(label, right).questions_right) == (0, 1)
-    assert score(label, wrong).wrong == 1
+    right = score(LABEL, Sent(("send_document(1)",)))
+    assert (right.wrong, right.questions_right) == (0, 1)
+    assert score(LABEL, Sent(("send_document(1)", "send_document(3)"))).wrong == 1
+
+
+def test_the_right_document_with_the_wrong_section_is_a_wrong_answer() -> None:
+    both = ("send_document(1)", "send_document(2)")
+    right = score(LABEL, Sent(both, {1: frozenset({"Time"}), 2: frozenset({"How", "Fees"})}))
+    assert (right.wrong, right.questions_right, right.documents, right.whole) == (0, 2, 2, 1)
+    wrong = score(LABEL, Sent(both, {1: frozenset({"Exceptions"}), 2: frozenset({"How"})}))
+    assert (wrong.wrong, wrong.wrong_section, wrong.questions_right) == (1, 1, 1)
+    other = score(LABEL, Sent(("send_document(3)",), {3: frozenset({"How"})}))
+    assert (other.wrong, other.wrong_section) == (1, 0)
+
+
+@pytest.mark.parametrize("name", ["tuning", "labelled"])
+def test_each_document_of_a_label_has_sections_that_stand_in_it(name: str) -> None:
+    """A heading that is renamed is renamed in the labels, or every answer with it would count as wrong."""
+    headings = {
+        document.number: {sentence.heading for sentence in document.sentences} for document in load_documents(POLICIES)
+    }
+    for label in labels(name):
+        for outcomes, sections in zip(label.expected, label.sections, strict=bool(label.sections)):
+            numbers = {int(word[14:-1]) for word in outcomes if word.startswith("send_document(")}
+            assert numbers == set(sections), label.path.name
+            for number, acceptable in sections.items():
+                assert (acceptable.any_of | acceptable.needs) <= headings[number], label.path.name
+        if any("send_document" in word for outcomes in label.expected for word in outcomes):
+            assert label.sections, label.path.name
 
 
 def _call(tool: str, **args: str | int) -> TriedCall:
     return TriedCall(tool=tool, args=dict(args), confidence=1.0)
-
-
-def _trial(*calls: TriedCall) -> Trial:
-    return Trial(
-        file="x.eml",
-        outcome="answer",
-        reason=None,
-        level=2,
-        calls=calls,
-        answer=None,
-        seconds=0.0,
-        forward_passes=0,
-    )

@@ -1,4 +1,4 @@
-"""Sending a document with the fact room on: only on evidence, and then its very sentences."""
+"""Sending a document with the fact room on: only on evidence; which sections go out, similarity says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support_agent.tools.answers import SendDocument
 from support_agent.tools.base import Added, Context
 from support_agent.tools.fact_room import Finding
 from tests.fakes_room import ScriptedRoom, found, says
-from tests.unit.tools.fakes import context, document
+from tests.unit.tools.fakes import FakeSearch, context, document
 
 
 def knowing(finding: Finding | None, **changes: object) -> Context:
@@ -49,10 +49,10 @@ def test_the_evidence_of_another_question_is_none_of_this() -> None:
         SendDocument(number=1).run(given)
 
 
-def test_an_excerpt_is_the_evidence_with_its_paragraph() -> None:
-    """The nearest section would be another: the question has the words of "Time"."""
-    assert sent(knowing(found(says(1, 3)))) == [2, 3, 4]
-    assert sent(context()) == [0, 1]
+def test_the_room_decides_whether_a_document_answers_and_similarity_which_sections_are_sent() -> None:
+    """The failure's story: the section of the first passage that was graded went out, and seven of 26 were others."""
+    search = FakeSearch(scores={"app store": 0.9, "Ask there": 0.8})
+    assert sent(knowing(found(says(1, 0)), search=search)) == sent(context(search=search)) == [2, 3, 4]
 
 
 @pytest.mark.parametrize(("delivery", "indexes"), [("full", [0, 1]), ("link", [])])

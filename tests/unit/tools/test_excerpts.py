@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.company.documents import Document, Sentence
-from support_agent.errors import ToolCallRejected
-from support_agent.tools.excerpts import MAX_CHARACTERS, NEARLY_AS_GOOD, choose_sentences, evidence_sentences
+from support_agent.tools.excerpts import MAX_CHARACTERS, NEARLY_AS_GOOD, choose_sentences
 from tests.unit.tools.fakes import REFUNDS, FakeSearch, document
 
 
@@ -87,6 +86,15 @@ def test_a_section_that_is_too_long_gives_its_nearest_paragraphs_whole() -> None
     assert "Short." not in found
 
 
+def test_what_a_colon_announces_is_sent_with_it() -> None:
+    """A rule without its list, or a list without its rule, says something else; the section here is too long."""
+    long = "Words go on and on. " * 70
+    policy = document(1, f"We refund:\n\n- cards\n- cash\n\nNothing else.\n\n{long}\n\n## Other:\n\nEnd:")
+    rule = ["We refund:", "cards", "cash"]
+    assert chosen(policy, cash=0.9)[:3] == chosen(policy, refund=0.9)[:3] == rule
+    assert "Nothing else." in chosen(policy, cash=0.9)
+
+
 def test_a_document_of_one_sentence_gives_that_sentence() -> None:
     """At least one sentence is sent, however far it is."""
     assert choose_sentences(document(1, "Only this."), "question", Scores([-1.0])) == (0,)
@@ -132,7 +140,13 @@ def _assert_whole(policy: Document, found: tuple[int, ...]) -> None:
             assert taken == section, heading
         paragraphs = {sentence.paragraph for sentence in taken}
         assert taken == [sentence for sentence in section if sentence.paragraph in paragraphs]
-        assert _size(taken) <= MAX_CHARACTERS or len(paragraphs) == 1
+        assert _size(taken) <= MAX_CHARACTERS or _is_announced(section, paragraphs)
+
+
+def _is_announced(section: list[Sentence], paragraphs: set[int]) -> bool:
+    """Whether these are one paragraph, with those that a colon ties to it."""
+    ends = {sentence.paragraph: sentence.text for sentence in section if sentence.paragraph in paragraphs}
+    return all(ends[paragraph].endswith(":") for paragraph in sorted(ends)[:-1])
 
 
 def _size(sentences: list[Sentence]) -> int:
@@ -143,73 +157,3 @@ def _size(sentences: list[Sentence]) -> int:
 def test_any_question_gets_an_excerpt(question: str) -> None:
     """Neither its length nor its characters matter here."""
     assert choose_sentences(document(1, REFUNDS), question, FakeSearch())
-
-
-def evidence(policy: Document, *passages: tuple[int, ...]) -> list[str]:
-    return texts(policy, evidence_sentences(policy, passages))
-
-
-def test_evidence_is_sent_with_its_whole_paragraph_in_the_documents_order() -> None:
-    """The exception stands beside its rule, and the surest passage need not be the first of the document."""
-    policy = document(1)
-    assert evidence(policy, (4,)) == ["Bought in an app store?", "Ask there.", "We cannot refund it."]
-    assert evidence(policy, (3,), (0,)) == evidence(policy, (0,), (3,)) == [s.text for s in policy.sentences[:5]]
-
-
-def test_a_row_of_evidence_brings_its_table_along() -> None:
-    """A table is one paragraph: its header and the other rows."""
-    policy = document(1)
-    assert evidence_sentences(policy, [(7,)]) == (5, 6, 7)
-
-
-def test_a_section_of_evidence_is_sent_whole_where_it_fits() -> None:
-    """The failure's story: "Yearly plans are refunded." went out, and what they are refunded without did not."""
-    policy = document(1, "## Refunds\n\nYearly plans are refunded.\n\nBundles are not.\n\n## Seats\n\nAny number.")
-    assert evidence(policy, (0,)) == ["Yearly plans are refunded.", "Bundles are not."]
-
-
-def test_what_a_colon_announces_is_sent_with_it() -> None:
-    """A rule without its list, or a list without its rule, says something else; the section here is too long."""
-    long = "Words go on and on. " * 70
-    text = f"We refund:\n\n- cards\n- cash\n\nNothing else.\n\n{long}\n\n## Other:\n\nEnd:\n\n## More\n\nLast."
-    policy = document(1, text)
-    rule = ["We refund:", "cards", "cash"]
-    assert evidence(policy, (0,)) == evidence(policy, (2,)) == rule
-    assert evidence(policy, (3,)) == ["Nothing else."]
-    assert evidence(policy, (len(policy.sentences) - 2,)) == ["End:"]
-
-
-def test_more_evidence_than_an_excerpt_takes_is_left_out_from_the_end() -> None:
-    """The surest passage is sent whole even if it alone is longer; no paragraph is cut."""
-    long = f"Start. {'Words go on and on. ' * 40}End."
-    policy = document(1, f"{long}\n\n{long}\n\nShort.")
-    per_paragraph = len(policy.sentences) // 2
-    assert evidence_sentences(policy, [(per_paragraph,), (0,), (len(policy.sentences) - 1,)]) == tuple(
-        range(per_paragraph, 2 * per_paragraph)
-    )
-    giant = document(1, "Words go on and on. " * 90)
-    assert len(evidence_sentences(giant, [(5,)])) == len(giant.sentences)
-
-
-@pytest.mark.parametrize("position", [8, 900, -1])
-def test_evidence_outside_the_document_is_refused(position: int) -> None:
-    """The index was made of another version: what stands there now is not what was read."""
-    policy = document(1)
-    assert len(policy.sentences) == 8
-    with pytest.raises(ToolCallRejected) as refused:
-        evidence_sentences(policy, [(0,), (0, position)])
-    assert refused.value.code == "no_evidence"
-
-
-@settings(deadline=None)
-@given(body=BODIES, data=st.data())
-def test_evidence_is_always_among_what_is_sent(body: str, data: st.DataObject) -> None:
-    """Over any document: the surest passage is there, and nothing but whole paragraphs."""
-    policy = document(1, body)
-    places = st.lists(st.integers(0, len(policy.sentences) - 1), min_size=1, max_size=4)
-    passages = data.draw(st.lists(places, min_size=1, max_size=4))
-    found = evidence_sentences(policy, passages)
-    assert set(passages[0]) <= set(found)
-    assert list(found) == sorted(set(found))
-    whole = {policy.sentences[position].paragraph for position in found}
-    assert found == tuple(s.index for s in policy.sentences if s.paragraph in whole)
