@@ -22,7 +22,7 @@ from support_agent.model import Scores
 from support_agent.planner.models import State, cache_dir, language_model, listing
 from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
 from support_agent.planner.progress import progress_on
-from support_agent.settings import ChromaSettings, ModelSettings, SentCopies, Settings
+from support_agent.settings import AgentSettings, ChromaSettings, ModelSettings, SentCopies, Settings
 from support_agent.store_health import look_at_clock, look_at_database, look_at_traffic, read_progress
 
 MANY_MAILS = 20
@@ -97,6 +97,24 @@ def _configuration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
         yield error(subject, what, todo)
     elif not findings:
         yield ok(subject, f"answers come from {settings.agent.address}, people are {settings.desk.address}")
+
+
+def _senders(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    if settings.agent.can_identify:
+        yield ok("senders", _believed(settings.agent))
+
+
+def _believed(agent: AgentSettings) -> str:
+    """Whose word about senders counts, and what the border server must do for that."""
+    if not agent.authserv_ids:
+        return "known by the topmost Authentication-Results" if agent.believes_results_without_id else "checked by DKIM"
+    named = ", ".join(agent.authserv_ids)
+    if agent.believes_results == "on_top":
+        return f"known by the Authentication-Results of {named}, on top of the mail only"
+    return (
+        f"known by the topmost Authentication-Results of {named}, wherever it stands: that server must add one to each "
+        'mail or take away those that a mail brings along; if not, set agent.believes_results = "on_top"'
+    )
 
 
 def _mailbox(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
@@ -195,6 +213,7 @@ def _fact_room(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
 Check = Callable[[Settings, Probes], Iterator[Diagnosis]]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("configuration", _configuration),
+    ("senders", _senders),
     ("mailbox", _mailbox),
     ("sender", _sender),
     ("model", _model),

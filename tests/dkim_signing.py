@@ -16,6 +16,7 @@ from typing import NamedTuple
 from support_agent.errors import TransientError
 
 SIGNED = ("from", "to", "subject", "date", "message-id")
+MIME = ("mime-version", "content-type", "content-transfer-encoding")
 SHA256_INFO = bytes.fromhex("3031300d060960864801650304020105000420")
 """DigestInfo of SHA-256 before the digest (RFC 8017, section 9.2)."""
 
@@ -62,7 +63,7 @@ def sign(
     domain: str,
     *,
     selector: str = "s1",
-    signed: Sequence[str] = SIGNED,
+    signed: Sequence[str] | None = None,
     canonical: str = "relaxed/relaxed",
     tags: Mapping[str, str | None] | None = None,
 ) -> bytes:
@@ -70,9 +71,12 @@ def sign(
 
     Args:
         signed: Names of the fields; one that is not there, or is named once more than it is there, may not be added.
+            None: `SIGNED`, and those of MIME that the mail has.
         tags: Put in, or instead of those that would be there; None: without that tag.
     """
     head, _, body = raw.partition(b"\r\n\r\n")
+    if signed is None:
+        signed = (*SIGNED, *(name for name in MIME if f"\r\n{name}:" in f"\r\n{head.decode().lower()}"))
     by_head, by_body = canonical.split("/")
     wanted: dict[str, str | None] = {
         "v": "1",

@@ -16,7 +16,7 @@ from support_agent.frozen import Frozen
 from support_agent.mail.bounces import read_bounce
 from support_agent.mail.identity import identify
 from support_agent.mail.message import Message, parse
-from support_agent.mail.screening import PERSON_RULE, RULES, Case, Verdict, screen
+from support_agent.mail.screening import CLOSING_RULE, PERSON_RULE, RULES, Case, Verdict, screen
 from support_agent.rates import why_limited
 from support_agent.settings import AgentSettings, DeskSettings
 
@@ -36,6 +36,7 @@ LEVEL = "level_"
 ANSWERED, NEAR, OF_CUSTOMER = "answered", "near", "_of_customer"
 FAILED, DELAYED, NO_BOUNCE = "failed", "delayed", "no_bounce"
 SILENT = "silent"
+VISIBLE = "visible"
 LETTERS = {"case_is_full": (5, 0), "day_is_full": (0, 10), "there_is_room": (4, 9)}
 """Automatic letters that went out before the example, in its case and to its sender within a day."""
 BOUNCED = "tom.berg@example.org of <case-1@harborfile.example>"
@@ -56,10 +57,14 @@ class Described(NamedTuple):
     proven_by: str = ""
 
 
+WORDS_ROW = "words"
+LAST_ROWS = (*range(100), WORDS_ROW, CLOSING_RULE, PERSON_RULE)
+"""Their place is behind that of each number."""
 MAILBOX = "tests/integration/mail/test_mailbox.py::test_"
 IDLE = "tests/integration/mail/test_mailbox_idle.py::test_"
 OUTBOX = "tests/integration/mail/test_outbox.py::test_"
 DESCRIBED = {
+    WORDS_ROW: Described("what the sender wrote now, decoded", "RFC 2045, 2046, 3676"),
     "S12": Described("not too many automatic letters", "RFC 3834, 2"),
     "S13": Described("level 0 gets the desk, and no echo", "practice"),
     "S16": Described("answers go to the From address only", "RFC 3834, 4"),
@@ -194,7 +199,11 @@ def _row(name: str, expected: dict[str, list[str]], folder: Path) -> RowResult:
 def _run(row: str, expected: dict[str, list[str]], folder: Path) -> Iterator[ExampleResult]:
     for outcome, names in expected.items():
         for name in names:
-            wanted, found = _came_out(row, outcome, _raw(folder, name))
+            raw = _raw(folder, f"{name}.eml")
+            if outcome == VISIBLE:
+                wanted, found = _raw(folder, f"{name}.txt").decode().rstrip("\n"), parse(raw).visible_text
+            else:
+                wanted, found = _came_out(row, outcome, raw)
             yield ExampleResult(name=name, expected=wanted, found=found, is_passed=wanted == found)
 
 
@@ -245,10 +254,10 @@ def _is_customer(address: str) -> bool:
     return address.endswith(f"@{CUSTOMER_DOMAIN}")
 
 
-def _order(row: str) -> tuple[bool, int]:
-    """Rows by number, and last the customer's own word."""
+def _order(row: str) -> int:
+    """Rows by number, and last those of the customer's own words."""
     match = re.fullmatch(r"S(\d+)", row)
-    return row == PERSON_RULE, int(match[1]) if match else 0
+    return int(match[1]) if match else LAST_ROWS.index(row)
 
 
 def _table(folder: Path) -> dict[str, dict[str, list[str]]]:
@@ -261,9 +270,9 @@ def _table(folder: Path) -> dict[str, dict[str, list[str]]]:
 
 def _raw(folder: Path, name: str) -> bytes:
     try:
-        return (folder / "mails" / f"{name}.eml").read_bytes()
+        return (folder / "mails" / name).read_bytes()
     except OSError as error:
-        raise _incomplete(f"mails/{name}.eml") from error
+        raise _incomplete(f"mails/{name}") from error
 
 
 def _incomplete(name: str) -> ConfigError:

@@ -78,96 +78,168 @@ TELLING_SUBJECT = words(
 """A subject that says so, in words that people have too; of a receipt without a "Re:", for customers answer those."""
 
 SAYS_SO = words(
-    r"\bthis is an? (?:auto(?:mat(?:ed|ic))?|automatically[- ]generated|system[- ]generated)[- ]?(?:e-?mail |mail )?"
-    r"(?:re(?:ply|sponse)|answer|message|notification|acknowledge?ment|confirmation|e-?mail)",
-    r"\b(?:this|the following) (?:e-?mail|message|reply) (?:was|is|has been) (?:auto(?:matically|-)"
+    r"\b(?:this is|i am|i'm) an? (?:auto(?:mat(?:ed|ic))?|automatically[- ]generated|system[- ]generated)[- ]?"
+    r"(?:e-?mail |mail )?(?:re(?:ply|sponse|sponder)|answer|message|notification|notice|acknowledge?ment|confirmation"
+    r"|e-?mail)",
+    r"\b(?:this|the following) (?:e-?mail|message|reply|answer|notice) (?:was|is|has been) (?:auto(?:matically|-)"
     r"|automatically )[- ]?(?:generated|sent|created)",
-    r"\b(?:please )?do not (?:reply|respond) to this (?:auto|e-?mail|message|mail)|\bi(?:'m"
-    r"| am) an auto-?(?:responder|reply)",
-    r"\b(?:dies|hierbei handelt es sich|das) (?:ist|um) (?:eine|um eine) automatisch|\bautomatisch (?:generiert"
-    r"|erzeugt|erstellt|versendet)",
+    r"\bdo not (?:reply|respond) to this (?:auto|e-?mail|message|mail)",
+    r"\byour (?:e-?mail|message) (?:is|was|will|has) (?:not|neither) (?:be(?:en)? )?(?:forwarded|read)",
+    r"\b(?:this|the) (?:mailbox|inbox|(?:e-?mail )?address|account) is (?:not|no longer|un)[- ]?(?:\w+ )?"
+    r"(?:monitored|read|checked|attended|in use|active)",
+    r"\bautomatisch(?:e[sr]?)? (?:generiert|erzeugt|erstellt|versendet|verschickt|antwort|nachricht|e-?mail)",
     r"\bbitte (?:antworten|beantworten) sie (?:nicht )?(?:auf )?diese\b.{0,20}(?:nicht)?"
-    r"|\bceci est (?:une r[ée]ponse|un message) automatique",
-    r"\bmerci de ne pas r[ée]pondre|\beste es un (?:mensaje|correo|e-?mail) autom[áa]tico|\bno responda a este"
-    r"|\brespuesta autom[áa]tica",
-    r"\bquesta [èe] una risposta automatica|\bmessaggio (?:[èe] stato )?generato automaticamente"
-    r"|\besta [ée] uma (?:resposta|mensagem) autom[áa]tica",
-    r"\bdit is een automatisch|\bdetta [äa]r ett automatiskt|это автоматическ|автоматический ответ"
-    r"|自動(?:返信|送信|応答"
-    r"|回复)|自动回复",
+    r"|\bbitte nicht (?:auf diese .{3,30})?antworten|\b(?:e-?mail|nachricht) wird (?:währenddessen "
+    r"|in dieser zeit )?nicht "
+    r"(?:weitergeleitet|gelesen|bearbeitet)",
+    r"\br[ée]ponse automatique|\bmessage automatique|\b(?:merci|pri[èe]re) de ne pas (?:y )?r[ée]pondre"
+    r"|\binutile d'y r[ée]pondre",
+    r"\b(?:mensaje|correo|respuesta|e-?mail) autom[áa]tic[oa]|\bno responda a este|\bse ha generado autom[áa]ticamente",
+    r"\b(?:risposta|messaggio|e-?mail) (?:[èe] stat[oa] )?(?:automatic[oa]|generat[oa] automaticamente)"
+    r"|\bnon rispondere a quest",
+    r"\b(?:resposta|mensagem|e-?mail) autom[áa]tic[oa]|\bn[ãa]o responda a est|\bn[ãa]o recebe respostas",
+    r"\bautomatisch (?:antwoord|bericht|gegenereerd|verzonden|verstuurd)|\bniet (?:op (?:dit|deze) .{3,30})?(?:te )?"
+    r"(?:beantwoorden|antwoorden)",
+    r"\bautomatisk(?:t)? (?:svar|besked|melding|meddelande|genere)|\bautosvar|\b(?:svara|svar) (?:inte|ikke) p[åa]"
+    r"|\bbehöver inte svara",
+    r"\bautomaattinen (?:vastaus|viesti)|\b(?:viestiin|s[äa]hk[öo]postiin) ei voi vastata|\b[äa]l[äa](?:thän)? vastaa",
+    r"\b(?:wiadomo[śs][ćc]|odpowied[źz]) (?:\w+ )?(?:automatyczn|samoczynn|wygenerowan)|\bni[ae] (?:na ni[ąa] )?"
+    r"odpowiada[ćj]",
+    r"\bautomatick[áaéeáý] (?:odpov|zpr[áa]v|spr[áa]v)|\bneodpov[íi]d(?:ejte|ajte)",
+    r"\b(?:automatikus|g[ée]pi) (?:v[áa]lasz|[üu]zenet)\b|\bne v[áa]laszoljon",
+    r"\br[ăa]spuns automat|\bnu r[ăa]spunde[țt]i",
+    r"\b(?:otomatik|sistem taraf[ıi]ndan) (?:(?:yan[ıi]t|cevap)(?:t[ıi]r)?\b|olarak|g[öo]nderil)|\b(?:yan[ıi]tla"
+    r"|cevapla)may[ıi]n",
+    r"автоматическ\w+ (?:ответ|сообщени|письм)|не отвечайте на (?:это|данное)|отвечать на это письмо не"
+    r"|(?:отправлено|сформировано) автоматически",
+    r"автоматичн\w+ (?:відповідь|повідомлення|отговор)|не відповідайте на цей|надіслано автоматично",
+    r"αυτ[όο]ματ\w+ (?:απ[άα]ντηση|μ[ήη]νυμα)|μην απαντ[ήη]σετε",
+    r"(?:本|この)メール[^。]{0,30}自動|自動(?:返信|送信|応答|配信)(?:メール|で|して|され)|送信専用",
+    r"(?:此|本|该|該)(?:邮件|郵件|信件|消息)[^。]{0,12}(?:自动|自動|系统|系統)|(?:请勿|請勿)(?:直接)?(?:回复|回覆"
+    r"|答复)",
+    r"자동(?:으로)? ?(?:발송|회신|응답)(?:된|되|메일| 메일)|발신 ?전용",
+    r"(?:رسالة|رد|مرسلة) (?:آلي|تلقائي)|عدم الرد على هذ",
+    r"הודעה (?:זו )?(?:נשלחה )?אוטומטי|אין להשיב ל|נא לא להשיב",
+    r"\b(?:pesan|balasan|email) (?:ini )?(?:dikirim (?:secara )?)?otomatis|\bthư (?:này )?(?:được gửi )?tự động",
 )
-ABSENT = words(
-    r"\bi no longer work\b|\bi(?:'m| am|'ll be| will be|ch bin| befinde mich|ch befinde mich)\b[^?!]{0,60}"
-    r"\b(?:out of (?:the |my )?(?:office|town|country)|away from|away until|away on|on "
-    r"(?:\w+ )?(?:vacation|holidays?|leave|sabbatical)|not in the office|au[ßs]er haus|nicht im (?:b[üu]ro"
-    r"|hause)|im urlaub|abwesend"
-    r"|nicht erreichbar|no longer (?:with|working|employed))",
-    r"\b(?:is|has) (?:currently )?(?:out of (?:the )?office|on (?:vacation|annual leave|leave)|no longer (?:with"
-    r"|employed|working)|left the company)",
-    r"\bje suis (?:actuellement )?(?:absente?|en (?:vacances|cong[ée]s?))|\bestoy (?:actualmente )?(?:fuera de"
-    r"|de vacaciones)|\bestar[ée] (?:fuera|ausente)",
-    r"\b(?:sono|sar[òo]) (?:attualmente )?(?:fuori|assente|in ferie)|\bestou (?:ausente|de f[ée]rias|fora)"
-    r"|\bik ben (?:momenteel )?(?:afwezig|niet aanwezig|op vakantie)",
-    r"\bbin ich\b[^.?!]{0,60}\b(?:au[ßs]er haus|nicht im b[üu]ro|im urlaub|nicht erreichbar|abwesend)"
-    r"|\bmomentan nicht (?:im b[üu]ro|erreichbar)",
-    r"\bя (?:сейчас )?(?:нахожусь )?(?:в отпуске|вне офиса)|不在に(?:して|し)|休暇|外出(?:中|しており)|休假",
-    r"\b(?:actuellement|présentement) (?:absente?|en (?:cong[ée]s?|vacances|d[ée]placement))"
-    r"|\bme encuentro (?:de vacaciones|fuera)|\bestarei (?:de f[ée]rias|ausente|fora)|\bjag (?:[äa]r|kommer att vara)"
-    r" (?:p[åa] semester|ledig|borta)|\bjeg er (?:p[åa] (?:ferie|kurs)|fraværende|bortreist)|\bolen (?:lomalla|poissa)"
-    r"|\b(?:przebywam|jestem) na urlopie|\b(?:jsem|som) na dovolen|\bszabads[áa]gon vagyok|\bizindeyim"
-    r"|\bsunt în concediu|είμαι σε άδεια|у відпустці|휴가|부재 ?중",
+"""A text that says of itself that a machine sent it, or that nobody reads what is answered to it."""
+MAX_WORDS_BEFORE = 3
+"""Of its sentence before such words ("Please note that ..."); with more of them a person tells of it."""
+YOURS = words(
+    r"\b(?:your|ihr\w{0,2}|eur\w{0,2}|votre|vos|su|sus|tu|vuestr\w+|vostr\w+|su[oa]|sua|uw|jullie|er|era|jeres|deres"
+    r"|teid[äa]n"
+    r"|wasz\w*|pa[ńn]stwa|va[šs]\w*|dvs|dumneavoastr[ăa]|ваш\w*)\b|您|贵|貴|御社"
 )
-RETURNS = words(
-    r"\b(?:will|shall) (?:be back|return|reply|respond|answer|get back|read)|\b(?:return(?:ing)?|back) (?:on|to"
-    r"|in)\b|\buntil\b|\bupon my return",
-    r"\b(?:limited|no|without|intermittent) access to (?:my )?e-?mail|\bin (?:my|case of an?|urgent)\b|\burgent"
-    r"|\bplease contact\b|\bin my absence",
-    r"\b(?:wieder|ab dem|bis (?:zum|einschlie)|dringende|vertretung|wenden sie sich|nicht (?:gelesen"
-    r"|weitergeleitet))\b",
-    r"\b(?:de retour|jusqu'au|en cas d'urgence|hasta el|regres|vuelvo|urgente|fino al|rientr|torner"
-    r"|at[ée] (?:o )?(?:dia|\d)|retorn|tot en met|terug|dringend)",
-    r"\bвернусь|до \d|срочн|терміново|[àa] mon retour|\bprendrai connaissance|\bregreso\b|\bpaluu|\basti\b|\bkiireellis"
-    r"|\bdo \d|\bw pilnych|\b[åa]ter\b|\bbr[åa]dskande|\btilbage|\btilbake|\bhaster|回来|返回|紧急|まで|戻り|至急",
-)
-REQUEST = words(
-    r"[?？¿]",
-    r"\b(?:(?:can|could|would|will) (?:you|i|we)\b|i(?:'d| would) (?:like|want)|i (?:need|want|wish)\b"
-    r"|please (?:pause|stop|cancel|change|tell|let|"
-    r"help|give|check(?![^.?!]{0,40}\baddress)|fix|refund|update|remove|delete|add|make|explain|confirm)\b"
-    r"|(?:kann ich|k[öo]nnen sie|ich (?:m[öo]chte|brauche|will|h[äa]tte)|puedo|pueden?|necesito|quiero|pouvez"
-    r"|je (?:voudrais|souhaite))\b)",
-)
-"""What somebody says who wants something: a person who is away, not his machine. One `\\b` stands before all, so that
-the search passes over the inside of words at once."""
-REQUEST_MARKS = ("?", "\uff1f", "\u00bf")
-"""The first alternative of `REQUEST`, looked for by itself because most who want something write it."""
+"""Before such words it is the reader's reply that the sender tells of."""
 
-SAYS_SO_HINTS = ("auto", "this is a", "do not re", "bitte ", "merci de ne", "no responda")
-ABSENT_HINTS = (
-    *("office", "town", "country", "away ", "vacation", "holiday", "leave", "sabbatical", "no longer", "left the c"),
-    *(
-        "er haus",
-        "nicht ",
-        "befinde",
-        "work ",
-        "actuellement",
-        "me encuentro",
-        "jag ",
-        "jeg er",
-        "olen ",
-        "im urlaub",
-        "abwesend",
-        "bin ich",
-        "je suis",
-        "estoy",
-        "estar",
-        "fuori",
-        "assente",
-    ),
-    *("in ferie", "estou", "ik ben", "urlopie", "na dovolen", "izindeyim", "szabads", "ch bin"),
+ABSENT = words(
+    r"\bno longer (?:works?|employed|working) (?:for|at|here|with|in)\b|\bi no longer work\b|\bhas left (?:the|our) "
+    r"(?:company|organi[sz]ation|firm)|\bleft the company",
+    r"\b(?:i(?:'m| am|'ll be| will be| shall be)|(?:we|offices?|school|practice|shop) (?:are|is|will be))\b[^?!]{0,60}"
+    r"\b(?:out (?:of|from) (?:the |my )?office|out (?:this week|of (?:town|the country) (?:until|till|from))"
+    r"|away (?:from|until|till)"
+    r"|on (?:\w+ )?(?:vacation|holidays?|leave|sabbatical)|not in the office|no longer (?:with|working|employed)"
+    r"|closed (?:from|for|until|between|on))",
+    r"\b(?:is|has) (?:currently )?(?:out of (?:the )?office|on (?:vacation|annual leave|leave)|no longer (?:with"
+    r"|employed|working))",
+    r"\b(?:out of (?:the )?office|ooo|on (?:annual |parental |maternity )?leave) (?:until|till|from|starting)",
+    r"\b(?:ich (?:bin|befinde mich|werde)|bin(?: ich)?|befinde ich mich|wir sind|er ist|sie ist)\b[^?!]{0,60}"
+    r"\b(?:au[ßs]er haus|nicht (?:im (?:b[üu]ro|hause?|dienst)|am arbeitsplatz|erreichbar|da)\b|im urlaub|in den ferien"
+    r"|abwesend|in (?:elternzeit|mutterschutz|karenz)|auf (?:reisen|dienstreise|kur)|krank(?:geschrieben)?\b|weg\b)",
+    r"\bmomentan nicht (?:im b[üu]ro|erreichbar)|\b(?:nicht mehr|nicht l[äa]nger) (?:f[üu]r|bei|in) [^.?!]{2,60}"
+    r"(?:t[äa]tig|besch[äa]ftigt)|\baus (?:dem|unserem) unternehmen ausgeschieden|\bbetriebsferien\b"
+    r"|\bin (?:elternzeit|mutterschutz|karenz)\b|\bbetrieb macht [^.?!]{0,40}\bferien"
+    r"|\bgeschlossen\b[^.?!]{0,40}\b(?:bis|vertretung)|\b(?:bis|vom) [^.?!]{2,40}\bgeschlossen",
+    r"\bje suis (?:actuellement )?(?:absente?|en (?:vacances|cong[ée]s?|d[ée]placement))|\bactuellement (?:absente?|en "
+    r"(?:cong[ée]s?|vacances|d[ée]placement))|\bcong[ée] (?:maternit[ée]|parental)|\ba quitt[ée] (?:la soci[ée]t[ée]"
+    r"|notre|l'entreprise)|\bne travaille plus\b|\bfermeture annuelle|\b(?:seront|sera|sommes|sont) ferm[ée]",
+    r"\bestoy (?:actualmente )?(?:fuera de|de (?:vacaciones|baja|permiso))|\bestar[ée] (?:fuera|ausente|de vacaciones)"
+    r"|\bme encuentro (?:de vacaciones|fuera)|\bya no trabaj[oa] (?:en|con)|\b(?:permanecer[áa]|estar[áa]) cerrad[oa]",
+    r"\b(?:sono|sar[òo]) (?:attualmente )?(?:fuori (?:sede|ufficio)|assente|in (?:ferie|congedo|malattia|maternit[àa]))"
+    r"|\bnon lavor[oa] pi[ùu]|\bnon [èe] pi[ùu] (?:alle dipendenze|dipendente)|\b(?:chius[oi]|chiuder[àa]) (?:per ferie"
+    r"|dal)|\bchiusura estiva",
+    r"\bestou (?:ausente|de (?:f[ée]rias|licen[çc]a)|fora d[oe]|em licen[çc]a)|\b(?:encontro-me"
+    r"|estarei) (?:de f[ée]rias"
+    r"|ausente|fora)|\bj[áa] n[ãa]o trabalho|\bn[ãa]o trabalha mais|\bestar[áa] (?:em recesso|encerrad|fechad)",
+    r"\bben ik (?:momenteel )?(?:afwezig|niet aanwezig|(?:met|op) vakantie|met verlof)"
+    r"|\bik ben (?:momenteel )?(?:afwezig"
+    r"|niet aanwezig|(?:met|op) vakantie|met verlof)|\bniet (?:langer|meer) (?:bij|in dienst|werkzaam)",
+    r"\bjag (?:[äa]r|kommer att vara|har) (?:p[åa] )?(?:semester|ledig|borta|f[öo]r[äa]ldraledig|sjukskriven"
+    r"|tj[äa]nsteresa)"
+    r"|\bhar slutat (?:hos|p[åa]|i)\b",
+    r"\bjeg (?:er|har|holder|afholder) (?:p[åa] )?(?:\w*ferie|kurs|frav[æa]rende|bortreist|barsel|orlov"
+    r"|foreldrepermisjon"
+    r"|permisjon)|\b(?:arbejder|jobber) (?:her )?ikke l[æe]ngere?|\bhar (?:sluttet|fratr[åa]dt)",
+    r"\bolen (?:\w+ )?(?:\w*lomalla|poissa|matkoilla|vanhempainvapaalla)|\ben ole en[äa][äa] t[öo]iss[äa]",
+    r"\b(?:przebywam|jestem) (?:obecnie )?na (?:\w+ )?(?:urlopie|zwolnieniu|delegacji)|\bnie ma mnie w (?:biurze|pracy)"
+    r"|\bnie (?:jest ju[żz] pracownikiem|pracuj[eę] ju[żz]|pracuje ju[żz])",
+    r"\b(?:jsem|som|[čc]erp[áa]m) (?:\w+ )?(?:na )?dovolen|\b(?:mate[řr]sk|rodi[čc]ovsk)\w+ dovolen|\bji[žz] nepracuj"
+    r"|\bnejsem v kancel[áa][řr]i",
+    r"\bszabads[áa]gon (?:vagyok|leszek)|\bm[áa]r nem (?:dolgoz|n[áa]lunk)|\bz[áa]rva (?:tart|leszünk|van)",
+    r"\bsunt (?:[îi]n concediu|plecat)|\bnu mai lucr(?:ez|eaz[ăa])",
+    r"\b(?:y[ıi]ll[ıi]k )?izinde(?:yim|yiz)|\bofis d[ıi][şs][ıi]nday[ıi]m|\bayr[ıi]lm[ıi][şs]t[ıi]r",
+    r"\bя (?:сейчас )?(?:нахожусь )?(?:в (?:\w+ )?отпуске|вне офиса|в командировке)|больше не работает",
+    r"\bя (?:зараз )?(?:у|в) (?:\w+ )?(?:відпустці|відрядженні)|більше не працює|више не работи|в отпуск съм",
+    r"είμαι σε (?:\w+ )?άδεια|απουσι[άα]ζω|δεν εργ[άα]ζομαι πια",
+    r"不在に(?:して|し)|(?:夏季|年末年始|育児|産前|有給)?休暇(?:を|中|のため|をいただ)|(?:全店|臨時)?休業(?:と|いた"
+    r"|させ)|退職(?:いた|しま)"
+    r"|外出(?:中|しており)",
+    r"休(?:假|年假|产假)|已(?:於|于)?[^。]{0,6}(?:离职|離職)|不在(?:办公室|辦公室)|出差(?:中|期间|期間)",
+    r"휴가(?:로|중| 중)|부재 ?중|휴직 ?(?:중|기간)|퇴사(?:하|했)|자리를 비",
+    r"في إجازة|خارج المكتب|لم يعد [^.]{0,40}يعمل",
+    r"(?:אני|אהיה) (?:נמצאת? )?ב(?:חופש|חל)|(?:לא עובד(?:ת)? (?:כאן|עוד)|מחוץ למשרד)",
+    r"\bsedang (?:cuti|tidak berada di kantor)|\b(?:đang|sẽ) nghỉ phép|ลาพักร้อน|ไม่อยู่ที่สำนักงาน",
 )
-"""Each match within ASCII text has one of them in lower case, so that a mail without any need not be searched; a test
-makes up matches and holds them against the hints."""
+"""That somebody is away, has gone for good, or that an office is closed."""
+REFERS = words(
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://|\bwww\.",
+    r"\+?\d(?:[ ()/.\u2013-]{0,2}\d){5}",
+    r"\b(?:contact|call|phone|ring|text|e-?mail|write to|speak to|get in touch with|reach out to|turn to|refer to)"
+    r"(?!(?:ed)? (?:me|us)\b| back)\b[^.?!]{0,30}\b(?:my|our|the|his|her|mr|mrs|ms|dr|your)\b",
+    r"\bwenden sie sich\b|\bsich (?:bitte )?an\b|\b(?:rufen|schreiben|mailen) sie\b[^.?!]{0,20}\b(?:meine|unsere|den"
+    r"|die|das|frau"
+    r"|herrn)\b",
+    r"\b(?:contacter|vous adresser [àa]|contatt\w+|rivolger\w*|contacte|contactar|p[óo]ngase en contacto|dir[íi]jase"
+    r"|neem (?:dan )?contact|hör av dig|kontakta|kontakt|ota(?:than|ttehan)? yhteyt|yhteyttä|kontakt[uo]\w*|obraťte"
+    r"|obrátit"
+    r"|forduljon|h[íi]vja|contacta[țt]i|ileti[şs]ime ge[çc]|обра(?:титесь|щайтесь)|зверніться|επικοινων)",
+    r"\b(?:re-?send|send (?:it|this|your (?:e-?mail|message|request)|anything|them) (?:again|once more|to)"
+    r"|forward (?:it|your|this)|write"
+    r" (?:to me )?again|be patient|bear with|update your (?:records|address book))\b",
+    r"\b(?:schick|send|leit)\w*\b[^.?!]{0,60}\b(?:nochmals?|erneut|noch einmal|weiter|direkt an|zu senden)\b"
+    r"|\bum etwas geduld\b"
+    r"|\bin verbindung zu setzen\b|\bsich (?:\w+ ){0,4}zu gedulden\b|\bkontaktdaten anpassen\b",
+    r"\b(?:renvoy|r[ée]exp[ée]di|r[ée]adress|reenv|reinvi|rimand|inoltr|reencaminh|opnieuw (?:te )?(?:sturen|zenden)"
+    r"|p[åa] nytt"
+    r"|uudelleen|ponownie|znovu|ism[ée]t|din nou|yeniden|переслать|ещё раз|ще раз|ξανά)",
+    r"改めて|ご連絡|お電話|重新|联系|聯絡|联络|다시|연락|إعادة|التواصل|שוב|פנו",
+)
+"""That the reader should turn to somebody else, or write again; such a sentence asks us for nothing."""
+REQUEST = words(
+    r"\b(?:(?:can|could|would|will) (?:you|i|we)\b|i(?:'d| would) (?:like|want)|(?:i|we|and) (?:need|want|wish"
+    r"|have to)\b"
+    r"|(?:please|pls|kindly) (?!note\b|contact\b|call\b|phone\b|ring\b|write to\b|excuse\b|be (?:aware|advised|patient)"
+    r"|allow\b|bear with\b|see\b|visit\b|use\b|direct\b|feel free\b|expect\b|do not (?:reply|respond)|don't (?:reply"
+    r"|respond)"
+    r"|check[^.?!]{0,40}\baddress|reach out\b|get in touch\b|keep\b|forward\b|re-?send\b|speak\b|turn to\b|refer\b"
+    r"|quote\b)\w+"
+    r"|(?:kann ich|k[öo]nn(?:en sie|t ihr) (?!sich\b|mich\b)|ich (?:m[öo]chte|brauche|will|h[äa]tte)"
+    r"|bitte (?!wenden|kontaktieren|rufen|beachten|haben|nicht|antworten|sehen|melden|nehmen|richten|schreiben"
+    r"|geben)\w+"
+    r"|puedo|pueden?|necesito|quiero|quisiera|pouvez|je (?:voudrais|souhaite|veux)|vorrei|ho bisogno|ik (?:wil|zou)"
+    r"|graag"
+    r"|quero|preciso|gostaria|chc[ęe]|chcia[łl](?:a)?bym|potrzebuj[ęe]|jag (?:vill|beh[öo]ver)|jeg (?:vil|ønsker"
+    r"|trenger)))\b",
+    r"(?:바꿔|보내|알려|확인해|처리해|삭제해|취소해) ?주|(?:教えて|送って|確認して|変更して|取り消して"
+    r"|削除して)(?:ください|いただ)|(?:请|請|麻烦)(?:帮|协助|取消|删除|退款|告诉|安排|处理)",
+)
+"""What somebody says who wants something of us: a person who is away, not his machine. One `\\b` stands before all, so
+that the search passes over the inside of words at once."""
+FIRST_PERSON = words(
+    r"\b(?:i|my|me|we|our|us|ich|mein\w*|mir|mich|wir|unser\w*|je|j'|mon|ma|mes|moi|nous|notre|nos|yo|mi|mis|me"
+    r"|nuestr\w+|io|mio|mia|miei|ik|mijn|wij|ons|eu|meu|minha|jag|min|mitt|jeg|mitt|мой|моя|мне|я|мені|mój|moje|mam)\b"
+)
+"""Whose question it is: "Need help sooner?" is for the reader, "How do I log in?" is the sender's."""
 
 CHALLENGE = words(
     r"\b(?:confirm|verify|prove|authenticate)\b[^?!]{0,40}\b(?:you are|you're|yourself|being)\b[^?!]{0,30}"
@@ -176,19 +248,7 @@ CHALLENGE = words(
     r"\b(?:your|the|this) (?:message|mail|e-?mail)\b",
     r"\b(?:klicken|best[äa]tigen) sie\b[^?!]{0,120}\b(?:nachricht|e-?mail) (?:zugestellt|freigegeben)",
 )
-"""A mail that holds what it answers until its sender has proven to be a person. It asks, so it is looked for before
-`REQUEST`."""
-CHALLENGE_HINTS = (
-    "confirm",
-    "verify",
-    "prove",
-    "authenticate",
-    "release",
-    "deliver",
-    "unblock",
-    "zugestellt",
-    "freigegeb",
-)
+"""A mail that holds what it answers until its sender has proven to be a person."""
 RECEIPT = words(
     r"\b(?:we(?:'ve| have)?|has been|was) (?:successfully |now )?received\b.{0,120}\b(?:ticket|case|reference|incident)"
     r"\b.{0,30}\d",
@@ -199,14 +259,3 @@ RECEIPT = words(
     r"\bhemos recibido su (?:solicitud|mensaje|consulta)\b|您的邮件已(?:收到|接收)|已收到您的(?:来信|邮件)",
 )
 """A receipt for what was written, as ticket systems send it."""
-RECEIPT_HINTS = (
-    "receiv",
-    "created",
-    "opened",
-    "registered",
-    "logged",
-    "eingegangen",
-    "erhalten",
-    "votre ",
-    "hemos rec",
-)

@@ -12,6 +12,7 @@ import email.policy
 import hashlib
 import re
 from dataclasses import dataclass, field
+from email.errors import InvalidBase64LengthDefect
 from email.generator import BytesGenerator
 from functools import lru_cache
 from io import BytesIO
@@ -19,14 +20,20 @@ from typing import Any, NamedTuple
 
 from support_agent.extraction.html_text import html_to_text
 from support_agent.frozen import Frozen
-from support_agent.mail.decoding import decode_bytes, decode_words, header_text, safe_line, safe_text
+from support_agent.mail.boundaries import PART_START, split_by_found_boundary
+from support_agent.mail.decoding import decode_bytes, decode_words, header_text, safe_line, safe_text, token_of
 from support_agent.mail.flowed import unflow
+from support_agent.mail.limits import Part as Part
 from support_agent.mail.limits import may_read_parameters
 from support_agent.mail.tnef import is_tnef, read_tnef
 
 MAX_TEXT_CHARACTERS = 2_000_000
 """Longer bodies are kept to this length, with a defect that brings the mail to a person."""
 MAX_NAME_CHARACTERS = 200
+ENCODINGS = frozenset(
+    {"", "7bit", "8bit", "binary", "base64", "quoted-printable", "x-uuencode", "uuencode", "uue", "x-uue"}
+)
+"""Of a body, as the standard library reads them; some programs write "7-bit" or "8 bit", which changes nothing."""
 MAX_USUAL_TYPE = 200
 """Characters of a Content-Type whose reading is kept."""
 MAX_DEPTH = 50
@@ -42,6 +49,7 @@ MAX_COMPARED_CHARACTERS = 200_000
 MUCH_LONGER = 3
 """Times the length of such a text that the HTML has at least; any, where the text names HTML."""
 WORD = re.compile(r"\w+")
+MULTIPART = re.compile(r"\s*multipart\b(?:/[\w.+-]+)?", re.IGNORECASE)
 NAMING_FIELDS = ("Content-Disposition", "Content-Type")
 UNREADABLE_NAME = "unreadable-name"
 TNEF_TYPES = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
@@ -64,8 +72,6 @@ class _Writer(BytesGenerator):
 
 AS_WRITTEN = _AsWritten(mangle_from_=False)
 TNEF_DEFECT = "a winmail.dat that is not read whole"
-
-Part = email.message.Message
 
 
 class Attachment(Frozen):
@@ -137,6 +143,8 @@ def _walk(part: Part, body: Body, depth: int) -> None:
     if part.defects:
         body.defects.extend(type(defect).__name__ for defect in part.defects)
     children = part.get_payload() if part.is_multipart() else None
+    if children is None and (multipart := _declared_multipart(part, is_root=depth == 0)):
+        children, content_type = _recovered(part, body), multipart
     if children is None or content_type.startswith("message/"):
         _read_leaf(part, content_type, body, is_root=depth == 0)
     elif depth == MAX_DEPTH:
@@ -146,6 +154,29 @@ def _walk(part: Part, body: Body, depth: int) -> None:
     else:
         for child in _parts(children):
             _walk(child, body, depth + 1)
+
+
+def _declared_multipart(part: Part, *, is_root: bool) -> str:
+    """The type of a multipart, also where its parameters are run into it; "" for what is none.
+
+    A whole mail that is of MIME and lacks the field may be one too.
+    """
+    declared = part.get("Content-Type")
+    if declared is None:
+        is_lost = is_root and "MIME-Version" in part and split_by_found_boundary(raw_payload(part)) is not None
+        return "multipart/mixed" if is_lost else ""
+    match = MULTIPART.match(str(declared))
+    return match[0].strip().lower() if match else ""
+
+
+def _recovered(part: Part, body: Body) -> list[Part] | None:
+    """The parts of a multipart whose boundary is missing, or is another one; None, and a defect, where that is open."""
+    split = split_by_found_boundary(raw_payload(part))
+    if split is None:
+        body.defects.append(f"{LIMIT}a multipart that cannot be split into its parts")
+        return None
+    body.defects.append("a multipart with another boundary than the one it names")
+    return _parts(split.get_payload())
 
 
 def _parts(children: Any) -> list[Part]:
@@ -194,7 +225,10 @@ def _read_leaf(part: Part, content_type: str, body: Body, *, is_root: bool) -> N
     disposition = _disposition(part) if has_disposition else None
     is_attached = disposition == "attachment" or (bool(name) and not is_root)
     if content_type.startswith("multipart/") or (content_type in TEXT_TYPES and not is_attached):
-        body.texts.append(_text(_text_type(declared), content_type, raw, body))
+        text = _text(_text_type(declared), content_type, raw, body)
+        if is_root and PART_START.match(text.lstrip("\n")):
+            body.defects.append(f"{LIMIT}parts of MIME in a mail that is said to be one text")
+        body.texts.append(text)
         return
     is_inline_image = content_type.startswith("image/") and disposition == "inline" and "Content-ID" in part
     body.attach(name, content_type, raw, is_inline_image=is_inline_image)
@@ -236,11 +270,33 @@ def _payload(part: Part, body: Body) -> bytes:
     try:
         if part.is_multipart():
             return b"\n".join(_written(child, body.is_crlf) for child in _parts(part.get_payload()))
-        raw = part.get_payload(decode=True)
-        return raw if isinstance(raw, bytes) else b""
+        return _decoded(part, body)
     except Exception as error:  # see _name
         body.defects.append(f"part not decoded: {type(error).__name__}")
         return raw_payload(part).encode("utf-8", "surrogateescape")
+
+
+def _decoded(part: Part, body: Body) -> bytes:
+    """The bytes of a leaf, by its transfer encoding as it was meant (RFC 2045, section 6)."""
+    declared = str(part.get("Content-Transfer-Encoding", ""))
+    encoding = transfer_encoding(declared)
+    if encoding == declared.lower():
+        decoder = part
+    else:  # the library compares the field as it stands
+        decoder = email.message.Message(policy=part.policy)
+        decoder["Content-Transfer-Encoding"] = encoding
+        decoder.set_payload(raw_payload(part))
+    known = len(decoder.defects)
+    raw = decoder.get_payload(decode=True)
+    if encoding not in ENCODINGS or any(isinstance(one, InvalidBase64LengthDefect) for one in decoder.defects[known:]):
+        body.defects.append(f"{LIMIT}a part that cannot be decoded: {safe_line(declared)[:40]!r}")
+    return raw if isinstance(raw, bytes) else b""
+
+
+def transfer_encoding(declared: str) -> str:
+    """The word of a Content-Transfer-Encoding without comments, quotation marks and parameters; "" for none."""
+    word = "-".join(token_of(declared).strip(" \t\r\n\"'").split())
+    return word.replace("-bit", "bit")
 
 
 def raw_payload(part: Part) -> str:

@@ -48,6 +48,8 @@ MUST_SIGN = frozenset({b"from", b"subject"})
 ONCE = MUST_SIGN | {b"date", b"to", b"cc", b"reply-to", b"sender", b"message-id", b"in-reply-to", b"references"}
 ONCE |= {b"mime-version", b"content-type", b"content-transfer-encoding"}
 """Fields that may occur once: a second one could have been put on top of the one that is signed."""
+PLAIN_CHARSETS = frozenset({"us-ascii", "utf-8", "iso-8859-1", "windows-1252"})
+"""In which a text of ASCII reads the same."""
 LINE_END = re.compile(rb"\r?\n")
 LAST_LINE_END = re.compile(rb"\r?\n\Z")
 BLANKS = re.compile(rb"[\t ]+")
@@ -166,7 +168,7 @@ def _candidates(raw: bytes, now: datetime) -> tuple[Signatures, list[Candidate],
         try:
             tags: Tags = parse_tag_value(value)
             candidate = Candidate(position, tags, *_names(tags))
-            objection = _objection(tags, counts, now) or _frame_objection(tags, signatures)
+            objection = _objection(tags, counts, now) or _frame_objection(tags, counts, signatures)
         except Exception as error:  # as in `verify_dkim`; the next signature may be sound
             reasons.append(f"a signature that cannot be read: {_said(error)}")
             continue
@@ -205,27 +207,36 @@ def _objection(tags: Tags, counts: Mapping[bytes, int], now: datetime) -> str:
     return ""
 
 
-def _frame_objection(tags: Tags, signatures: Signatures) -> str:
+def _frame_objection(tags: Tags, counts: Mapping[bytes, int], signatures: Signatures) -> str:
     """Why what is seen of the body may not be what was signed, or "".
 
-    Who replays a mail may give it another boundary where Content-Type is not signed: signed text could come to stand
-    before the first part or behind the last one, where nobody sees it.
+    Who replays a mail may add a field that says how to read its body, where none was signed. Of a mail that was signed
+    as one of MIME the type alone may be unsigned, as Gmail leaves it; but with another boundary signed text could come
+    to stand before the first part or behind the last one, where nobody sees it, and with another type or charset a
+    plain text would read as something else.
     """
-    if b"content-type" in {name.strip().lower() for name in tags[b"h"].split(b":")}:
+    signed = {name.strip().lower() for name in tags[b"h"].split(b":")}
+    for name in (b"mime-version", b"content-transfer-encoding"):
+        if counts.get(name) and name not in signed:
+            return f"{name.decode()} is not signed"
+    if not counts.get(b"content-type") or b"content-type" in signed:
         return ""
-    types = [value for name, value in signatures.verifier.headers if bytes(name).lower() == b"content-type"]
-    value = types[0].decode("ascii", "surrogateescape") if types else ""
-    if not value.strip().lower().startswith("multipart/"):
-        return ""
+    if not counts.get(b"mime-version"):
+        return "content-type is not signed"
+    value = next(value for name, value in signatures.verifier.headers if bytes(name).lower() == b"content-type")
     part = email.message.Message()
-    if may_read_parameters(value):
-        part["Content-Type"] = value
+    declared = value.decode("ascii", "surrogateescape")
+    if not may_read_parameters(declared):
+        return "content-type is not signed, and cannot be read"
+    part["Content-Type"] = declared
+    if part.get_content_maintype() != "multipart":
+        is_plain = part.get_content_type() == "text/plain" and signatures.body.isascii()
+        return (
+            "" if is_plain and part.get_content_charset("us-ascii") in PLAIN_CHARSETS else "content-type is not signed"
+        )
     boundary = part.get_boundary("")
-    return (
-        ""
-        if boundary and _is_all_within(signatures.body, boundary)
-        else "text outside of the parts, not signed as such"
-    )
+    is_within = bool(boundary) and _is_all_within(signatures.body, boundary)
+    return "" if is_within else "text outside of the parts, not signed as such"
 
 
 def _is_all_within(body: bytes, boundary: str) -> bool:

@@ -26,6 +26,10 @@ BLANK_BEFORE_COLON = re.compile(
 fields off a mail may not know them in this form."""
 
 
+FROM_FIELD = re.compile(rb"^from[ \t]*:", re.MULTILINE | re.IGNORECASE)
+FIELD_BLOCK = re.compile(rb"\s{0,100}((?:[!-9;-~]++[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n)*)+)")
+
+
 class Head(NamedTuple):
     """`raw` is the mail to parse; `objection` says why its header cannot be relied on, or is ""."""
 
@@ -54,9 +58,19 @@ def read_head(raw: bytes) -> Head:
         raw, head = fields + raw[len(head) :], fields
     first = UNIX_FROM.match(head)
     at = first.end() if first else 0
+    if head.startswith((b"\n", b"\r\n"), at) or _goes_on_below(head, raw[len(head) :]):
+        return Head(raw, "a blank line before the end of the header")
     if head.startswith((b" ", b"\t"), at):
         return Head(raw, "the header begins with the continuation of a field")
     odd = ODD_LINE.search(head, at)
     if odd is not None and FIELD_LINE.search(head, odd.end()):
         return Head(raw, "a line within the header that is no field")
     return Head(raw, "")
+
+
+def _goes_on_below(head: bytes, below: bytes) -> bool:
+    """Whether a header without From ends at a blank line, and one with From follows."""
+    if FROM_FIELD.search(head):
+        return False
+    block = FIELD_BLOCK.match(below)
+    return block is not None and FROM_FIELD.search(block[1]) is not None

@@ -6,9 +6,9 @@ tests/unit/mail/test_screening.py, which has a mail for each.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from support_agent.mail.decoding import token_of
 from support_agent.mail.message import Message
 
 FAILED_RECIPIENTS = "X-Failed-Recipients"
@@ -30,12 +30,27 @@ VENDOR_MARKS = (
     FAILED_RECIPIENTS,
     "X-Loop",
 )
+SERVICE_MARKS = (
+    "RT-Ticket", "RT-Originator", "Managed-By", "X-RT-Loop-Prevention", "X-RT-Ticket", "X-OTRS-Loop", "X-Znuny-Loop",
+    "X-OTOBO-Loop", "X-Zammad-Ticket", "X-Zammad-Ticket-ID", "X-Zendesk-From-Account-Id", "X-Freshdesk-Ticket-Id",
+    "X-HelpScout-Message-ID", "X-FreeScout-Mail-Type", "X-Kayako-Ticket", "X-Jitbit-Helpdesk", "X-GLPI-Notification",
+    "X-JIRA-FingerPrint", "X-GitHub-Reason", "X-GitLab-Project", "X-Bugzilla-Reason", "X-Redmine-Host",
+    "X-Trac-Project",
+    "X-Launchpad-Message-Rationale", "X-Phabricator-Sent-This-Message", "X-Mandrill-User", "X-MC-User", "X-MC-Unique",
+    "X-Campaign", "X-CampaignID", "X-Campaign-ID", "X-Mailchimp-Campaign", "X-Report-Abuse-To", "Feedback-ID",
+    "X-SFDC-LK", "X-Marketo-Id", "X-HubSpot-Message-Id", "X-Sendinblue-Campaign", "X-Mailjet-Campaign",
+    "X-CSA-Complaints",
+)  # fmt: skip
+"""Marks of ticket systems and mass mailers. A person may have written by means of one, so a person reads it; to answer
+by machine would make a loop, or answer an advertisement."""
+LIST_MARKS = ("List-Post", "Mailing-List", "X-Mailing-List", "X-Mailman-Version")
+"""Fields of lists to which people write, where newsletters have List-Unsubscribe or List-Id alone."""
 VALUED_MARKS = (("X-FreeScout-Mail-Type", "auto.reply"),)
 """Marks by their value only: what people write with the same system has the field too."""
 DENIED = frozenset({"no", "false", "0"})
 """Values by which a program says that its mail is none of a machine."""
-COMMENT = re.compile(r"\([^()]*\)")
 MARK_NAMES = frozenset(mark.lower() for mark in VENDOR_MARKS)
+SERVICE_NAMES = frozenset(mark.lower() for mark in SERVICE_MARKS)
 MARK_VALUES = frozenset((name.lower(), value) for name, value in VALUED_MARKS)
 
 STATUS_PARTS = frozenset({"message/delivery-status", "message/global-delivery-status"})
@@ -64,14 +79,6 @@ def auto_submitted(message: Message) -> Iterator[tuple[str, str]]:
         yield token_of(value), f"Auto-Submitted: {value or '(empty)'}"
 
 
-def token_of(value: str) -> str:
-    """The word of a field, in lower case, without comments, which nest (RFC 5322, section 3.2.2), and parameters."""
-    without = COMMENT.sub(" ", value)
-    while without != value:
-        value, without = without, COMMENT.sub(" ", without)
-    return value.partition(";")[0].strip().lower()
-
-
 def vendor_marks(message: Message) -> Iterator[str]:
     """The fields by which a vendor marks what its machines write."""
     for name, value in message.headers:
@@ -79,6 +86,17 @@ def vendor_marks(message: Message) -> Iterator[str]:
         is_mark = lower in MARK_NAMES and token_of(value) not in DENIED
         if is_mark or (lower, value.strip().lower()) in MARK_VALUES:
             yield f"{name}: {value}"[:200]
+
+
+def service_mark(message: Message) -> str:
+    """The field by which a ticket system or a mass mailer marks what goes out through it, or ""."""
+    return next((f"{name}: {value}"[:200] for name, value in message.headers if name.lower() in SERVICE_NAMES), "")
+
+
+def is_list_posting(message: Message) -> bool:
+    """Whether a mail came over a list to which people write, and not from a newsletter (RFC 2369, section 3.4)."""
+    values = (value.strip().lower() for name in LIST_MARKS for value in message.all_headers(name))
+    return any(value and token_of(value) != "no" for value in values)
 
 
 def is_marked_answer(message: Message) -> bool:

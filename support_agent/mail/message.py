@@ -39,6 +39,7 @@ MAX_REFERENCES = 500
 INVISIBLE = frozenset({"Cc", "Cf", "Co", "Zl", "Zp"})
 SEEN = frozenset("\t\r\n\u200c\u200d")
 """Folds, and the joiners of Persian, Hindi and emoji in a display name; no address may hold one."""
+NO_FROM = "no From field"
 NOT_READ = "X-Support-Agent-Not-Read"
 """Field that the mailbox puts before a mail that it could not read whole; anywhere else a sender wrote it, who gets a
 person, and none of whose words is passed on as ours."""
@@ -226,7 +227,7 @@ def _sender(head: email.message.Message, values: list[str], defects: list[str]) 
     `values` lack the characters that nobody sees, and without them it could be the address of somebody else.
     """
     if len(values) != 1:
-        defects.append("no From field" if not values else "several From fields")
+        defects.append(NO_FROM if not values else "several From fields")
         return None
     if any(_is_veiled(str(value)) for name, value in head.raw_items() if name.lower() == "from"):
         defects.append("From holds a control or invisible character")

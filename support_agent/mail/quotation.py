@@ -86,6 +86,8 @@ TIME = re.compile(r"(?<![\d.:])\d{1,2}(?:[:.]\d\d(?!\d|\.\d)|\s?[hH]\s?\d\d(?!\d
 MAILBOX = re.compile(r"<\s?[^\s<>@]{1,90}@[^\s<>@]{1,250}>|\[mailto:", re.IGNORECASE)
 """An address as clients write it and people do not."""
 QUOTE = re.compile(r"\s{0,3}>")
+ODD_MARKS = ("|", "\t")
+"""What a line of a table begins with as well: a quotation only below an attribution."""
 COLONS = (":", "\uff1a")
 
 
@@ -158,7 +160,10 @@ def _quoted_length(lines: list[str], at: int, may_attribute: bool, may_be_above:
     rest = len(lines) - at
     if _starts_copied_mail(lines, at, may_be_above):
         return rest
+    if may_attribute and WROTE_END.search(lines[at].rstrip()) and (odd := _oddly_quoted(lines, at + 1)):
+        return 1 + odd
     length = _attribution_length(lines, at) if may_attribute else 0
+    length = length or _labels_above_quote(lines, at)
     if length == 0 or _is_quote_next(lines, at + length):
         return length
     # A client that quotes without marks: everything below is the old mail. A person who retells gives no address in
@@ -242,7 +247,7 @@ def _is_bare_header_block(lines: list[str], at: int) -> bool:
 def _attribution_length(lines: list[str], at: int) -> int:
     """How many lines from here are an attribution ("On ... wrote:"); 0 if none."""
     first = lines[at]
-    if _ends_like_attribution(first) and _is_quote_next(lines, at + 1):
+    if (_ends_like_attribution(first) or WROTE_END.search(first.rstrip())) and _is_quote_next(lines, at + 1):
         return 1
     if not DIGIT_OR_AT.search(first) or not ATTRIBUTION_START.match(first):
         return 0
@@ -258,6 +263,25 @@ def _attribution_length(lines: list[str], at: int) -> int:
         if SENTENCE_END.search(line) and not _may_be_cut_date(line):
             return 0  # the sender's own sentence ended: what follows is another one
     return 0
+
+
+def _oddly_quoted(lines: list[str], at: int) -> int:
+    """How many lines from here are quoted with a bar or by indentation, as some clients do below an attribution."""
+    start = _next_text(lines, at, QUOTE_WITHIN_LINES)
+    if start is None or lines[start][:1] not in ODD_MARKS:
+        return 0
+    mark, end = lines[start][:1], start
+    while end < len(lines) and (lines[end][:1] == mark or not lines[end].strip()):
+        end += 1
+    return end - at
+
+
+def _labels_above_quote(lines: list[str], at: int) -> int:
+    """How many lines from here are copied header lines directly above a quotation ("Subject: Refund"); 0 if none."""
+    end = at
+    while end < min(len(lines), at + HEADER_BLOCK_LINES) and _label(lines[end]) in HEADER and _has_value(lines[end]):
+        end += 1
+    return end - at if end > at and _is_quote_next(lines, end) else 0
 
 
 def _may_be_cut_date(line: str) -> bool:

@@ -105,7 +105,8 @@ REPLY_ABOVE = listed(
 WROTE = listed(
     r"""
     wrote, writes, hat geschrieben, schreibt, escribió, escribio, ha escrito, a écrit, ha scritto, scrive, heeft
-    geschreven, escreveu, napisał, napisała, napisał\(a\), napisał/a, pisze, kirjoitti, написал, написала, написал\(а\),
+    geschreven, escreveu, napisał, napisała, napisał\(a\), napisał/a, pisze, kirjoitti,
+    написал, написала, написал\(а\), писал, писала, писал\(а\),
     пишет, написав, пише, написа, napsal, napsala, napsal\(a\), napísal, napísal\(a\), şunu yazdı, yazdı, ezt írta,
     írta, έγραψε, a scris, va escriure, je napisao, je napisala, je napisao/la, napisao je, napisala je, napisao/la je,
     napisala, napisal/a, је написао, је написала, је написао/ла, написао је, kirjutas, rašė, rakstīja, menulis, đã viết,

@@ -20,17 +20,19 @@ from support_agent.mail.attachment_text import speaks_through_attachments
 from support_agent.mail.automatic_wording import why_automatic
 from support_agent.mail.body import LIMIT
 from support_agent.mail.bounces import why_bounce
-from support_agent.mail.decoding import decode_words
+from support_agent.mail.closing import why_closing
+from support_agent.mail.decoding import decode_words, token_of
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, is_own_message_id, read_origin
 from support_agent.mail.marks import (
     CAME_TO_FIELDS,
     REPORT_PARTS,
     auto_submitted,
     empty_return_path,
-    token_of,
+    is_list_posting,
+    service_mark,
     vendor_marks,
 )
-from support_agent.mail.message import Message
+from support_agent.mail.message import NO_FROM, Message
 from support_agent.mail.person_word import asks_for_person
 from support_agent.settings import AgentSettings, DeskSettings
 
@@ -109,9 +111,13 @@ def screen(
 def why_machine(message: Message, agent: AgentSettings, desk: DeskSettings) -> str:
     """Why a mail is taken for a machine's, whatever row decides what is done with it; "" for a person's."""
     case = Case(message, agent, desk, _nobody, _no)
+    if is_list_posting(message):  # what a list adds says nothing of who wrote
+        return next(filter(None, (rule.finds(case) for rule in RULES if rule.id in OF_PROGRAMS)), "")
     return next(filter(None, (rule.finds(case) for rule in RULES if rule.is_automatic)), "") or _bulk(case)
 
 
+OF_PROGRAMS = frozenset({"S2", "S3"})
+"""The rules that hold for a machine's mail also where a list passed it on."""
 BOUNCE_RULE = "S1"
 """The rule of bounces: filed by their marks, to the desk by their words alone."""
 AUTO_REPLY_RULE = "S2"
@@ -119,6 +125,8 @@ OWN_MAIL_RULE = "S9"
 UNREADABLE_RULE = "S15"
 PERSON_RULE = "person"
 """The rule by which a mail that asks for a person goes to the desk."""
+CLOSING_RULE = "closing"
+"""The rule by which a mail that only withdraws or closes what was asked goes to the desk."""
 MACHINE_NAME = re.compile(
     r"mailer[-_.]?daemon|mdaemon|mail[-_.]?delivery([-_.].*)?|postmaster|owner-.+|listserv|majordomo"
     r"|bounces?([-+=].*[\d=].*)?"
@@ -204,17 +212,26 @@ def _vendor_mark(case: Case) -> str:
     return next(vendor_marks(case.message), "")
 
 
+def _service_mark(case: Case) -> str:
+    return service_mark(case.message)
+
+
 def _machine_name(case: Case) -> str:
     sender = case.message.from_
     if sender is not None:
         local = sender.addr.rpartition("@")[0]
         return f"From is {sender.addr}" if MACHINE_NAME.fullmatch(local) else ""
     fields = case.message.all_headers("From")
-    if len(fields) > 1:
+    if len(fields) > 1 or _has_doubtful_head(case.message):
         return ""
     value = fields[0] if fields else ""
     is_group = ":" in value and ";" in value
     return "" if "@" in value and not is_group else "From has no address"
+
+
+def _has_doubtful_head(message: Message) -> bool:
+    """Whether anything besides a missing From is wrong with a mail: it may have one that could not be read."""
+    return not message.all_headers("From") and set(message.defects) != {NO_FROM}
 
 
 def _maybe_machine_name(case: Case) -> str:
@@ -289,6 +306,10 @@ def _unreadable(case: Case) -> str:
     return "there is no text of the sender's own" if is_silent else ""
 
 
+def _closes(case: Case) -> str:
+    return why_closing(case.message.subject, case.message.visible_text)
+
+
 def _asks_for_person(case: Case) -> str:
     for text in (case.message.subject, case.message.visible_text):
         if words := asks_for_person(text, case.desk.person_words):
@@ -333,6 +354,7 @@ RULES: tuple[Rule, ...] = (
     Rule("S5", "low precedence", "practice", Verdict.FILE, _precedence),
     Rule("S6", "wants no automatic reply", "MS-OXCMAIL, 2.2.3.2.14", Verdict.FILE, _suppressed, is_automatic=True),
     Rule("S7", "a vendor's mark", "practice", Verdict.FILE, _vendor_mark, is_automatic=True),
+    Rule("S7", "a mark of a ticket system or mass mailer", "practice", Verdict.DESK, _service_mark, is_automatic=True),
     Rule("S14", "spam, says our own server", "practice", Verdict.FILE, _spam_verdict),
     Rule("S37", "not read as far as From", "practice: it is no missing sender", Verdict.DESK, _cut_before_its_sender),
     Rule("S8", "a machine's name, of a known customer", "RFC 3834, 2", Verdict.DESK, _machine_name_of_customer),
@@ -352,5 +374,6 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("S10", "not addressed to us", "RFC 3834, 2", Verdict.DESK, _not_addressed),
     Rule(UNREADABLE_RULE, "encrypted, calendar, empty, too big", "practice", Verdict.DESK, _unreadable),
+    Rule(CLOSING_RULE, "withdraws or closes, and asks nothing", "the customer's own word", Verdict.DESK, _closes),
     Rule(PERSON_RULE, "asks for a person", "the customer's own word", Verdict.DESK, _asks_for_person),
 )

@@ -34,7 +34,7 @@ END_OF_TEXT = (".", "!", "?", ",", "\u2026", ")", "\u3002", "\uff01", "\uff1f", 
 """What a person's last line ends with, above the contact data."""
 COLONS = (":", "\uff1a")
 EXACT_DASHES = re.compile(r"-- $")
-LOOSE_DASHES = re.compile(r"\s*(?:--|__|\u2014|\u2013|- -)\s*$")
+LOOSE_DASHES = re.compile(r"\s*(?:-{2,4}|_{2,4}|\*{3,4}|\u2014|\u2013|- -)\s*$")
 RULER = re.compile(r"\s*[-_=*~]{5,}\s*$")
 DASHED_NAME = re.compile(
     r"[-\u2014\u2013~]{1,2}\s?[A-Z\u00c0-\u00de][^\W\d_]*\.?(?: [A-Z\u00c0-\u00de][^\W\d_]*\.?){0,3}\s*$"
@@ -92,7 +92,7 @@ def _starts(lines: list[str], start: int, at: int, end: int, sender: Address | N
     if LOOSE_DASHES.match(line):
         is_signature = _is_below_loose_dashes(lines, at + 1, end, sender)
     elif RULER.match(line):
-        is_signature = _is_list_footer(lines, at + 1, end)
+        is_signature = _is_list_footer(lines, at + 1, end) or _is_below_loose_dashes(lines, at + 1, end, sender)
     else:
         is_signature = DASHED_NAME.match(line) is not None and _is_dashed_name(lines, at, end, sender)
     return is_signature and not _is_announced(lines, start, at)

@@ -3,24 +3,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from support_agent.mail.automatic_wording import is_automatic_subject, may_match, why_automatic
-from support_agent.mail.automatic_words import (
-    ABSENT,
-    ABSENT_HINTS,
-    AUTOMATIC_PREFIXES,
-    CHALLENGE,
-    CHALLENGE_HINTS,
-    RECEIPT,
-    RECEIPT_HINTS,
-    SAYS_SO,
-    SAYS_SO_HINTS,
-)
+from support_agent.mail.automatic_wording import is_automatic_subject, why_automatic
+from support_agent.mail.automatic_words import AUTOMATIC_PREFIXES
 
 
 @pytest.mark.parametrize(
@@ -134,65 +120,57 @@ def test_a_customer_who_is_away_or_writes_of_machines_is_none(subject: str, text
     assert why_automatic(subject, text) == ""
 
 
-def test_a_long_mail_is_not_taken_for_a_notice() -> None:
-    assert why_automatic("Re: Refund", "I am out of the office until Monday. " + "This is my story. " * 300) == ""
-
-
-@pytest.mark.parametrize(
-    ("pattern", "hints"),
-    [(SAYS_SO, SAYS_SO_HINTS), (ABSENT, ABSENT_HINTS)],
-)
-@settings(max_examples=400, deadline=None)
-@given(data=st.data())
-def test_each_match_has_a_hint(pattern: re.Pattern[str], hints: tuple[str, ...], data: st.DataObject) -> None:
-    """A wording that is added without its hint would never be found."""
-    text = data.draw(st.from_regex(pattern, alphabet=st.characters(max_codepoint=127)))
-
-    assert may_match(text, hints)
-
-
 @pytest.mark.parametrize(
     "text",
     [
-        "I am out of town",
-        "I'm out of the country",
-        "I will be on holiday",
-        "I'll be on sabbatical",
-        "Ich bin abwesend",
-        "Diese Woche bin ich im Urlaub",
-        "Heute bin ich auser Haus",
+        "I am out of the office until 23 March. Urgent? Please contact tom.berg@example.org.",
+        "I am on leave until Monday. Need help sooner? Call +49 30 5550123.",
+        "I am on parental leave. Could you please send it again to accounts@example.org?",
+        "Tom no longer works here. Please forward your message to info@example.org.",
+        'Your mail "Was ist mit meiner Rechnung?" came while I am on vacation.',
+        "Ich bin bis 23. März nicht im Büro. Eilt es? Wenden Sie sich bitte an Tom Berg.",
+        "Je suis en congé jusqu'au 23 mars. C'est urgent ? Merci de contacter tom.berg@example.org.",
+        "Estoy de vacaciones hasta el 23. ¿Es urgente? Escriba a tom.berg@example.org.",
+        "Sono in ferie fino al 23 marzo. Urgente? Contatti tom.berg@example.org.",
+        "Ik ben met vakantie tot 23 maart. Haast? Mail naar tom.berg@example.org.",
+        "Jag har semester. Brådskar det? Kontakta tom.berg@example.org.",
+        "Przebywam na urlopie. Pilne? Proszę o kontakt: tom.berg@example.org.",
+        "Я в отпуске до 23 марта. Срочно? Пишите: tom.berg@example.org.",
+        "休暇をいただいております。お急ぎですか？ tom.berg@example.org までご連絡ください。",
+        "Is it about an invoice? Then have its number ready.\n\nThis is an automatic reply.",
+        "Haben Sie die Rechnung beigelegt?\n\nHinweis: Dies ist eine automatische Antwort.",
     ],
 )
-def test_what_is_seldom_made_up_has_a_hint_too(text: str) -> None:
-    assert ABSENT.search(text)
-    assert may_match(text, ABSENT_HINTS)
+def test_who_is_sent_to_somebody_else_is_asked_for_nothing(text: str) -> None:
+    """The failure's story: 72 of 72 notices with a question mark or a polite request in them were answered."""
+    assert why_automatic("Re: Refund", text)
+
+
+def test_a_reply_that_quotes_its_own_subject_is_a_programs() -> None:
+    """In any language; a customer who quotes a message of the program did not get it from our subject."""
+    assert why_automatic("Re: Wo ist mein Ordner?", "Tap „Wo ist mein Ordner?“ kaydedildi.")
+    assert why_automatic("Wo ist mein Ordner?", "Tap „Wo ist mein Ordner?“ kaydedildi.") == ""
+    assert why_automatic("Re: Upload", 'It says "Upload" and nothing happens.') == ""
+    assert why_automatic("Re: Upload failed", 'It says "Upload failed". What do I do?') == ""
 
 
 @pytest.mark.parametrize(
-    ("pattern", "hints", "text"),
+    ("subject", "text"),
     [
-        (RECEIPT, RECEIPT_HINTS, "We've received your message, ticket 4711"),
-        (RECEIPT, RECEIPT_HINTS, "Your mail was received. Your case: 4711"),
-        (RECEIPT, RECEIPT_HINTS, "Your request was registered"),
-        (RECEIPT, RECEIPT_HINTS, "Your ticket was logged"),
-        (RECEIPT, RECEIPT_HINTS, "Your case was opened"),
-        (RECEIPT, RECEIPT_HINTS, "Your ticket has been created"),
-        (RECEIPT, RECEIPT_HINTS, "Ihre Anfrage ist eingegangen, Ihr Ticket ist 4711"),
-        (RECEIPT, RECEIPT_HINTS, "Ihre Nachricht haben wir erhalten, Ihr Vorgang ist 4711"),
-        (RECEIPT, RECEIPT_HINTS, "Votre demande a bien ete prise en compte"),
-        (RECEIPT, RECEIPT_HINTS, "Hemos recibido su mensaje"),
-        (CHALLENGE, CHALLENGE_HINTS, "Verify that you are a real person to send this message"),
-        (CHALLENGE, CHALLENGE_HINTS, "Prove being human, then your mail arrives"),
-        (CHALLENGE, CHALLENGE_HINTS, "Authenticate yourself as sender of your e-mail"),
-        (CHALLENGE, CHALLENGE_HINTS, "Reply to unblock your message"),
-        (CHALLENGE, CHALLENGE_HINTS, "Press here to deliver this message"),
-        (CHALLENGE, CHALLENGE_HINTS, "Klicken Sie hier, dann wird Ihre E-Mail zugestellt"),
-        (CHALLENGE, CHALLENGE_HINTS, "Klicken Sie hier, dann wird Ihre Nachricht freigegeben"),
+        ("Automatische Antwort", "Ihre automatische Antwort nützt mir nichts. Wo bleibt mein Geld?"),
+        ("Automatic reply", "I keep getting your automatic reply. Could you tell me where my invoice is?"),
+        ("Réponse automatique", "Votre réponse automatique est arrivée. Où est ma facture ?"),
+        ("Out of office next week", "I'm out of the office from Monday. Can I give my deputy my rights?"),
+        ("Urlaub", "Ich bin ab Montag im Urlaub. Wie lange bleiben meine Dateien erhalten?"),
+        ("Re: Log files", "I am away until the 9th. Will the ticket stay open that long?"),
     ],
 )
-def test_a_receipt_and_a_challenge_have_a_hint(pattern: re.Pattern[str], hints: tuple[str, ...], text: str) -> None:
-    assert pattern.search(text)
-    assert may_match(text, hints)
+def test_a_customer_who_asks_beside_such_words_is_none(subject: str, text: str) -> None:
+    assert why_automatic(subject, text) == ""
+
+
+def test_a_long_mail_is_not_taken_for_a_notice() -> None:
+    assert why_automatic("Re: Refund", "I am out of the office until Monday. " + "This is my story. " * 300) == ""
 
 
 @pytest.mark.parametrize("prefix", AUTOMATIC_PREFIXES)

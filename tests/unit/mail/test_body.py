@@ -9,8 +9,9 @@ import hashlib
 import pytest
 
 from support_agent.mail.body import raw_payload
-from support_agent.mail.message import attached_bytes, parse
-from tests.unit.mail.mails import mail, raw_mail
+from support_agent.mail.message import Message, attached_bytes, parse
+from support_agent.mail.screening import Verdict, screen
+from tests.unit.mail.mails import AGENT, DESK, mail, raw_mail
 
 ALTERNATIVES = b"""Content-Type: multipart/alternative; boundary=b
 
@@ -152,3 +153,45 @@ def test_the_body_of_a_leaf_as_it_came_is_found_where_the_parser_keeps_it() -> N
     assert isinstance(leaf, email.message.Message)
     assert raw_payload(leaf).encode("ascii", "surrogateescape") == b"f\xc3\xbcr=20"
     assert raw_payload(whole) == ""
+
+
+QUESTION = "How do I get a refund?"
+IN_BASE64 = "SG93IGRvIEkgZ2V0IGEgcmVmdW5kPw=="
+
+
+def encoded(encoding: str, body: str) -> Message:
+    head = "From: <anna@example.net>\r\nTo: support@harborfile.example\r\nSubject: A\r\nMIME-Version: 1.0\r\n"
+    return parse(f"{head}Content-Transfer-Encoding: {encoding}\r\n\r\n{body}\r\n".encode())
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        "base64",
+        "BASE64 ",
+        "base64;",
+        "base64; x=y",
+        '"base64"',
+        "'base64'",
+        "base64 (as always)",
+        "(the usual (one)) base64",
+        "base64\t",
+    ],
+)
+def test_a_transfer_encoding_is_read_whatever_stands_around_its_word(encoding: str) -> None:
+    """The failure's story: raw base64 was taken for the customer's words."""
+    message = encoded(encoding, IN_BASE64)
+    assert message.text.strip() == QUESTION
+    assert screen(message, AGENT, DESK).verdict is Verdict.ANSWER
+
+
+@pytest.mark.parametrize("encoding", ["7-bit", "8 bit", "", "binary;", "quoted-printable;"])
+def test_a_text_that_is_not_encoded_is_read_as_it_stands(encoding: str) -> None:
+    assert encoded(encoding, QUESTION).text.strip() == QUESTION
+
+
+@pytest.mark.parametrize(("encoding", "body"), [("base46", IN_BASE64), ("base 64", IN_BASE64), ("base64", "abcde")])
+def test_s15_what_cannot_be_decoded_goes_to_a_person(encoding: str, body: str) -> None:
+    message = encoded(encoding, body)
+    assert screen(message, AGENT, DESK).rule == "S15"
+    assert any("cannot be decoded" in defect for defect in message.defects)

@@ -278,10 +278,12 @@ def test_a_mail_that_cannot_be_checked_says_why(raw: bytes, why: str) -> None:
 
 
 def parted(content_type: bytes, body: bytes) -> bytes:
+    """A mail of MIME, as its signer says by the version."""
     head = MAIL.partition(b"\r\n\r\n")[0]
-    return head + b"\r\nContent-Type: " + content_type + b"\r\n\r\n" + body
+    return head + b"\r\nMIME-Version: 1.0\r\nContent-Type: " + content_type + b"\r\n\r\n" + body
 
 
+MIME = (*SIGNED, "mime-version")
 PARTS = b"--b\r\n\r\nYes, cancel it.\r\n--b--\r\n"
 MIXED = b'multipart/mixed;\r\n boundary="b"'
 
@@ -299,13 +301,39 @@ MIXED = b'multipart/mixed;\r\n boundary="b"'
         (b"multipart/mixed; boundary=c", PARTS, False),
         (b"multipart/mixed; boundary=b" + b";" * 2_000, PARTS, False),
         (b"text/plain", b"Do you want to leave?\r\n" + PARTS, True),
+        (b"text/plain; charset=utf-8", b"Yes.\r\n", True),
+        (b"text/plain; charset=utf-7", b"Yes.\r\n", False),
+        (b"text/plain; charset=iso-8859-7", b"Y\xe9s.\r\n", False),
+        (b"text/html", b"Yes, <!-- do not --> cancel it.\r\n", False),
+        (b"message/rfc822", b"Subject: x\r\n\r\nYes.\r\n", False),
     ],
 )
-def test_who_replays_a_mail_cannot_hide_a_part_of_it(content_type: bytes, body: bytes, is_believed: bool) -> None:
-    """Content-Type is often not signed, and with another boundary signed text comes to stand where nobody sees it."""
+def test_who_replays_a_mail_cannot_change_how_it_is_read(content_type: bytes, body: bytes, is_believed: bool) -> None:
+    """Content-Type is often not signed, and with another one signed text could be hidden, or read as something else."""
     raw = parted(content_type, body)
-    assert verdict(sign(raw, KEY, FROM)).has_pass == is_believed
-    assert verdict(sign(raw, KEY, FROM, signed=(*SIGNED, "content-type"))).has_pass
+    assert verdict(sign(raw, KEY, FROM, signed=MIME)).has_pass == is_believed
+    assert verdict(sign(raw, KEY, FROM, signed=(*MIME, "content-type"))).has_pass
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        b"MIME-Version: 1.0",
+        b"Content-Type: text/plain; charset=utf-8",
+        b"Content-Type: text/html",
+        b'Content-Type: multipart/mixed; boundary="b"',
+        b"Content-Transfer-Encoding: 8bit",
+        b"content-transfer-encoding: base64",
+    ],
+)
+@pytest.mark.parametrize("is_on_top", [True, False])
+def test_a_field_of_mime_added_to_a_signed_mail_makes_the_signature_worthless(added: bytes, is_on_top: bool) -> None:
+    raw = sign(MAIL, KEY, FROM)
+    assert verdict(raw).has_pass
+    head, _, body = raw.partition(b"\r\n\r\n")
+    changed = added + b"\r\n" + raw if is_on_top else head + b"\r\n" + added + b"\r\n\r\n" + body
+    assert not verdict(changed).has_pass
+    assert "is not signed" in verdict(changed).why
 
 
 def test_a_bare_carriage_return_cannot_make_two_readers_see_two_senders() -> None:

@@ -134,6 +134,27 @@ def test_s21_dmarc_counts_for_exactly_the_from_domain_and_without_contradiction(
     assert level(OURS + line) == 0
 
 
+@pytest.mark.parametrize(
+    ("lines", "anywhere", "on_top"),
+    [
+        ((DMARC, "Received: by mx"), 3, 3),
+        (("Received: by mx", DMARC), 3, 0),
+        (("Received: by mx", DMARC, "Received: by b"), 3, 0),
+        (("Authentication-Results: other.example; dmarc=pass header.from=example.net", DMARC, "Received: by mx"), 3, 0),
+        ((OURS + "spf=none", DMARC, "Received: by mx"), 3, 3),
+        ((DMARC,), 3, 3),
+    ],
+)
+def test_s20_on_top_believes_nothing_that_can_have_come_with_the_mail(
+    lines: tuple[str, ...], anywhere: int, on_top: int
+) -> None:
+    """A border server that adds none to some mail leaves the forged one of a mail as the topmost of ours."""
+    message = with_header("plain_question", *lines)
+    strict = AGENT.model_copy(update={"believes_results": "on_top"})
+    assert identify(message, AGENT, everybody).level == anywhere
+    assert identify(message, strict, everybody).level == on_top
+
+
 def test_s20_only_the_topmost_header_of_our_server_counts() -> None:
     assert level(OURS + "dmarc=fail header.from=example.net", DMARC) == 0
     assert level(DMARC, OURS + "dmarc=fail header.from=example.net") == 3

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from support_agent.conformance.rows import FOLDER as CONFORMANCE
 from support_agent.mail import keys
-from support_agent.mail.marks import REPORT_PARTS, VENDOR_MARKS
+from support_agent.mail.marks import REPORT_PARTS, SERVICE_MARKS, VENDOR_MARKS
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.outgoing import Head, compose
 from support_agent.mail.screening import RULES, Screening, Verdict, screen, why_machine
@@ -310,12 +311,59 @@ def test_a_machines_mail_is_filed_whatever_it_says() -> None:
     assert screen(message, AGENT, DESK).verdict is Verdict.FILE
 
 
+@pytest.mark.parametrize("name", SERVICE_MARKS)
+def test_s7_a_ticket_systems_or_mass_mailers_mail_goes_to_a_person(name: str) -> None:
+    """It is automatic, but a person may have written it by means of such a system: it is not filed unseen."""
+    message = with_header("plain_question", f"{name}: 4711")
+    screening = screen(message, AGENT, DESK)
+    assert (screening.verdict, screening.rule) == (Verdict.DESK, "S7")
+    assert why_machine(message, AGENT, DESK)
+
+
+def test_a_persons_posting_to_a_list_is_filed_and_not_automatic() -> None:
+    """What the list adds says nothing of who wrote."""
+    of_list = ("List-Id: <x.example>", "List-Post: <mailto:x@x.example>", "Precedence: bulk", "X-Loop: x@x.example")
+    posting = with_header("plain_question", *of_list)
+    assert screen(posting, AGENT, DESK).rule == "S4"
+    assert why_machine(posting, AGENT, DESK) == ""
+    assert why_machine(with_header("plain_question", *of_list, "Auto-Submitted: auto-generated"), AGENT, DESK)
+    newsletter = with_header("plain_question", "List-Id: <x.example>", "List-Post: NO", "Precedence: bulk")
+    assert why_machine(newsletter, AGENT, DESK)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        b"a stray line\n",
+        b"\xef\xbb\xbf",
+        b"\n",
+        b"\r\n",
+        b"\n\n",
+        b"   \n",
+        b"X Y: z\n",
+        b"Received : by mx\n",
+        b"-----BEGIN-----\n",
+        "Größe: 4711\n".encode(),
+        b"\xff\xfeX: y\n",
+        b"Received: by mx\n\n",
+        b"Received: by mx\n \n\n",
+    ],
+)
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
+def test_s8_a_mail_whose_header_cannot_be_read_as_far_as_from_goes_to_a_person(before: bytes, line_end: bytes) -> None:
+    """The failure's story: it was filed as a mail without a sender, and nobody ever saw it."""
+    raw = before + b"From: <anna@example.net>\nTo: support@harborfile.example\nSubject: A\n\nHow do I cancel?\n"
+    message = parse(raw.replace(b"\r\n", b"\n").replace(b"\n", line_end))
+    assert message.from_ is None
+    assert screen(message, AGENT, DESK).verdict is Verdict.DESK
+
+
 def test_each_row_of_the_table_decides_at_least_one_test_mail() -> None:
     """A row that no mail reaches is a row that nobody has seen work."""
     found: set[Screening] = {
-        screen(mail(path.stem), AGENT, DESK, is_customer=known)
-        for path in EMAILS.glob("*.eml")
+        screen(parse(path.read_bytes()), AGENT, DESK, is_customer=known)
+        for path in (*EMAILS.glob("*.eml"), *(CONFORMANCE / "mails").glob("*.eml"))
         for known in (lambda address: False, lambda address: True)
     }
     assert {(rule.id, rule.verdict) for rule in RULES} <= {(one.rule, one.verdict) for one in found}
-    assert all(re.fullmatch(r"S\d+|person", rule.id) and rule.source for rule in RULES)
+    assert all(re.fullmatch(r"S\d+|closing|person", rule.id) and rule.source for rule in RULES)
