@@ -16,17 +16,25 @@ from support_agent.frozen import Frozen
 
 
 class Excerpt(Frozen):
-    """A whole sentence of a document, by position."""
+    """A whole sentence, list item or table row of a document, by position: its fields are those of `Sentence`."""
 
     index: int
     heading: str
     text: str
     paragraph: int
     kind: Literal["sentence", "item", "row"]
+    number: int | None = None
+    depth: int = 0
+    cells: tuple[str, ...] = ()
+    is_header: bool = False
 
 
 class DocumentItem(Frozen):
-    """Sentences of a numbered document (none for delivery `link`; all for `full`)."""
+    """Sentences of a numbered document (none for delivery `link`; all for `full`).
+
+    `keeps_form`: steps have their numbers, rows their cells, and lists side by side stay apart, as in the document.
+    False in answers that were stored before this was kept; they still render to the same bytes.
+    """
 
     kind: Literal["document"] = "document"
     number: int
@@ -36,6 +44,7 @@ class DocumentItem(Frozen):
     url: str
     delivery: Literal["full", "excerpt", "link"]
     excerpts: tuple[Excerpt, ...]
+    keeps_form: bool = False
 
 
 class FieldItem(Frozen):
@@ -106,6 +115,17 @@ Item = Annotated[
     DocumentItem | FieldItem | TableItem | AggregateItem | CalculationItem | ClarificationItem,
     Field(discriminator="kind"),
 ]
+
+
+def says_the_same(one: Item, other: Item) -> bool:
+    """Whether two items tell a customer the same, however the lists and tables in them are set."""
+    if isinstance(one, DocumentItem) and isinstance(other, DocumentItem):
+        return _sentences_of(one) == _sentences_of(other)
+    return one == other
+
+
+def _sentences_of(item: DocumentItem) -> tuple[int, str, tuple[int, ...]]:
+    return item.number, item.version, tuple(excerpt.index for excerpt in item.excerpts)
 
 
 class Answer(Frozen):

@@ -14,13 +14,13 @@ import html
 from collections.abc import Iterator
 
 from support_agent.answer.derive import MadeFrom, derive
-from support_agent.answer.final_answer import DocumentItem, FinalAnswer
+from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import is_unsafe
 from support_agent.answer.literals import stands_at
+from support_agent.answer.order import check_order
 from support_agent.answer.owed import key_of, missing
 from support_agent.answer.places import check_places
 from support_agent.answer.sources import (
-    DocumentSource,
     Rendered,
     RenderedAnswer,
     RenderedPacket,
@@ -79,7 +79,7 @@ def check_surface(surface: Surface, rendered: Rendered, made_from: MadeFrom, tem
     if not isinstance(made_from, Packet):
         _check_notice(surface, rendered)
     if isinstance(made_from, FinalAnswer):
-        _check_order(surface, rendered, made_from)
+        check_order(surface, rendered, made_from)
 
 
 def _values(rendered: Rendered) -> Iterator[Span]:
@@ -127,21 +127,3 @@ def _check_notice(surface: Surface, rendered: Rendered) -> None:
     )
     if not words.strip():
         raise GateRefused(f"{surface}: the automation notice is missing: include the notice partial", code="notice")
-
-
-def _check_order(surface: Surface, rendered: Rendered, final: FinalAnswer) -> None:
-    """A document's sentences stand in the order of the item, each once: none can be moved to mean another
-    thing.
-    """
-    for answer, block in enumerate(final.answers):
-        for position, item in enumerate(block.items):
-            if not isinstance(item, DocumentItem):
-                continue
-            said = [
-                span.source.sentence
-                for span in rendered.spans
-                if isinstance(span.source, DocumentSource)
-                and (span.source.answer, span.source.item, span.source.part) == (answer, position, "sentence")
-            ]
-            if said != [excerpt.index for excerpt in item.excerpts]:
-                raise GateRefused(f"{surface}: the sentences of document {item.number} are not in their order")
