@@ -61,6 +61,7 @@ from support_agent.answer.views import (
     FieldView,
     ItemView,
     Ledger,
+    NoticeView,
     OperandView,
     PeriodView,
     RowView,
@@ -74,6 +75,8 @@ from support_agent.errors import GateRefused
 
 Section = Literal["period", "aggregation", "step", "operation", "reason", "level", "finding"]
 _BLOCK_KINDS = {"sentence": "paragraph", "item": "list", "row": "table"}
+_POLICIES = frozenset({"document", "clarification"})
+"""Kinds of items that are the company's published words; the others say what is in an account."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class Maker:
             if subject and bare_subject(subject)
             else None,
             "answers": (),
+            "notice": NoticeView(),
         }
 
     def final(self, final: FinalAnswer) -> dict[str, object]:
@@ -114,6 +118,7 @@ class Maker:
                 for place, answer in enumerate(final.answers)
             ),
             "counts": self._counts(len(final.answers), final.asked),
+            "notice": _notice(final),
         }
 
     def view(self, item: Item) -> ItemView:
@@ -349,6 +354,16 @@ class Maker:
             first=self._of_account(series, "period_first", format_day(period.first, self.locale)),
             last=self._of_account(series, "period_last", format_day(period.last, self.locale)),
         )
+
+
+def _notice(final: FinalAnswer) -> NoticeView:
+    kinds = {item.kind for answer in final.answers for item in answer.items}
+    return NoticeView(
+        names_policies=bool(kinds & _POLICIES),
+        names_account=bool(kinds - _POLICIES),
+        is_question=kinds == {"clarification"},
+        is_at_top=final.notice == "top",
+    )
 
 
 def _without_blanks(row: CellsView) -> CellsView:

@@ -139,7 +139,7 @@ class FinalAnswer(Frozen):
 
     `greeting_name` is None below sender level 3. `asked` counts the questions found in the mail; `len(answers)` of
     them are answered here and the rest went to a person. `subject` is the sanitised parent subject, or None below
-    level 2 (then the template's own is used).
+    level 2 (then the template's own is used). `notice` is where the answer says that a machine made it.
     """
 
     company: str
@@ -150,3 +150,4 @@ class FinalAnswer(Frozen):
     answers: tuple[Answer, ...]
     support_address: str
     customer: Customer | None = None
+    notice: Literal["top", "bottom"] = "bottom"

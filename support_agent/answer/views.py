@@ -191,6 +191,20 @@ class AnswerView:
 
 
 @dataclass(frozen=True)
+class NoticeView:
+    """What the automation notice says the answer is made from, and whether it stands at the top.
+
+    `names_policies`: documents or canned questions; `is_question`: canned questions and nothing else. In an
+    acknowledgement all are false.
+    """
+
+    names_policies: bool = False
+    names_account: bool = False
+    is_question: bool = False
+    is_at_top: bool = False
+
+
+@dataclass(frozen=True)
 class CountsView:
     """How many of the mail's questions are answered; `is_partial` when a person has the rest."""
 
@@ -268,7 +282,7 @@ class PacketView:
 
 VIEWS: tuple[type, ...] = (
     PeriodView, SentenceView, CellView, CellsView, BlockView, SectionView, DocumentView, FieldView, RowView, TableView,
-    OperandView, AggregateView, CalculationView, ClarificationView, AnswerView, CountsView, RunnerUpView,
+    OperandView, AggregateView, CalculationView, ClarificationView, AnswerView, NoticeView, CountsView, RunnerUpView,
     ConsideredView, FoundView, QuotedView, EvidenceView, LookedView, PacketView,
 )  # fmt: skip
 LOOP_NAMES = frozenset({"first", "last", "index", "length"})
@@ -280,6 +294,7 @@ ROOT_NAMES = frozenset(
         "subject",
         "answers",
         "counts",
+        "notice",
         "packet",
         "item",
         "operand",

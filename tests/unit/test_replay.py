@@ -140,12 +140,25 @@ def test_answer_of_a_version_that_kept_no_tables_comes_out_the_same(office: Offi
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     record = office.store.letter_for(mail_id, LetterKind.ANSWER)
     assert record is not None
-    payload = without(record.payload, frozenset({"keeps_form", "depth", "cells", "is_header"}))
+    payload = without(record.payload, frozenset({"notice", "keeps_form", "depth", "cells", "is_header"}))
     rendered = without(record.rendered, frozenset({"column"}))
     assert (payload, rendered) != (record.payload, record.rendered)
     change_answer(office, mail_id, payload=payload, rendered=rendered)
     (entry,) = replay_all(office)
     assert (entry.diff, entry.problems) == ("", ())
+
+
+@pytest.mark.parametrize("place", ["top", "bottom"])
+def test_the_notice_stays_where_it_was_sent_whatever_is_set_now(office: Office, place: str) -> None:
+    """It is part of what the answer is made from."""
+    company = office.settings.company.model_copy(update={"notice": place})
+    settings = office.settings.model_copy(update={"company": company})
+    other = replace(office, settings=settings, decider=replace(office.decider, settings=settings))
+    mail_id, _ = other.handle(write(REFUND, sender=JAMES))
+    text = office.sent(mail_id)[LetterKind.ANSWER].raw
+    assert (text.index(b"a machine (AI)") < text.index(b"Refund policy")) == (place == "top")
+    (entry,) = replay_all(office)
+    assert entry.is_identical
 
 
 def test_spans_of_another_text_are_a_problem(office: Office) -> None:

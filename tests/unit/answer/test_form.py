@@ -122,9 +122,10 @@ OLD = """{% for section in item.sections %}
 
 
 def test_an_answer_stored_before_renders_to_the_same_text_with_its_own_templates(templates: Templates) -> None:
-    """It has no cells and no numbers; lists and tables side by side were one each."""
+    """It has no cells, no numbers and no place of the notice; lists and tables side by side were one each."""
     item = item_of(document(1, BODY, delivery="full"))
     stored = around(item).model_dump(mode="json")
+    del stored["notice"]
     del stored["answers"][0]["items"][0]["keeps_form"]
     for excerpt in stored["answers"][0]["items"][0]["excerpts"]:
         for name in ("number", "depth", "cells", "is_header"):
@@ -154,6 +155,7 @@ Ask like this:
 1 Document 1"""  # noqa: W291
         in rendered.text.text
     )
+    assert final.notice == "bottom"
 
 
 def test_the_same_sentences_are_the_same_answer_however_they_are_set() -> None:
