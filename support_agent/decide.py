@@ -284,6 +284,7 @@ class Decider:
             answers=plan.answers,
             support_address=self.settings.agent.address,
             customer=context.customer if is_known else None,
+            notice=self.settings.company.notice,
         )
 
 

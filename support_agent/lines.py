@@ -41,6 +41,7 @@ NOT_STORED = "(not stored for the version of the company that decided this mail)
 UNKNOWN_HEADER = "unknown"
 PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 
+_PLACES = {"step": "number of sentence", "cell": "row", "rule": "rule under row"}
 _MAILBOX = "settings: agent.name and agent.address"
 _PARENT = "the mail that is answered: its Message-ID and References"
 _FIXED = "fixed"
@@ -222,11 +223,15 @@ def _described(source: Source, queries: Queries | None) -> WhySource:
 
 def _document(source: DocumentSource) -> WhySource:
     version = source.version[:VERSION_CHARACTERS]
-    place = source.part if source.sentence is None else f"{source.part} {source.sentence}"
+    place = source.part.replace("_", " ")
+    if source.sentence is not None:
+        place = f"{_PLACES.get(source.part, source.part)} {source.sentence}"
+    if source.column is not None:
+        place = f"{place}, column {source.column}"
     return WhySource(
         kind="document",
         text="",
-        what=f"document {source.number}, version {version}, {place.replace('_', ' ')}",
+        what=f"document {source.number}, version {version}, {place}",
         number=source.number,
         version=version,
         sentence=source.sentence,

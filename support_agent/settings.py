@@ -275,6 +275,8 @@ class CompanySettings(Section):
     accounts: Path = Path("accounts.toml")
     locale: LocaleTag = FALLBACK_LOCALE
     """Locale of the desk, and of customers whose own is not known or has no templates: one that has templates."""
+    notice: Literal["top", "bottom"] = "bottom"
+    """Where an answer says that a machine (AI) put it together: above the first answer or below the signature."""
 
 
 class ModelSettings(Section):

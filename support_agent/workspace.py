@@ -32,6 +32,7 @@ policies = "policies"          # numbered documents: the only long text a custom
 templates = "templates"        # the words around them
 accounts = "accounts.toml"     # which account values may be sent, and the queries that read them
 # locale = "en"                # of customers whose own is not known or has no folder in templates/
+# notice = "bottom"            # or "top": where an answer says that a machine (AI) put it together
 
 [agent]
 address = "support@harborfile.example"   # From and Reply-To of every answer

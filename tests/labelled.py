@@ -81,6 +81,11 @@ class Score:
         return (self.answered - self.wrong) / self.answered if self.answered else 1.0
 
     @property
+    def named_of_answered(self) -> float:
+        """0..1, the same where a document with another section counts as right: the right thing was named."""
+        return (self.answered - self.wrong + self.wrong_section) / self.answered if self.answered else 1.0
+
+    @property
     def answered_of_answerable(self) -> float:
         """0..1; 1 where nothing could be answered."""
         return self.answerable_answered / self.answerable if self.answerable else 1.0

@@ -6,7 +6,9 @@ with this module nothing but the formatting. A code without a word is an error, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from typing import Literal, assert_never
 
 from support_agent.answer.final_answer import (
@@ -23,12 +25,14 @@ from support_agent.answer.final_answer import (
 )
 from support_agent.answer.formatting import (
     bare_subject,
+    clean_line,
     format_count,
     format_counted,
     format_day,
     format_month,
     format_value,
     period_code,
+    table_lines,
 )
 from support_agent.answer.sources import (
     AccountPart,
@@ -36,6 +40,7 @@ from support_agent.answer.sources import (
     ClarificationSource,
     ComputedSource,
     CustomerSource,
+    DocumentPart,
     DocumentSource,
     SettingsSource,
     Side,
@@ -48,12 +53,15 @@ from support_agent.answer.views import (
     AnswerView,
     BlockView,
     CalculationView,
+    CellsView,
+    CellView,
     ClarificationView,
     CountsView,
     DocumentView,
     FieldView,
     ItemView,
     Ledger,
+    NoticeView,
     OperandView,
     PeriodView,
     RowView,
@@ -67,6 +75,8 @@ from support_agent.errors import GateRefused
 
 Section = Literal["period", "aggregation", "step", "operation", "reason", "level", "finding"]
 _BLOCK_KINDS = {"sentence": "paragraph", "item": "list", "row": "table"}
+_POLICIES = frozenset({"document", "clarification"})
+"""Kinds of items that are the company's published words; the others say what is in an account."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +99,7 @@ class Maker:
             if subject and bare_subject(subject)
             else None,
             "answers": (),
+            "notice": NoticeView(),
         }
 
     def final(self, final: FinalAnswer) -> dict[str, object]:
@@ -107,6 +118,7 @@ class Maker:
                 for place, answer in enumerate(final.answers)
             ),
             "counts": self._counts(len(final.answers), final.asked),
+            "notice": _notice(final),
         }
 
     def view(self, item: Item) -> ItemView:
@@ -177,9 +189,10 @@ class Maker:
     def _of_document(
         self,
         item: DocumentItem,
-        part: Literal["number", "title", "url", "valid_from", "heading", "sentence"],
+        part: DocumentPart,
         text: str,
         sentence: int | None = None,
+        column: int | None = None,
     ) -> Sourced:
         source = DocumentSource(
             answer=self.answer,
@@ -188,38 +201,69 @@ class Maker:
             version=item.version,
             part=part,
             sentence=sentence,
+            column=column,
         )
-        return self.ledger.put(text, source)
+        return self.ledger.put(text, source, clean=str if part in ("row", "rule") else clean_line)
 
     def _sections(self, item: DocumentItem) -> tuple[SectionView, ...]:
-        """Excerpts in their order, grouped where heading, paragraph and kind stay the same."""
-        last: Excerpt | None = None
-        grouped: list[tuple[Sourced | None, list[tuple[tuple[int, str], list[SentenceView]]]]] = []
-        for excerpt in item.excerpts:
-            if last is None or excerpt.heading != last.heading:
-                heading = (
-                    self._of_document(item, "heading", excerpt.heading, excerpt.index) if excerpt.heading else None
-                )
-                grouped.append((heading, []))
-            blocks = grouped[-1][1]
-            kind = _BLOCK_KINDS[excerpt.kind]
-            key = (excerpt.paragraph if kind == "paragraph" else -1, kind)
-            if not blocks or blocks[-1][0] != key:
-                blocks.append((key, []))
-            blocks[-1][1].append(
-                SentenceView(
-                    text=self._of_document(item, "sentence", excerpt.text, excerpt.index),
-                    follows_gap=last is not None and excerpt.index != last.index + 1,
-                )
+        """Excerpts in their order, grouped by heading and then by what stands together."""
+        gaps = frozenset(after.index for before, after in pairwise(item.excerpts) if after.index != before.index + 1)
+        sections = []
+        for heading, group in groupby(item.excerpts, key=lambda excerpt: excerpt.heading):
+            section = list(group)
+            blocks: list[BlockView] = []
+            above: Excerpt | None = None
+            for _, together in groupby(section, key=lambda excerpt: _block_key(excerpt, item.keeps_form)):
+                excerpts = list(together)
+                block = self._table_block(item, excerpts) if excerpts[0].cells else self._block(item, excerpts, gaps)
+                blocks.append(replace(block, is_apart=above is not None and _is_apart(above, excerpts[0])))
+                above = excerpts[-1]
+            shown = self._of_document(item, "heading", heading, section[0].index) if heading else None
+            sections.append(SectionView(heading=shown, blocks=tuple(blocks)))
+        return tuple(sections)
+
+    def _block(self, item: DocumentItem, excerpts: Sequence[Excerpt], gaps: frozenset[int]) -> BlockView:
+        """A paragraph, or the items of a list."""
+
+        def view(excerpt: Excerpt) -> SentenceView:
+            index, number = excerpt.index, excerpt.number
+            return SentenceView(
+                text=self._of_document(item, "sentence", excerpt.text, index),
+                number=None if number is None else self._of_document(item, "step", str(number), index),
+                follows_gap=index in gaps,
             )
-            last = excerpt
-        return tuple(
-            SectionView(
-                heading=heading,
-                blocks=tuple(BlockView(kind=key[1], sentences=tuple(views)) for key, views in blocks),
-            )
-            for heading, blocks in grouped
+
+        return BlockView(
+            kind=_BLOCK_KINDS[excerpts[0].kind],
+            sentences=tuple(map(view, excerpts)),
+            is_numbered=excerpts[0].number is not None,
+            outer=(None,) * excerpts[0].depth,
         )
+
+    def _table_block(self, item: DocumentItem, excerpts: Sequence[Excerpt]) -> BlockView:
+        """A table, in columns and, where they are too wide for a text, as records."""
+
+        def text(excerpt: Excerpt | None, column: int) -> Sourced | None:
+            cell = clean_line(excerpt.cells[column]) if excerpt and column < len(excerpt.cells) else ""
+            return self._of_document(item, "cell", cell, excerpt.index, column) if excerpt and cell else None
+
+        def view(row: Excerpt) -> CellsView:
+            label = None if row.is_header else header
+            cells = (CellView(text(label, column), text(row, column)) for column in range(len(row.cells)))
+            return CellsView(cells=tuple(cells), is_header=row.is_header)
+
+        header = next((excerpt for excerpt in excerpts if excerpt.is_header), None)
+        rows = tuple(map(view, excerpts))
+        in_columns = table_lines(tuple(excerpt.cells for excerpt in excerpts))
+        if in_columns is None:
+            records = tuple(row for row in rows if not row.is_header) or rows
+            return BlockView(kind="table", rows=rows, records=tuple(map(_without_blanks, records)))
+        lines: list[Sourced] = []
+        for excerpt, line in zip(excerpts, in_columns[0], strict=True):
+            lines.append(self._of_document(item, "row", line, excerpt.index))
+            if excerpt.is_header:
+                lines.append(self._of_document(item, "rule", in_columns[1], excerpt.index))
+        return BlockView(kind="table", rows=rows, lines=tuple(lines))
 
     def _field(self, item: FieldItem) -> FieldView:
         value = None if item.value is None else format_value(item.value, self.locale)
@@ -310,3 +354,29 @@ class Maker:
             first=self._of_account(series, "period_first", format_day(period.first, self.locale)),
             last=self._of_account(series, "period_last", format_day(period.last, self.locale)),
         )
+
+
+def _notice(final: FinalAnswer) -> NoticeView:
+    kinds = {item.kind for answer in final.answers for item in answer.items}
+    return NoticeView(
+        names_policies=bool(kinds & _POLICIES),
+        names_account=bool(kinds - _POLICIES),
+        is_question=kinds == {"clarification"},
+        is_at_top=final.notice == "top",
+    )
+
+
+def _without_blanks(row: CellsView) -> CellsView:
+    return replace(row, cells=tuple(cell for cell in row.cells if cell.header or cell.text))
+
+
+def _block_key(excerpt: Excerpt, keeps_form: bool) -> tuple[str, bool, int, int]:
+    """What sentences that stand together have in common; answers that kept no form do not tell lists apart."""
+    is_list = excerpt.kind != "sentence" and not excerpt.cells and excerpt.number is None
+    paragraph = -1 if is_list and not keeps_form else excerpt.paragraph
+    return excerpt.kind, excerpt.number is not None, paragraph, excerpt.depth
+
+
+def _is_apart(above: Excerpt, first: Excerpt) -> bool:
+    """Whether an empty line parts two blocks: not within a list, nor below the paragraph that announces a list."""
+    return not (first.kind == "item" and (above.kind == "sentence" or above.paragraph == first.paragraph))

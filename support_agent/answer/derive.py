@@ -16,6 +16,7 @@ from support_agent.answer.final_answer import (
     CalculationItem,
     ClarificationItem,
     DocumentItem,
+    Excerpt,
     FieldItem,
     FinalAnswer,
     Item,
@@ -33,6 +34,7 @@ from support_agent.answer.formatting import (
     format_month,
     format_value,
     period_code,
+    table_lines,
 )
 from support_agent.answer.sources import (
     AccountSource,
@@ -91,7 +93,7 @@ def _of_answer(source: Source, final: FinalAnswer, templates: Templates) -> str:
         case CustomerSource():
             return clean_line(_present(final.greeting_name, source))
         case DocumentSource():
-            return clean_line(_of_document(source, final, locale))
+            return _of_document(source, final, locale)
         case AccountSource():
             return clean_line(_of_account(source, final, locale))
         case ClarificationSource():
@@ -117,18 +119,42 @@ def _of_document(source: DocumentSource, final: FinalAnswer, locale: str) -> str
         case "number":
             return str(item.number)
         case "title":
-            return item.title
+            return clean_line(item.title)
         case "url":
-            return item.url
+            return clean_line(item.url)
         case "valid_from":
-            return format_day(item.valid_from, locale)
-        case "heading" | "sentence":
-            cited = [excerpt for excerpt in item.excerpts if excerpt.index == source.sentence]
-            if len(cited) != 1:
-                raise _nothing(source)
-            return cited[0].text if source.part == "sentence" else cited[0].heading
-        case _ as never:
-            assert_never(never)
+            return clean_line(format_day(item.valid_from, locale))
+        case _:
+            return _of_excerpt(source, item)
+
+
+def _of_excerpt(source: DocumentSource, item: DocumentItem) -> str:
+    cited = [excerpt for excerpt in item.excerpts if excerpt.index == source.sentence]
+    if len(cited) != 1:
+        raise _nothing(source)
+    excerpt = cited[0]
+    match source.part:
+        case "heading":
+            return clean_line(excerpt.heading)
+        case "sentence":
+            return clean_line(excerpt.text)
+        case "step":
+            return str(_present(excerpt.number, source))
+        case "cell":
+            return clean_line(_at(excerpt.cells, source.column, source))
+        case "row" | "rule":
+            return _of_table(source, excerpt, item)
+        case _:
+            raise _nothing(source)
+
+
+def _of_table(source: DocumentSource, excerpt: Excerpt, item: DocumentItem) -> str:
+    """A row as a line, or the rule under it, in the table that its row stands in."""
+    if not excerpt.cells or (source.part == "rule" and not excerpt.is_header):
+        raise _nothing(source)
+    table = [other for other in item.excerpts if other.cells and other.paragraph == excerpt.paragraph]
+    lines, rule = _present(table_lines(tuple(other.cells for other in table)), source)
+    return rule if source.part == "rule" else lines[[other.index for other in table].index(excerpt.index)]
 
 
 def _of_account(source: AccountSource, final: FinalAnswer, locale: str) -> str:

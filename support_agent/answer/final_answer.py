@@ -16,17 +16,25 @@ from support_agent.frozen import Frozen
 
 
 class Excerpt(Frozen):
-    """A whole sentence of a document, by position."""
+    """A whole sentence, list item or table row of a document, by position: its fields are those of `Sentence`."""
 
     index: int
     heading: str
     text: str
     paragraph: int
     kind: Literal["sentence", "item", "row"]
+    number: int | None = None
+    depth: int = 0
+    cells: tuple[str, ...] = ()
+    is_header: bool = False
 
 
 class DocumentItem(Frozen):
-    """Sentences of a numbered document (none for delivery `link`; all for `full`)."""
+    """Sentences of a numbered document (none for delivery `link`; all for `full`).
+
+    `keeps_form`: steps have their numbers, rows their cells, and lists side by side stay apart, as in the document.
+    False in answers that were stored before this was kept; they still render to the same bytes.
+    """
 
     kind: Literal["document"] = "document"
     number: int
@@ -36,6 +44,7 @@ class DocumentItem(Frozen):
     url: str
     delivery: Literal["full", "excerpt", "link"]
     excerpts: tuple[Excerpt, ...]
+    keeps_form: bool = False
 
 
 class FieldItem(Frozen):
@@ -108,6 +117,17 @@ Item = Annotated[
 ]
 
 
+def says_the_same(one: Item, other: Item) -> bool:
+    """Whether two items tell a customer the same, however the lists and tables in them are set."""
+    if isinstance(one, DocumentItem) and isinstance(other, DocumentItem):
+        return _sentences_of(one) == _sentences_of(other)
+    return one == other
+
+
+def _sentences_of(item: DocumentItem) -> tuple[int, str, tuple[int, ...]]:
+    return item.number, item.version, tuple(excerpt.index for excerpt in item.excerpts)
+
+
 class Answer(Frozen):
     """One block of the mail: the items that answer one of the customer's questions."""
 
@@ -119,7 +139,7 @@ class FinalAnswer(Frozen):
 
     `greeting_name` is None below sender level 3. `asked` counts the questions found in the mail; `len(answers)` of
     them are answered here and the rest went to a person. `subject` is the sanitised parent subject, or None below
-    level 2 (then the template's own is used).
+    level 2 (then the template's own is used). `notice` is where the answer says that a machine made it.
     """
 
     company: str
@@ -130,3 +150,4 @@ class FinalAnswer(Frozen):
     answers: tuple[Answer, ...]
     support_address: str
     customer: Customer | None = None
+    notice: Literal["top", "bottom"] = "bottom"

@@ -1,7 +1,7 @@
 """Typed values as text in a locale, and the cleaning that keeps a value data.
 
-Invariant: pure functions, and what they return is one line (`clean_lines`: a tuple of them) without control,
-bidirectional or private-use characters. Checked by tests/unit/answer/test_formatting.py.
+Invariant: pure functions, and what they return is one line (`clean_lines` and `table_lines`: a tuple of them) without
+control, bidirectional or private-use characters. Checked by tests/unit/answer/test_formatting.py.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 import unicodedata
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
+from itertools import zip_longest
 from typing import assert_never
 
 from babel.dates import format_date
@@ -23,8 +25,14 @@ QUANTITY_PATTERN = "#,##0.####"
 UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 JOINERS = frozenset("\u200c\u200d")
 """Invisible, but part of how Persian, Hindi and emoji are written; they change no order and end no line."""
+TABLE_WIDTH = 76
+"""The widest table that is set in columns in a text, in characters of a fixed width."""
+COLUMN_GAP = "  "
+MIN_COLUMN = 3
+"""Of a rule: two hyphens alone on a line begin a signature."""
 
 _LINE_END = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_WITHOUT_WIDTH = frozenset({"Mn", "Me", "Cf"})
 _REPLY_PREFIX = re.compile(r"^(?:(?:re|aw|antw|sv|vs|rif|res|rv)(?:\s*\[\d+\])?\s*:\s*)+", re.IGNORECASE)
 
 
@@ -41,6 +49,26 @@ def clean_lines(text: str) -> tuple[str, ...]:
     while lines and not lines[0]:
         lines.pop(0)
     return tuple(lines)
+
+
+@lru_cache(maxsize=8)
+def table_lines(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], str] | None:
+    """A table in aligned columns: a line for each row, and the rule that stands under a header.
+
+    Args:
+        rows: At least one; a row with too few cells has empty ones at its end.
+    Returns:
+        None where the table is wider than `TABLE_WIDTH`.
+    """
+    cleaned = [[clean_line(cell) for cell in row] for row in rows]
+    widths = [max(MIN_COLUMN, *map(_width, column)) for column in zip_longest(*cleaned, fillvalue="")]
+    rule = COLUMN_GAP.join("-" * width for width in widths)
+    if len(rule) > TABLE_WIDTH:
+        return None
+    padded = (
+        [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=False)] for row in cleaned
+    )
+    return tuple(COLUMN_GAP.join(row).rstrip() for row in padded), rule
 
 
 def is_unsafe(character: str) -> bool:
@@ -126,6 +154,18 @@ def _format_amount(amount: Decimal, tag: str) -> str:
 
 def _with_unit(number: str, unit: str) -> str:
     return clean_line(f"{number} {unit}")
+
+
+def _width(text: str) -> int:
+    """How many columns a text takes: two for a wide character, none for a mark upon the one before it."""
+    return sum(
+        0
+        if unicodedata.category(character) in _WITHOUT_WIDTH
+        else 2
+        if unicodedata.east_asian_width(character) in "WF"
+        else 1
+        for character in text
+    )
 
 
 def _without_unsafe(text: str) -> str:

@@ -1,8 +1,9 @@
 """What a company says, looked up again: the items of an answer against the files that they were taken from.
 
-Invariant: a document's title, address, date, headings and sentences, a canned question, and the name and label of a
-field or series stand in an answer as in the company's files. The values of an account change, so they cannot be looked
-up again: the gate compares them with what was read for this answer. Checked by tests/unit/answer/test_grounds.py.
+Invariant: a document's title, address, date, headings, sentences, numbers and cells, a canned question, and the name
+and label of a field or series stand in an answer as in the company's files. The values of an account change, so they
+cannot be looked up again: the gate compares them with what was read for this answer. Checked by
+tests/unit/answer/test_grounds.py.
 """
 
 from __future__ import annotations
@@ -73,15 +74,20 @@ def _wrong_in_document(item: DocumentItem, grounds: Grounds) -> Iterator[str]:
     ):
         yield f"{name} has another number, title, address, date or delivery than the answer says"
     for excerpt in item.excerpts:
-        if not _stands_in(excerpt, document):
+        if not _stands_in(excerpt, document, item.keeps_form):
             yield f"{name}: sentence {excerpt.index} is not what the answer says"
 
 
-def _stands_in(excerpt: Excerpt, document: Document) -> bool:
+def _stands_in(excerpt: Excerpt, document: Document, keeps_form: bool) -> bool:
+    """Whether the document says all of it; what an older answer did not keep yet may be missing."""
     if not 0 <= excerpt.index < len(document.sentences):
         return False
     sentence = document.sentences[excerpt.index]
-    return all(getattr(sentence, name) == value for name, value in excerpt)
+    fields = Excerpt.model_fields
+    return all(
+        value == getattr(sentence, name) or (value == fields[name].default and not keeps_form)
+        for name, value in excerpt
+    )
 
 
 def _wrong_name(

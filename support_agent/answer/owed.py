@@ -96,7 +96,10 @@ def _owed_by_document(item: DocumentItem, answer: int, position: int) -> Iterato
         )
 
     yield from (cite(part) for part in ("number", "title", "url", "valid_from"))
-    yield from (cite("sentence", excerpt.index) for excerpt in item.excerpts)
+    for excerpt in item.excerpts:
+        yield cite("row" if excerpt.cells else "sentence", excerpt.index)
+        if excerpt.number is not None:
+            yield cite("step", excerpt.index)
 
 
 def _owed_by_data(data: TableItem | Operand, answer: int, position: int, side: Side | None) -> Iterator[Source]:
@@ -157,7 +160,12 @@ def _word(section: str, code: str, answer: int, position: int, side: Side | None
 
 
 def key_of(source: Source) -> str:
-    """A source as words for people, the same for the same thing wherever its template stands."""
-    shown = source.model_dump(exclude_none=True, exclude={"kind", "version", "name", "line"})
+    """A source as words for people, the same for the same thing wherever its template stands.
+
+    A row is the same as its line, its rule and its cells: that each of these is there `order` checks.
+    """
+    shown = source.model_dump(exclude_none=True, exclude={"kind", "version", "name", "line", "column"})
+    if isinstance(source, DocumentSource) and source.part in ("cell", "rule"):
+        shown["part"] = "row"
     name = [source.name] if isinstance(source, AccountSource) else []
     return " ".join([source.kind, *name, *(f"{key}={value}" for key, value in shown.items())])

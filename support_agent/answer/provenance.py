@@ -14,13 +14,13 @@ import html
 from collections.abc import Iterator
 
 from support_agent.answer.derive import MadeFrom, derive
-from support_agent.answer.final_answer import DocumentItem, FinalAnswer
+from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import is_unsafe
 from support_agent.answer.literals import stands_at
+from support_agent.answer.order import check_order
 from support_agent.answer.owed import key_of, missing
 from support_agent.answer.places import check_places
 from support_agent.answer.sources import (
-    DocumentSource,
     Rendered,
     RenderedAnswer,
     RenderedPacket,
@@ -77,9 +77,10 @@ def check_surface(surface: Surface, rendered: Rendered, made_from: MadeFrom, tem
     if lacking := missing(rendered, made_from):
         raise GateRefused(f"{surface}: the mail does not say {lacking[0]}", code="missing")
     if not isinstance(made_from, Packet):
-        _check_notice(surface, rendered)
+        is_at_top = isinstance(made_from, FinalAnswer) and made_from.notice == "top"
+        _check_notice(surface, rendered, is_at_top)
     if isinstance(made_from, FinalAnswer):
-        _check_order(surface, rendered, made_from)
+        check_order(surface, rendered, made_from)
 
 
 def _values(rendered: Rendered) -> Iterator[Span]:
@@ -118,30 +119,17 @@ def _check_literal(
         raise GateRefused(f"it does not stand in {source.name} at line {source.line}")
 
 
-def _check_notice(surface: Surface, rendered: Rendered) -> None:
-    """The automation notice stands in the mail: words of its own partial, and the way to a person."""
-    words = "".join(
-        span.text
-        for span in rendered.spans
-        if isinstance(span.source, TemplateSource) and span.source.name.partition("/")[2].startswith(f"{NOTICE}.")
-    )
-    if not words.strip():
+def _check_notice(surface: Surface, rendered: Rendered, is_at_top: bool) -> None:
+    """The automation notice stands in the mail, in words of its own partial; where it must, above the first item."""
+    places = [place for place, span in enumerate(rendered.spans) if span.text.strip() and _is_of_notice(span)]
+    if not places:
         raise GateRefused(f"{surface}: the automation notice is missing: include the notice partial", code="notice")
+    items = (place for place, span in enumerate(rendered.spans) if getattr(span.source, "answer", None) is not None)
+    if is_at_top and places[0] > next(items, places[0]):
+        todo = "include the notice partial there {% if notice.is_at_top %}"
+        raise GateRefused(f"{surface}: the automation notice is not above the first answer: {todo}", code="notice")
 
 
-def _check_order(surface: Surface, rendered: Rendered, final: FinalAnswer) -> None:
-    """A document's sentences stand in the order of the item, each once: none can be moved to mean another
-    thing.
-    """
-    for answer, block in enumerate(final.answers):
-        for position, item in enumerate(block.items):
-            if not isinstance(item, DocumentItem):
-                continue
-            said = [
-                span.source.sentence
-                for span in rendered.spans
-                if isinstance(span.source, DocumentSource)
-                and (span.source.answer, span.source.item, span.source.part) == (answer, position, "sentence")
-            ]
-            if said != [excerpt.index for excerpt in item.excerpts]:
-                raise GateRefused(f"{surface}: the sentences of document {item.number} are not in their order")
+def _is_of_notice(span: Span) -> bool:
+    source = span.source
+    return isinstance(source, TemplateSource) and source.name.partition("/")[2].startswith(f"{NOTICE}.")

@@ -108,9 +108,12 @@ def around(*items: Item, locale: str = "en", asked: int | None = None) -> FinalA
 
 
 def sample_answers(locale: str) -> Iterator[FinalAnswer]:
-    """Whole answers: partial or not, with and without name and subject."""
+    """Whole answers: partial or not, with and without name and subject, with the notice at the top and below."""
     items = tuple(sample_items())
     yield around(*items, locale=locale)
+    for kinds in ({"document"}, {"account_field"}, {"document", "account_field"}, {"clarification"}):
+        chosen = (item for item in items if item.kind in kinds)
+        yield around(*chosen, locale=locale).model_copy(update={"notice": "top"})
     yield around(items[0], locale=locale, asked=2)
     yield around(*items[:2], locale=locale, asked=4)
     yield around(items[0], locale=locale).model_copy(update={"greeting_name": None, "subject": None})
@@ -184,7 +187,13 @@ def _documents() -> Iterator[Item]:
         _excerpt(4, "Exceptions", 2, "sentence", "There are two."),
         _excerpt(5, "Exceptions", 3, "item", "Gift cards"),
         _excerpt(6, "Exceptions", 4, "item", "Domain names"),
-        _excerpt(9, "Fees", 6, "row", "Card: none"),
+        _excerpt(7, "Exceptions", 5, "item", "Open Billing.", number=1),
+        _excerpt(8, "Exceptions", 5, "item", "As the owner.", depth=1),
+        _excerpt(10, "Exceptions", 5, "item", "Press Refund.", number=3),
+        _excerpt(12, "Fees", 6, "row", "Way | Fee", cells=("Way", "Fee"), is_header=True),
+        _excerpt(13, "Fees", 6, "row", "Card | none", cells=("Card", "none")),
+        _excerpt(14, "Fees", 7, "row", "| cash", cells=("", "cash")),
+        *_wide_table(),
     )
     for delivery, sent in (("excerpt", excerpts), ("full", excerpts[:2]), ("link", ())):
         yield DocumentItem.model_validate(
@@ -196,13 +205,22 @@ def _documents() -> Iterator[Item]:
                 "url": "https://example.com/refunds?a=1&b=2",
                 "delivery": delivery,
                 "excerpts": sent,
+                "keeps_form": True,
             }
         )
 
 
-def _excerpt(index: int, heading: str, paragraph: int, kind: str, text: str) -> Excerpt:
+def _wide_table() -> Iterator[Excerpt]:
+    """One that is wider than a text, with cells that are empty."""
+    long = "Only with the number of the invoice, within 14 days"
+    rows = (("Who", "", "How", "Where"), ("Private customers", "free", long, ""), ("", "", long, ""))
+    for position, cells in enumerate(rows):
+        yield _excerpt(20 + position, "Fees", 8, "row", " | ".join(cells), cells=cells, is_header=position == 0)
+
+
+def _excerpt(index: int, heading: str, paragraph: int, kind: str, text: str, **form: object) -> Excerpt:
     return Excerpt.model_validate(
-        {"index": index, "heading": heading, "paragraph": paragraph, "kind": kind, "text": text}
+        {"index": index, "heading": heading, "paragraph": paragraph, "kind": kind, "text": text, **form}
     )
 
 

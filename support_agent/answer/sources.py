@@ -44,9 +44,14 @@ class WordSource(Frozen):
     step: Position | None = None
 
 
+DocumentPart = Literal["number", "title", "url", "valid_from", "heading", "sentence", "step", "cell", "row", "rule"]
+"""Which part of a document a piece of text shows: `step` is the number of a numbered item; `cell` one cell of a table,
+`row` a whole row as a line of aligned columns, and `rule` the line under such a row."""
+
+
 class DocumentSource(Frozen):
-    """A part of a numbered document's item; `sentence` is its index in the document, for sentences and
-    headings.
+    """A part of a numbered document's item; `sentence` is its index in the document, for headings and all that stands
+    under them; `column` that of a cell, from 0.
     """
 
     kind: Literal["document"] = "document"
@@ -54,8 +59,9 @@ class DocumentSource(Frozen):
     item: Position
     number: int
     version: str
-    part: Literal["number", "title", "url", "valid_from", "heading", "sentence"]
+    part: DocumentPart
     sentence: Position | None = None
+    column: Position | None = None
 
 
 AccountPart = Literal[

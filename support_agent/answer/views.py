@@ -56,18 +56,48 @@ class PeriodView:
 
 @dataclass(frozen=True)
 class SentenceView:
-    """`follows_gap`: sentences of the document before it are left out."""
+    """`follows_gap`: sentences of the document before it are left out. `number`: that of a numbered item."""
 
     text: Sourced
+    number: Sourced | None
     follows_gap: bool
 
 
 @dataclass(frozen=True)
+class CellView:
+    """One cell; an empty one has no text, and `header` is that of its column, if it has one."""
+
+    header: Sourced | None
+    text: Sourced | None
+
+
+@dataclass(frozen=True)
+class CellsView:
+    """One row of a document's table."""
+
+    cells: tuple[CellView, ...]
+    is_header: bool
+
+
+@dataclass(frozen=True)
 class BlockView:
-    """Sentences that stand together: a paragraph, a list (its items) or a table (its rows)."""
+    """Sentences that stand together: a paragraph, a list (items of one depth) or a table.
+
+    A table has `rows`, for HTML. For a text it has `lines` (rows in aligned columns, with a rule under the header) or,
+    where these would be too wide, `records`: the rows below the header, or the header where there is none. A table of
+    an answer that has no cells, as older ones, has `sentences` only.
+
+    `is_apart`: an empty line stands before it. `outer` has one entry for each list around the block's own.
+    """
 
     kind: str
-    sentences: tuple[SentenceView, ...]
+    sentences: tuple[SentenceView, ...] = ()
+    rows: tuple[CellsView, ...] = ()
+    lines: tuple[Sourced, ...] = ()
+    records: tuple[CellsView, ...] = ()
+    is_numbered: bool = False
+    is_apart: bool = False
+    outer: tuple[None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -161,6 +191,20 @@ class AnswerView:
 
 
 @dataclass(frozen=True)
+class NoticeView:
+    """What the automation notice says the answer is made from, and whether it stands at the top.
+
+    `names_policies`: documents or canned questions; `is_question`: canned questions and nothing else. In an
+    acknowledgement all are false.
+    """
+
+    names_policies: bool = False
+    names_account: bool = False
+    is_question: bool = False
+    is_at_top: bool = False
+
+
+@dataclass(frozen=True)
 class CountsView:
     """How many of the mail's questions are answered; `is_partial` when a person has the rest."""
 
@@ -237,8 +281,8 @@ class PacketView:
 
 
 VIEWS: tuple[type, ...] = (
-    PeriodView, SentenceView, BlockView, SectionView, DocumentView, FieldView, RowView, TableView,
-    OperandView, AggregateView, CalculationView, ClarificationView, AnswerView, CountsView, RunnerUpView,
+    PeriodView, SentenceView, CellView, CellsView, BlockView, SectionView, DocumentView, FieldView, RowView, TableView,
+    OperandView, AggregateView, CalculationView, ClarificationView, AnswerView, NoticeView, CountsView, RunnerUpView,
     ConsideredView, FoundView, QuotedView, EvidenceView, LookedView, PacketView,
 )  # fmt: skip
 LOOP_NAMES = frozenset({"first", "last", "index", "length"})
@@ -250,6 +294,7 @@ ROOT_NAMES = frozenset(
         "subject",
         "answers",
         "counts",
+        "notice",
         "packet",
         "item",
         "operand",

@@ -81,7 +81,8 @@ class Sentence(Frozen):
 
     `index` counts from 0 over the document; `text` is plain text with inline Markdown removed; `heading` is
     the nearest heading above ("" for none); `paragraph` counts blocks, so that neighbours can be set
-    together; `line` is the 1-based line of the file where it starts.
+    together; `line` is the 1-based line of the file where it starts. `number`, `depth`, `cells` and `is_header` are
+    those of `markdown.Unit`.
     """
 
     index: int
@@ -90,6 +91,10 @@ class Sentence(Frozen):
     paragraph: int
     kind: Literal["sentence", "item", "row"]
     line: int
+    number: int | None = None
+    depth: int = 0
+    cells: tuple[str, ...] = ()
+    is_header: bool = False
 
 
 class Document(Frozen):
@@ -114,7 +119,7 @@ class Document(Frozen):
         return self.is_valid_on(day) and (level >= CUSTOMER or self.head.audience == "everyone")
 
     def with_table_headers(self, positions: Iterable[int]) -> tuple[int, ...]:
-        """The positions in document order, each once, with the header row of each table that has a row in it.
+        """The positions in document order, each once, with the header row, if any, of each table that has a row in it.
 
         A row without its header says nothing to a reader.
 
@@ -127,7 +132,7 @@ class Document(Frozen):
                 raise IndexError(f"document {self.number} has no sentence {position}")
             sentence = self.sentences[position]
             if sentence.kind == "row":
-                chosen.add(next(s.index for s in self.sentences if s.paragraph == sentence.paragraph))
+                chosen.update(s.index for s in self.sentences if s.is_header and s.paragraph == sentence.paragraph)
         return tuple(sorted(chosen))
 
 
@@ -302,7 +307,18 @@ def _body(report: _Report, body: str, first_line: int) -> tuple[Sentence, ...]:
         if refused := refused_character(unit.text + heading):
             report.add(line, f"forbidden character {refused[1]}, written as an entity")
         sentences.append(
-            Sentence(index=index, text=unit.text, heading=heading, paragraph=paragraph, kind=unit.kind, line=line)
+            Sentence(
+                index=index,
+                text=unit.text,
+                heading=heading,
+                paragraph=paragraph,
+                kind=unit.kind,
+                line=line,
+                number=unit.number,
+                depth=unit.depth,
+                cells=unit.cells,
+                is_header=unit.is_header,
+            )
         )
     return tuple(sentences)
 

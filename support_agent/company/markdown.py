@@ -30,11 +30,19 @@ class MarkdownRefused(ValueError):
 
 @dataclass(frozen=True)
 class Unit:
-    """One sentence, list item or table row; `line` is 1-based in the body."""
+    """One sentence, list item or table row; `line` is 1-based in the body.
+
+    `number` is that of an item of an ordered list, as a reader of the rendered Markdown sees it; `depth` counts the
+    lists around an item's own. A row has its `cells`, all rows of a table equally many; `text` is those joined.
+    """
 
     text: str
     kind: UnitKind
     line: int
+    number: int | None = None
+    depth: int = 0
+    cells: tuple[str, ...] = ()
+    is_header: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,8 @@ def parse_blocks(body: str) -> tuple[Block, ...]:
     """The body's blocks, in order.
 
     A paragraph is split in whole sentences. A list item is one unit (nested items are units of their own). A
-    table row is one unit, its cells joined by " | "; the first row of a table's block is its header. A line
-    of code is a block of its own, because lines of code must not be set together as sentences.
+    table row is one unit, its cells joined by " | "; the first one is the header, unless all its cells are empty. A
+    line of code is a block of its own, because lines of code must not be set together as sentences.
 
     Raises:
         MarkdownRefused: an image, or HTML other than a comment.
@@ -96,18 +104,21 @@ def _sentences(node: SyntaxTreeNode) -> Iterator[Unit]:
         yield Unit(collapse(text[start:end]), "sentence", _line(node) + text.count("\n", 0, start))
 
 
-def _list_blocks(node: SyntaxTreeNode) -> Iterator[tuple[Unit, ...]]:
+def _list_blocks(node: SyntaxTreeNode, depth: int = 0) -> Iterator[tuple[Unit, ...]]:
     """The items of a list and its inner lists as one block; code and tables inside an item follow it."""
     items: list[Unit] = []
-    for item in node.children:
+    start = int(node.attrs.get("start", 1))
+    for position, item in enumerate(node.children):
         own = [child for child in item.children if child.type in {"paragraph", "heading"}]
         text = collapse(" ".join(_plain(child.children[0], _line(child)) for child in own))
         if text:
-            items.append(Unit(text, "item", _line(item)))
+            number = start + position if node.type == "ordered_list" else None
+            items.append(Unit(text, "item", _line(item), number=number, depth=depth))
         for child in item.children:
             if child in own:
                 continue
-            for units in _list_blocks(child) if child.type.endswith("_list") else _units_of(child):
+            is_list = child.type.endswith("_list")
+            for units in _list_blocks(child, depth + 1) if is_list else _units_of(child):
                 if all(unit.kind == "item" for unit in units):
                     items += units
                 else:
@@ -120,10 +131,11 @@ def _list_blocks(node: SyntaxTreeNode) -> Iterator[tuple[Unit, ...]]:
 def _rows(table: SyntaxTreeNode) -> Iterator[Unit]:
     for part in table.children:
         for row in part.children:
-            cells = [_plain(cell.children[0], _line(row)) if cell.children else "" for cell in row.children]
-            text = collapse(" | ".join(cells))
+            plain = [_plain(cell.children[0], _line(row)) if cell.children else "" for cell in row.children]
+            text = collapse(" | ".join(plain))
             if text.strip("| "):
-                yield Unit(text, "row", _line(row))
+                cells = tuple(map(collapse, plain))
+                yield Unit(text, "row", _line(row), cells=cells, is_header=part.type == "thead")
 
 
 def _code_blocks(node: SyntaxTreeNode) -> Iterator[tuple[Unit, ...]]:

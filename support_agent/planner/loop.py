@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 
 import structlog
 
-from support_agent.answer.final_answer import Answer, Item
+from support_agent.answer.final_answer import Answer, Item, says_the_same
 from support_agent.company.periods import has_inexpressible_period, mentioned_periods
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Model, Usage
@@ -133,8 +133,10 @@ class _Work:
 
     def _check_not_sent(self, item: Item | None) -> None:
         """What was answered already, to the last value, did not help, or a machine asks (RFC 3834, section 2)."""
-        earlier = next((sent for sent in self.context.sent if item is not None and item in sent.answer.items), None)
-        if earlier is not None:
+        if item is None:
+            return
+        same = (sent for sent in self.context.sent if any(says_the_same(item, one) for one in sent.answer.items))
+        if (earlier := next(same, None)) is not None:
             self.context.repeated.append(earlier)
             raise _Stop(Reason.REPEATED)
 

@@ -80,6 +80,7 @@ class SendDocument(Tool):
                 url=head.url,
                 delivery=head.delivery.value,
                 excerpts=tuple(_excerpt(sentence) for sentence in self._sentences(document, context)),
+                keeps_form=True,
             )
         )
 
@@ -179,10 +180,4 @@ class AskClarification(Tool):
 
 
 def _excerpt(sentence: Sentence) -> Excerpt:
-    return Excerpt(
-        index=sentence.index,
-        heading=sentence.heading,
-        text=sentence.text,
-        paragraph=sentence.paragraph,
-        kind=sentence.kind,
-    )
+    return Excerpt.model_validate(sentence.model_dump(exclude={"line"}))

@@ -27,6 +27,7 @@ QUESTION = "Can I get a refund for the rest of my yearly plan?"
 CALLS: Mapping[str, tuple[str | None, int, tuple[Tool, ...]]] = {
     "document": (None, 1, (SendDocument(number=1),)),
     "document_full": (None, 1, (SendDocument(number=15),)),
+    "document_tables": (None, 1, (SendDocument(number=19),)),
     "document_link": (None, 1, (SendDocument(number=18),)),
     "values": (
         ANNA,

@@ -170,7 +170,8 @@ def test_an_undefined_template_name_is_found(workspace: Path, edit: Edit) -> Non
 
 def test_a_template_without_the_notice_is_found(workspace: Path, edit: Edit) -> None:
     """S51: every answer says that it is automatic and how to reach a person."""
-    edit("templates/en/answer.txt.j2", '{% include "notice.txt.j2" %}', "{{ support_address }}")
+    below = "{% if not notice.is_at_top %}\n\n"
+    edit("templates/en/answer.txt.j2", below + '{% include "notice.txt.j2" %}', below + "{{ support_address }}")
     found = errors(workspace)
     assert {finding.path for finding in found} == {workspace / "templates" / "en" / "answer.txt.j2"}
     assert all("notice is missing" in finding.what and finding.todo for finding in found)

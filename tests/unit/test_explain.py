@@ -190,6 +190,20 @@ def test_sentences_name_document_version_and_index(office: Office) -> None:
         assert document.sentences[source.sentence].text == source.text
 
 
+def test_numbers_and_cells_name_their_sentence_and_column(office: Office) -> None:
+    """Header and cell are two pieces of one line; the number of a step is one of its own, and the document's."""
+    table = explained(office, "Refund: what was paid, and what is the period for asking?")
+    header, _, cell = line(table, "Refund: full amount").sources
+    stored = office.decider.company.documents[0].sentences
+    for source, said in ((header, "Refund"), (cell, "full amount")):
+        assert source.sentence is not None
+        assert source.what.endswith(f", row {source.sentence}, column 1")
+        assert stored[source.sentence].cells[1] == source.text == said
+    steps = explained(office, "Refund: to sign in as the account owner and open Billing > Invoices, what then?")
+    number, *_, step = line(steps, "1. Sign in").sources
+    assert (number.text, number.what.rpartition(", ")[2]) == ("1", f"number of sentence {step.sentence}")
+
+
 def test_values_name_field_and_query(office: Office) -> None:
     """The value has the query, its label has none: that is from accounts.toml itself."""
     found = line(explained(office, SEATS), "Seats paid")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from support_agent.company.values import Count
 from support_agent.mail.outbox import Delivery
@@ -42,6 +44,20 @@ def test_s12_same_answer_in_the_same_case_goes_to_a_person(office: Office) -> No
     again, outcome = office.handle(write(REFUND, in_reply_to=office.sent(first)[ANSWER].message_id, number=2))
     assert (outcome, one(office, again).reason_code) == ("escalated", "repeated")
     assert state(office, first) is CaseState.WITH_PERSON
+
+
+def test_s12_answer_of_a_version_that_kept_no_tables_is_not_sent_again(office: Office) -> None:
+    """The same sentences are the same answer, however the lists and tables in them are set since."""
+    first, _ = office.handle(write(REFUND))
+    with office.store.database.write() as session:
+        session.connection().execute(
+            text("UPDATE letters SET payload = REPLACE(payload, '\"keeps_form\": true', '\"keeps_form\": false')")
+        )
+    answer = office.store.letter_for(first, ANSWER)
+    assert answer is not None
+    assert '"keeps_form": false' in json.dumps(answer.payload)
+    second, _ = office.handle(write(REFUND, number=2))
+    assert reason_told(office, second)[0] == "repeated"
 
 
 def with_colleague(raw: bytes) -> bytes:

@@ -128,6 +128,39 @@ def test_sentence_that_the_document_does_not_say_is_a_problem(office: Office) ->
     assert "gift" in entry.diff
 
 
+def without(value: JsonValue, names: frozenset[str]) -> JsonValue:
+    """JSON without some keys, wherever they stand."""
+    if isinstance(value, dict):
+        return {key: without(part, names) for key, part in value.items() if key not in names}
+    return [without(part, names) for part in value] if isinstance(value, list) else value
+
+
+def test_answer_of_a_version_that_kept_no_tables_comes_out_the_same(office: Office) -> None:
+    """What was added to items and sources since is not stored; the bytes and the spans are the same all the same."""
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    assert record is not None
+    payload = without(record.payload, frozenset({"notice", "keeps_form", "depth", "cells", "is_header"}))
+    rendered = without(record.rendered, frozenset({"column"}))
+    assert (payload, rendered) != (record.payload, record.rendered)
+    change_answer(office, mail_id, payload=payload, rendered=rendered)
+    (entry,) = replay_all(office)
+    assert (entry.diff, entry.problems) == ("", ())
+
+
+@pytest.mark.parametrize("place", ["top", "bottom"])
+def test_the_notice_stays_where_it_was_sent_whatever_is_set_now(office: Office, place: str) -> None:
+    """It is part of what the answer is made from."""
+    company = office.settings.company.model_copy(update={"notice": place})
+    settings = office.settings.model_copy(update={"company": company})
+    other = replace(office, settings=settings, decider=replace(office.decider, settings=settings))
+    mail_id, _ = other.handle(write(REFUND, sender=JAMES))
+    text = office.sent(mail_id)[LetterKind.ANSWER].raw
+    assert (text.index(b"a machine (AI)") < text.index(b"Refund policy")) == (place == "top")
+    (entry,) = replay_all(office)
+    assert entry.is_identical
+
+
 def test_spans_of_another_text_are_a_problem(office: Office) -> None:
     """`why` shows the stored spans: they must be those of the bytes that went out."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))

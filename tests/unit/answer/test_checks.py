@@ -36,7 +36,7 @@ def test_the_companys_own_templates_have_no_finding() -> None:
         ("en/answer.txt.j2", "Hello,", "{% if %}", 4, "this is not a template"),
         ("en/answer.txt.j2", "{{ greeting_name }}", "{{ greting_name }}", 2, "did you mean greeting_name"),
         ("de/table.html.j2", "{{ row.value }}", "{{ row.vlaue }}", 9, "did you mean value"),
-        ("en/notice.txt.j2", "{{ support_address }}", "{{ 'x@y' }}", 7, "write literals as template text"),
+        ("en/notice.txt.j2", "{{ support_address }}", "{{ 'x@y' }}", 22, "write literals as template text"),
         ("en/table.txt.j2", "{{ row.value }}", "{{ row.value | upper }}", 7, "would lose the source"),
         ("en/table.txt.j2", "{{ row.value }}", "{{ row.number }}", 7, "no attribute 'number'"),
         (
@@ -61,6 +61,12 @@ def test_the_companys_own_templates_have_no_finding() -> None:
         ("en/document.html.j2", "{{ item.number }}", "", None, "part=number"),
         ("en/account_field.html.j2", "{{ item.value }}", "", None, "part=value"),
         ("en/calculation.txt.j2", "{{ item.result }}", "", None, "part=result"),
+        ("en/document.txt.j2", "{{ sentence.number }}. ", "- ", None, "part=step"),
+        ("en/document.txt.j2", "{{ line }}", "", None, "part=row"),
+        ("en/document.txt.j2", "{% if cell.header %}{{ cell.header }}", "{% if cell.header %}", None, "part=row"),
+        ("de/document.html.j2", "{% elif block.rows %}", "{% elif block.lines %}", None, "part=row"),
+        ("en/document.html.j2", "<tr>\n", "", None, "has left its place"),
+        ("en/answer.txt.j2", "notice.is_at_top", "notice.is_question", None, "not above the first"),
         ("en/clarification.txt.j2", "{{ item.text }}", "", None, "clarification"),
         ("de/table.txt.j2", "{% for step in item.steps %}, {{ step }}{% endfor %}", "", None, "section=step"),
         (
@@ -70,7 +76,7 @@ def test_the_companys_own_templates_have_no_finding() -> None:
             1,
             "element is not allowed",
         ),
-        ("en/document.html.j2", 'href="{{ item.url }}"', "href={{ item.url }}", 20, "not plain tags"),
+        ("en/document.html.j2", 'href="{{ item.url }}"', "href={{ item.url }}", 46, "not plain tags"),
         ("en/escalation.txt.j2", "{{ packet.reply_address }}", "", None, "part=reply_address"),
         ("en/words.yaml", "  total: total\n", "", None, "no word for aggregation.total"),
         ("en/words.yaml", "  total: total\n", "  total: average\n", 15, "reads like aggregation"),
@@ -146,11 +152,11 @@ def test_the_codes_of_the_tools_must_have_words(directory: Path) -> None:
 def test_a_failing_template_test_is_a_finding(directory: Path) -> None:
     """With the file and line of the case."""
     shutil.copytree(TEMPLATES / "tests", directory / "tests")
-    edit(directory, "tests/clarification.yaml", "Which invoice do you mean?", "Which one?")
+    edit(directory, "tests/acknowledgement.yaml", "Harborfile", "Example")
     assert check_templates(directory) == []
-    edit(directory, "en/clarification.html.j2", "one more word", "a word")
+    edit(directory, "en/acknowledgement.html.j2", "thank you", "thanks")
     findings = check_templates(directory)
-    assert {finding.path for finding in findings} == {directory / "tests/clarification.yaml"}
+    assert {finding.path for finding in findings} == {directory / "tests/acknowledgement.yaml"}
     assert len({finding.line for finding in findings}) == len(findings) == 3
 
 

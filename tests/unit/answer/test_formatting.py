@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.answer.formatting import (
+    TABLE_WIDTH,
     bare_subject,
     clean_line,
     clean_lines,
@@ -19,6 +20,7 @@ from support_agent.answer.formatting import (
     format_month,
     format_value,
     period_code,
+    table_lines,
 )
 from support_agent.company.values import Count, Day, Money, Noun, Quantity, Text, Value
 
@@ -127,3 +129,26 @@ def test_a_period_name_has_a_code(name: str, code: str) -> None:
 def test_a_day_does_not_depend_on_case_or_separator_of_the_tag() -> None:
     """`de_DE` and `de-DE` are one locale."""
     assert format_day(date(2026, 1, 2), "de_DE") == format_day(date(2026, 1, 2), "de-DE")
+
+
+def test_a_table_is_set_in_columns_of_the_widest_cell() -> None:
+    """No line ends in white space, a short row has empty cells, and a rule is no mark of a signature."""
+    assert table_lines((("A", "", "Plan"), ("bb", "x"), ("", "", "Team"))) == (
+        ("A         Plan", "bb   x", "          Team"),
+        "---  ---  ----",
+    )
+
+
+def test_wide_characters_take_two_columns_and_marks_none() -> None:
+    """As a mail program shows them in a font of fixed width."""
+    lines = table_lines((("\u5b66\u6821", "a"), ("e\u0301te", "b"), ("wide", "c")))
+    assert lines is not None
+    assert lines[0] == ("\u5b66\u6821  a", "e\u0301te   b", "wide  c")
+
+
+def test_a_table_that_is_wider_than_a_text_is_not_set_in_columns() -> None:
+    """One character decides."""
+    fits = table_lines((("x" * (TABLE_WIDTH - 5), "abc"),))
+    assert fits is not None
+    assert len(fits[0][0]) == len(fits[1]) == TABLE_WIDTH
+    assert table_lines((("x" * (TABLE_WIDTH - 4), "abc"),)) is None

@@ -124,6 +124,41 @@ def test_a_sentence_that_does_not_stand_at_its_place_is_refused(company: Company
     assert ["is not what the answer says" in why for why in wrong(tampered, company)] == [True]
 
 
+@pytest.mark.parametrize("keeps_form", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "part", "forged"),
+    [
+        ("row", "cells", ("Yearly plan, first payment", "nothing", "30 days from the payment")),
+        ("row", "is_header", True),
+        ("row", "number", 1),
+        ("item", "number", 99),
+        ("item", "depth", 3),
+        ("item", "cells", ("a",)),
+        ("sentence", "number", 1),
+    ],
+)
+def test_a_number_or_cell_that_the_document_does_not_have_is_refused(
+    company: Company, kind: str, part: str, forged: object, keeps_form: bool
+) -> None:
+    """Also in an answer that says of itself that it is an old one."""
+    sentences = company.documents[0].sentences
+    found = next(one for one in sentences if one.kind == kind and not one.is_header and (kind != "item" or one.number))
+    excerpt = Excerpt.model_validate(found.model_dump(exclude={"line"}))
+    item = document_item(company).model_copy(update={"keeps_form": keeps_form, "excerpts": (excerpt,)})
+    assert wrong(item, company) == []
+    tampered = item.model_copy(update={"excerpts": (excerpt.model_copy(update={part: forged}),)})
+    assert ["is not what the answer says" in why for why in wrong(tampered, company)] == [True]
+
+
+def test_only_an_answer_stored_before_may_lack_numbers_and_cells(company: Company) -> None:
+    """It was made from the same document, whose file has not changed; a new one must say them."""
+    plain = {"line", "number", "depth", "cells", "is_header"}
+    excerpts = [Excerpt.model_validate(one.model_dump(exclude=plain)) for one in company.documents[0].sentences]
+    item = document_item(company).model_copy(update={"excerpts": tuple(excerpts)})
+    assert wrong(item, company) == []
+    assert "is not what the answer says" in wrong(item.model_copy(update={"keeps_form": True}), company)[0]
+
+
 @pytest.mark.parametrize(
     ("part", "forged"), [("series", "storage"), ("series", "none"), ("label", "A gift"), ("row_noun", "gifts")]
 )

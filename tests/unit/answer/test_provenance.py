@@ -233,6 +233,66 @@ def test_a_mail_without_the_notice_is_refused(templates: Templates, final: Final
         check(tampered(render_answer(final, templates), part, silent), final, templates)
 
 
+@pytest.mark.parametrize("part", ["text", "html"])
+def test_a_notice_at_the_top_stands_above_the_first_item(templates: Templates, part: str) -> None:
+    """A template that knows the bottom only does not pass for an answer that is to have it at the top."""
+    files = templates.as_files()
+    name = f"en/answer.{'txt' if part == 'text' else part}.j2"
+    files[name] = files[name].replace("notice.is_at_top", "notice.is_question")
+    low = Templates.from_files(files)
+    final = around(*list(sample_items())[:4])
+    check(render_answer(final, low), final, low)
+    final = final.model_copy(update={"notice": "top"})
+    check(render_answer(final, templates), final, templates)
+    with pytest.raises(GateRefused, match=f"^{part}: the automation notice is not above the first answer") as refused:
+        check(render_answer(final, low), final, low)
+    assert refused.value.code == "notice"
+
+
+NOTICES = {
+    "en": {"policies": "our published policies", "account": "your account data", "questions": "our team has written"},
+    "de": {"policies": "unseren veröffentlichten", "account": "Ihren Kontodaten", "questions": "unser Team verfasst"},
+}
+MACHINE = {
+    "en": ("by a machine (AI)", "No person has read your mail"),
+    "de": ("eine Maschine (KI)", "Kein Mensch hat Ihre E-Mail"),
+}
+
+
+@pytest.mark.parametrize("locale", ["en", "de"])
+@pytest.mark.parametrize("place", ["top", "bottom"])
+@pytest.mark.parametrize(
+    ("kinds", "named"),
+    [
+        ({"document"}, {"policies"}),
+        ({"document", "clarification"}, {"policies"}),
+        ({"clarification"}, {"questions"}),
+        ({"clarification", "table"}, {"policies", "account"}),
+        ({"document", "account_field"}, {"policies", "account"}),
+        ({"account_field"}, {"account"}),
+        ({"table"}, {"account"}),
+        ({"aggregate"}, {"account"}),
+        ({"calculation"}, {"account"}),
+    ],
+)
+def test_the_notice_names_what_the_answer_is_made_from_and_nothing_else(
+    templates: Templates, kinds: set[str], named: set[str], place: str, locale: str
+) -> None:
+    """And always that a machine put it together and that no person has read the mail, on the side that is set."""
+    items = [item for item in sample_items() if item.kind in kinds]
+    for asked in (len(items), len(items) + 1):
+        final = around(*items, locale=locale, asked=asked).model_copy(update={"notice": place})
+        rendered = render_answer(final, templates)
+        check(rendered, final, templates)
+        for body in (rendered.text.text, rendered.html.text):
+            assert {name for name, words in NOTICES[locale].items() if words in body} == named
+            assert [body.count(words) for words in MACHINE[locale]] == [1, 1]
+            greeted, said = body.index("Ana O"), body.index(MACHINE[locale][0])
+            assert greeted < said
+            first = min(body.index(words) for words in ("Refund policy", "Your p", "Which invoice") if words in body)
+            assert (said < first) == (place == "top")
+
+
 def test_sentences_cannot_change_places(templates: Templates) -> None:
     """A document's sentences in another order could mean another thing."""
     item = next(item for item in sample_items() if isinstance(item, DocumentItem))
@@ -282,7 +342,7 @@ def test_another_answer_cannot_use_the_rendering(templates: Templates) -> None:
 def test_other_templates_cannot_use_the_rendering(templates: Templates, final: FinalAnswer) -> None:
     """The gate reads the files again: a literal that has changed meanwhile is refused."""
     files = templates.as_files()
-    files["en/notice.txt.j2"] = files["en/notice.txt.j2"].replace("automatically", "by hand")
+    files["en/notice.txt.j2"] = files["en/notice.txt.j2"].replace("a machine (AI)", "hand")
     with pytest.raises(GateRefused, match="does not stand in en/notice"):
         check(render_answer(final, templates), final, Templates.from_files(files))
 

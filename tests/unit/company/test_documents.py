@@ -91,6 +91,60 @@ def test_the_body_becomes_sentences_items_and_rows() -> None:
     ]
 
 
+def test_items_have_their_numbers_and_rows_their_cells() -> None:
+    """A bullet, a sentence and a line of code have neither; what is nested is deeper."""
+    found = parse(BODY).sentences
+    assert [(s.number, s.depth) for s in found if s.kind == "item"] == [(1, 0), (None, 1), (2, 0)]
+    assert [(s.cells, s.is_header) for s in found if s.kind == "row"] == [
+        (("Plan", "Price"), True),
+        (("Free", "EUR 0"), False),
+        (("Pro", "EUR 9 | month"), False),
+    ]
+    assert {(s.number, s.depth, s.cells, s.is_header) for s in found if s.kind == "sentence"} == {(None, 0, (), False)}
+
+
+@pytest.mark.parametrize(
+    ("body", "numbers"),
+    [
+        ("7. a\n7. b\n1. c\n", [(7, 0), (8, 0), (9, 0)]),
+        ("0. a\n1. b\n", [(0, 0), (1, 0)]),
+        ("1) a\n2) b\n\n1. c\n", [(1, 0), (2, 0), (1, 0)]),
+        ("1. a\n\n   5. b\n   6. c\n2. d\n", [(1, 0), (5, 1), (6, 1), (2, 0)]),
+        ("- a\n  1. b\n     - c\n- d\n", [(None, 0), (1, 1), (None, 2), (None, 0)]),
+        ("1. a\n2.\n3. c\n", [(1, 0), (3, 0)]),
+        ("1. a\n\n   ```\n   code\n   ```\n\n2. b\n", [(1, 0), (2, 0)]),
+        ("> 4. a\n> 5. b\n", [(4, 0), (5, 0)]),
+    ],
+)
+def test_an_item_has_the_number_that_a_reader_of_the_page_sees(body: str, numbers: list[tuple[int, int]]) -> None:
+    """CommonMark: the first number counts, the others follow, whatever is written before them or stands between."""
+    items = [sentence for sentence in parse(body).sentences if sentence.kind == "item"]
+    assert [(sentence.number, sentence.depth) for sentence in items] == numbers
+
+
+def test_all_rows_of_a_table_have_as_many_cells_as_its_header() -> None:
+    """Short rows have empty cells; marks within a cell go, an escaped bar stays."""
+    rows = parse("| a | b | c |\n|---|---|---|\n| *d* |\n| | e \\| f | g | h |\n").sentences
+    assert [row.cells for row in rows] == [("a", "b", "c"), ("d", "", ""), ("", "e | f", "g")]
+
+
+def test_a_table_whose_header_is_empty_has_none() -> None:
+    """Its first row is no header, and is not brought along as one."""
+    document = parse("| | |\n|---|---|\n| Phone | 1 |\n| Fax | 2 |\n")
+    assert [(row.cells, row.is_header) for row in document.sentences] == [
+        (("Phone", "1"), False),
+        (("Fax", "2"), False),
+    ]
+    assert document.with_table_headers([1]) == (1,)
+
+
+def test_tables_and_lists_side_by_side_are_blocks_of_their_own() -> None:
+    """Another mark, another number's delimiter, a comment or a rule ends a list."""
+    lists = "- a\n\n<!-- then -->\n\n- b\n* c\n1. d\n1) e\n\n---\n\n1) f\n\n"
+    tables = "| g | h |\n|---|---|\n| i | j |\n\n| k | l |\n|---|---|\n"
+    assert [s.paragraph for s in parse(lists + tables).sentences] == [0, 1, 2, 3, 4, 5, 6, 6, 7]
+
+
 def test_sentences_know_their_heading_block_and_line() -> None:
     """`line` counts from the file's first line, front matter included; neighbours share a paragraph."""
     document = parse(BODY)

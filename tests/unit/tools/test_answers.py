@@ -88,6 +88,16 @@ def test_delivery_full_sends_every_sentence_in_order() -> None:
     assert item.delivery == "full"
 
 
+def test_a_document_keeps_the_form_of_its_tables_and_lists() -> None:
+    """Cells, headers, numbers and depth are copied with the sentence."""
+    policy = document(1, "1. a\n   - b\n\n| c | d |\n|---|---|\n| e | f |\n", delivery="full")
+    item = sent(context(documents={1: policy}, search=SilentSearch()))
+    assert item.keeps_form
+    assert [excerpt.model_dump() for excerpt in item.excerpts] == [
+        sentence.model_dump(exclude={"line"}) for sentence in policy.sentences
+    ]
+
+
 def test_delivery_link_sends_no_sentence() -> None:
     """The link alone, without asking the search."""
     item = sent(context(documents={1: document(1, delivery="link")}, search=SilentSearch()))
