@@ -33,7 +33,9 @@ MAX_NAME_CHARACTERS = 200
 ENCODINGS = frozenset(
     {"", "7bit", "8bit", "binary", "base64", "quoted-printable", "x-uuencode", "uuencode", "uue", "x-uue"}
 )
-"""Of a body, as the standard library reads them; some programs write "7-bit" or "8 bit", which changes nothing."""
+"""Of a body, as the standard library reads them."""
+ENCODED = re.compile(r"=[0-9A-F]{2}|=\r?$|^[A-Za-z0-9+/]{40,}={0,2}\r?$", re.MULTILINE)
+"""A line that is encoded in some way. Where no line is, the text is read as it stands, whatever the field says."""
 MAX_USUAL_TYPE = 200
 """Characters of a Content-Type whose reading is kept."""
 MAX_DEPTH = 50
@@ -288,7 +290,8 @@ def _decoded(part: Part, body: Body) -> bytes:
         decoder.set_payload(raw_payload(part))
     known = len(decoder.defects)
     raw = decoder.get_payload(decode=True)
-    if encoding not in ENCODINGS or any(isinstance(one, InvalidBase64LengthDefect) for one in decoder.defects[known:]):
+    is_broken = any(isinstance(one, InvalidBase64LengthDefect) for one in decoder.defects[known:])
+    if is_broken or (encoding not in ENCODINGS and ENCODED.search(raw_payload(part))):
         body.defects.append(f"{LIMIT}a part that cannot be decoded: {safe_line(declared)[:40]!r}")
     return raw if isinstance(raw, bytes) else b""
 

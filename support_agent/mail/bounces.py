@@ -20,8 +20,7 @@ from typing import NamedTuple
 from flufl.bounce import all_failures
 
 from support_agent.frozen import Frozen
-from support_agent.mail.automatic_wording import is_automatic_subject, why_automatic
-from support_agent.mail.automatic_words import REQUEST
+from support_agent.mail.automatic_wording import asks, is_automatic_subject, why_automatic
 from support_agent.mail.body import raw_payload
 from support_agent.mail.bounce_wording import (
     Notice,
@@ -179,7 +178,7 @@ def why_bounce(message: Message) -> str:
         return f"a server writes of a mail that did not arrive: {told.strip()[:80]!r}" if told else ""
     notice = read_notice(text)
     is_proven = match is not None and (has_returned or notice.has_original or lists_address(notice.text))
-    if match is None or not is_proven or not tells_of_failure(notice.text) or REQUEST.search(notice.text):
+    if match is None or not is_proven or not tells_of_failure(notice.text) or asks(notice.text):
         return ""
     return f"the subject and the text read like a bounce: {match[0].strip()[:80]!r}"
 

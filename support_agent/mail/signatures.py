@@ -92,7 +92,7 @@ def _starts(lines: list[str], start: int, at: int, end: int, sender: Address | N
     if LOOSE_DASHES.match(line):
         is_signature = _is_below_loose_dashes(lines, at + 1, end, sender)
     elif RULER.match(line):
-        is_signature = _is_list_footer(lines, at + 1, end) or _is_below_loose_dashes(lines, at + 1, end, sender)
+        is_signature = _is_list_footer(lines, at + 1, end)
     else:
         is_signature = DASHED_NAME.match(line) is not None and _is_dashed_name(lines, at, end, sender)
     return is_signature and not _is_announced(lines, start, at)
