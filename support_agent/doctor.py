@@ -109,11 +109,11 @@ def _believed(agent: AgentSettings) -> str:
     if not agent.authserv_ids:
         return "known by the topmost Authentication-Results" if agent.believes_results_without_id else "checked by DKIM"
     named = ", ".join(agent.authserv_ids)
-    if agent.believes_results == "on_top":
+    if agent.believes_results_at == "top":
         return f"known by the Authentication-Results of {named}, on top of the mail only"
     return (
         f"known by the topmost Authentication-Results of {named}, wherever it stands: that server must add one to each "
-        'mail or take away those that a mail brings along; if not, set agent.believes_results = "on_top"'
+        'mail or take away those that a mail brings along; if not, set agent.believes_results_at = "top"'
     )
 
 

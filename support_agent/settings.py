@@ -172,10 +172,10 @@ class AgentSettings(Section):
     """Further addresses that reach this mailbox."""
     authserv_ids: tuple[Annotated[str, Field(pattern=r"^[^\s;\"()=]+$")], ...] = ()
     """authserv-id of our own border server: its topmost Authentication-Results is believed (RFC 8601)."""
-    believes_results: Literal["topmost", "on_top"] = "topmost"
-    """Which of them: the topmost that names our server, wherever it stands; or only one on top of the mail, above every
-    Received field and every other Authentication-Results. "topmost" needs a border server that adds one to each mail or
-    takes away those that a mail brings along; else a forged one is believed where ours adds none."""
+    believes_results_at: Literal["anywhere", "top"] = "anywhere"
+    """Where such a field may stand: anywhere, the topmost one counts; or only at the top of the mail, above every
+    Received field and every other server's Authentication-Results. "anywhere" needs a border server that adds one to
+    each mail or takes away those that a mail brings along; else a forged one is believed where ours adds none."""
     believes_results_without_id: bool = False
     """Believe the topmost Authentication-Results that has no authserv-id, as Exchange Online writes it; only where the
     border server takes away every one that a mail brings along."""

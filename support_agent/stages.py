@@ -26,6 +26,7 @@ from support_agent.mail.outbox import Transport
 from support_agent.mail.screening import (
     AUTO_REPLY_RULE,
     BOUNCE_RULE,
+    CLOSING_RULE,
     OWN_MAIL_RULE,
     PERSON_RULE,
     UNREADABLE_RULE,
@@ -54,7 +55,7 @@ log = structlog.get_logger(__name__)
 
 WORDING_RULES = frozenset({BOUNCE_RULE, AUTO_REPLY_RULE})
 """Rules that hold for a staff reply by its wording alone; with a mark it has been filed."""
-ACKNOWLEDGED_RULES = frozenset({None, PERSON_RULE, UNREADABLE_RULE})
+ACKNOWLEDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE, UNREADABLE_RULE})
 """Screening rules after which a customer is still told that a person has the case."""
 
 

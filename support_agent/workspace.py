@@ -41,7 +41,7 @@ name = "Harborfile Support"
 # The authserv-id that YOUR OWN border server writes into Authentication-Results (RFC 8601). Only its topmost header
 # is believed. Without one every sender has level 0 and every mail goes to the desk.
 authserv_ids = ["mx.harborfile.example"]
-# believes_results = "topmost" # "on_top": only above every Received field, for a server that adds none to some mail
+# believes_results_at = "anywhere" # "top": only above every Received field, for a server that adds none to some mail
 # verify_dkim = false          # true: check DKIM signatures ourselves, by DNS, where that server says nothing of them
 # alignment = "strict"         # or "relaxed": without DMARC, spf and dkim of another name of the same organisation do
 # arc_sealers = []             # forwarders whose word is taken for what they saw, where that server reports arc=pass

@@ -19,6 +19,7 @@ from support_agent.errors import GateRefused
 
 BODY_PARTS = frozenset({"sentence", "step", "cell", "row", "rule"})
 _CELL = re.compile(r"<t[dh]\b")
+_ROW = re.compile(r"</?t(?:r|able|head|body)\b")
 
 Begins = Literal["", "word", "line", "record", "table", "row", "cell"]
 """What a place begins: in a text a word of a line, a line, or a record (after an empty line); in HTML a table, a row or
@@ -128,10 +129,15 @@ def _does_begin(begins: Begins, before: str, cells: int) -> bool:
             return "\n" not in before
         case "line" | "record":
             lines = before.split("\n")
-            return len(lines) > 1 + (begins == "record") and not "".join(lines[-1 - (begins == "record") :]).strip()
+            is_blank = not "".join(lines[-1 - (begins == "record") :]).strip()
+            return len(lines) > 1 + (begins == "record") and is_blank and not lines[-1]
         case "cell":
-            return "<tr" not in before and len(_CELL.findall(before)) == cells
+            return not _ROW.search(before) and len(_CELL.findall(before)) == cells
         case "row" | "table":
             table, _, row = before.rpartition("<tr")
-            is_new = "<table" in table
-            return bool(table) and is_new == (begins == "table") and len(_CELL.findall(row)) == cells
+            is_new, is_over = (
+                "<table" in table,
+                _ROW.search(row) is not None or "</table" in table.rpartition("<table")[2],
+            )
+            is_in_place = is_new == (begins == "table") and not is_over
+            return bool(table) and is_in_place and len(_CELL.findall(row)) == cells

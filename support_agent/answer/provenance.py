@@ -11,6 +11,7 @@ tests/unit/answer/test_provenance.py.
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator
 
 from support_agent.answer.derive import MadeFrom, derive
@@ -36,6 +37,10 @@ from support_agent.errors import GateRefused
 __all__ = ["Rendered", "RenderedAnswer", "RenderedPacket", "Source", "Span", "check", "check_surface"]
 
 NOTICE = "notice"
+MIN_NOTICE_WORDS = 5
+"""Of the notice: a ruler alone tells nobody anything."""
+MARKUP = re.compile(r"<[^>]*>?|[^<]*>")
+WORD = re.compile(r"[^\W\d_]{2,}")
 STAFF_TEMPLATES = "escalation"
 
 
@@ -121,13 +126,19 @@ def _check_literal(
 
 def _check_notice(surface: Surface, rendered: Rendered, is_at_top: bool) -> None:
     """The automation notice stands in the mail, in words of its own partial; where it must, above the first item."""
-    places = [place for place, span in enumerate(rendered.spans) if span.text.strip() and _is_of_notice(span)]
-    if not places:
+    places = [place for place, span in enumerate(rendered.spans) if _is_of_notice(span) and WORD.search(_shown(span))]
+    said = " ".join(_shown(rendered.spans[place]) for place in places)
+    if len(WORD.findall(said)) < MIN_NOTICE_WORDS:
         raise GateRefused(f"{surface}: the automation notice is missing: include the notice partial", code="notice")
     items = (place for place, span in enumerate(rendered.spans) if getattr(span.source, "answer", None) is not None)
     if is_at_top and places[0] > next(items, places[0]):
         todo = "include the notice partial there {% if notice.is_at_top %}"
         raise GateRefused(f"{surface}: the automation notice is not above the first answer: {todo}", code="notice")
+
+
+def _shown(span: Span) -> str:
+    """What a reader sees of a literal: without markup."""
+    return MARKUP.sub(" ", span.text)
 
 
 def _is_of_notice(span: Span) -> bool:

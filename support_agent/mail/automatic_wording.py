@@ -17,13 +17,15 @@ from support_agent.mail.automatic_words import (
     ANSWERED,
     AUTOMATIC_PREFIXES,
     CHALLENGE,
-    FIRST_PERSON,
+    GONE,
     MAX_WORDS_BEFORE,
+    OWN_MATTER,
     RECEIPT,
     REFERS,
     REQUEST,
     SAYS_SO,
     TELLING_SUBJECT,
+    TROUBLE,
     YOURS,
 )
 from support_agent.mail.wording import words
@@ -32,6 +34,8 @@ MAX_SUBJECT_CHARACTERS = 300
 MAX_TEXT_CHARACTERS = 3_000
 """Notices are short, and say what they are at once."""
 HEAD_CHARACTERS = 600
+SHORT_WORDS = 6
+SHORT_CHARACTERS = 10
 MIN_QUOTED_CHARACTERS = 8
 """A subject that is shorter can stand between quotation marks by chance."""
 
@@ -50,6 +54,7 @@ QUOTED = re.compile(
 SENTENCE = re.compile(r"(?<=[.!])\s+|(?<=[?？。！؟])\s*|\n\s*\n")
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 GREEK_QUESTION = re.compile(r"[α-ωά-ώ];\s*$")
+CLAUSE = re.compile(r"[,;:(\u2013\u2014-]\s")
 WORD = re.compile(r"\w+")
 
 
@@ -62,8 +67,9 @@ def is_automatic_subject(subject: str) -> bool:
 def why_automatic(subject: str, text: str) -> str:
     """Why the wording is that of an automatic reply, or "".
 
-    A subject that people write too ("Out of office hours?", "Away message not shown") is believed where the text tells
-    of an absence, too, or says nothing at all.
+    The order is that of how sure a sign is: a subject that only programs write, a text that says of itself that it is
+    automatic, and then an absence, told by subject or text. Beside an absence a short question that is not about the
+    sender ("Can it wait?") asks for nothing.
 
     Args:
         subject: Of the mail.
@@ -72,62 +78,80 @@ def why_automatic(subject: str, text: str) -> str:
     subject = subject[:MAX_SUBJECT_CHARACTERS]
     if match := PROGRAMS_SUBJECT.search(subject):
         return f"the subject is that of an automatic reply: {match[0].strip()[:80]!r}"
-    whole = text[: MAX_TEXT_CHARACTERS + 1]
-    told = QUOTED.sub(" ", whole)
-    head = " ".join(told.split())[:HEAD_CHARACTERS]
+    whole = text[:MAX_TEXT_CHARACTERS]
+    plain = QUOTED.sub(" ", whole)
+    head = " ".join(plain.split())[:HEAD_CHARACTERS]
     if match := CHALLENGE.search(head):
         return f"the text asks for a proof that its reader is a person: {match[0][:80]!r}"
-    if len(whole) > MAX_TEXT_CHARACTERS:
-        return ""
-    if said := _says_so(told):
+    if said := _says_so(plain):
         return f"the text says that it is automatic: {said[:80]!r}"
-    absent = ABSENT.search(head)
-    bare = BARE_PREFIX.search(subject)
-    telling = bare or TELLING_SUBJECT.search(subject)
-    if telling and (absent or not head) and not asks(told, for_itself=True):
-        return f"the subject is that of an automatic reply: {telling[0].strip()[:80]!r}"
-    if asks(told):
+    if len(text) > MAX_TEXT_CHARACTERS or asks(plain, is_away=True):
         return ""
-    if bare:
-        return f"the subject is that of an automatic reply: {bare[0].strip()[:80]!r}"
+    absent = ABSENT.search(head)
+    if absent is None and REFERS.search(plain):
+        absent = GONE.search(head)  # customers tell of colleagues who left; a notice says whom to ask instead
+    telling = BARE_PREFIX.search(subject) or ((absent or not head) and TELLING_SUBJECT.search(subject))
+    if telling:
+        return f"the subject is that of an automatic reply: {telling[0].strip()[:80]!r}"
+    if absent:
+        return f"the text tells of an absence and asks for nothing: {absent[0][:80]!r}"
+    if asks(plain):
+        return ""
     if match := RECEIPT.search(head):
         return f"the text says that it is automatic: {match[0][:80]!r}"
-    if _quotes_subject(subject, whole):
-        return "the text quotes the subject of the mail that it answers, as programs do"
-    return f"the text tells of an absence and asks for nothing: {absent[0][:80]!r}" if absent else ""
+    is_quoted = _quotes_subject(subject, whole)
+    return "the text quotes the subject of the mail that it answers, as programs do" if is_quoted else ""
 
 
-def asks(text: str, *, for_itself: bool = False) -> bool:
+def asks(text: str, *, is_away: bool = False) -> bool:
     """Whether somebody wants something of us, and does not only say whom to ask instead.
 
     A question counts unless what follows the questions refers its reader to somebody else.
 
     Args:
         text: Without what stands between quotation marks.
-        for_itself: Only questions that are about the sender count.
+        is_away: The sender tells of an absence, so that a short question counts only if it is about the sender, and
+            what the sender cannot do counts as well.
     """
     sentences = [" ".join(sentence.split()) for sentence in SENTENCE.split(text) if sentence.strip()]
     is_referred = False
     for sentence in reversed(sentences):
         refers = REFERS.search(sentence) is not None
-        if not (sentence.endswith(QUESTION_MARKS) or GREEK_QUESTION.search(sentence)):
-            if not (refers or for_itself) and REQUEST.search(sentence):
+        if not is_question(sentence):
+            if not refers and (REQUEST.search(sentence) or (is_away and TROUBLE.search(sentence))):
                 return True
             is_referred = refers
-        elif not refers and (FIRST_PERSON.search(sentence) or not (is_referred or for_itself)):
-            return True
+        elif not refers:
+            is_aside = is_referred or (is_away and _is_short(sentence))
+            if not is_aside or OWN_MATTER.search(sentence):
+                return True
     return False
 
 
+def _is_short(sentence: str) -> bool:
+    """Whether it has few words or, where words are not parted, few characters."""
+    return len(WORD.findall(sentence)) <= SHORT_WORDS and (" " in sentence or len(sentence) <= SHORT_CHARACTERS)
+
+
+def is_question(sentence: str) -> bool:
+    """Whether a sentence ends with a question mark of any script."""
+    return sentence.endswith(QUESTION_MARKS) or GREEK_QUESTION.search(sentence) is not None
+
+
 def _says_so(text: str) -> str:
-    """Words by which a text says that it is automatic, near the beginning of a sentence that asks nothing; or ""."""
+    """Words by which a text says of itself that it is automatic, near the beginning of a sentence; or "".
+
+    Somebody who tells of such a text speaks of himself, or of what is the reader's.
+    """
     for sentence in SENTENCE.split(text):
         line = " ".join(sentence.split())
         match = SAYS_SO.search(line)
-        if match is None or line.endswith(QUESTION_MARKS):
+        if match is None or is_question(line):
             continue
-        before = re.split(r"[:(\n–—-]\s", line[: match.start()])[-1]
-        if len(WORD.findall(before)) <= MAX_WORDS_BEFORE and not YOURS.search(f"{before}{match[0]}"):
+        before = CLAUSE.split(line[: match.start()])[-1]
+        after = CLAUSE.split(line[match.end() :])[0]
+        is_told = OWN_MATTER.search(f"{before} . {after}") or YOURS.search(f"{before}{match[0]}")
+        if len(WORD.findall(before)) <= MAX_WORDS_BEFORE and not is_told:
             return match[0]
     return ""
 

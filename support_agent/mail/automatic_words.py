@@ -82,14 +82,17 @@ SAYS_SO = words(
     r"(?:e-?mail |mail )?(?:re(?:ply|sponse|sponder)|answer|message|notification|notice|acknowledge?ment|confirmation"
     r"|e-?mail)",
     r"\b(?:this|the following) (?:e-?mail|message|reply|answer|notice) (?:was|is|has been) (?:auto(?:matically|-)"
-    r"|automatically )[- ]?(?:generated|sent|created)",
+    r"|automatically )[- ]?(?:generated|sent|created)|\b(?:generated|sent|created) automatically\b"
+    r"|\byou have reached an automat",
     r"\bdo not (?:reply|respond) to this (?:auto|e-?mail|message|mail)",
     r"\byour (?:e-?mail|message) (?:is|was|will|has) (?:not|neither) (?:be(?:en)? )?(?:forwarded|read)",
     r"\b(?:this|the) (?:mailbox|inbox|(?:e-?mail )?address|account) is (?:not|no longer|un)[- ]?(?:\w+ )?"
     r"(?:monitored|read|checked|attended|in use|active)",
-    r"\bautomatisch(?:e[sr]?)? (?:generiert|erzeugt|erstellt|versendet|verschickt|antwort|nachricht|e-?mail)",
+    r"\bautomatisch (?:generiert|erzeugt|erstellt|versendet|verschickt)"
+    r"|\b(?:dies|das|hier(?:bei)?)\b[^.?!]{0,40}\bautomatische (?:antwort|nachricht|e-?mail)\b"
+    r"|^automatische (?:antwort|nachricht|e-?mail)\b",
     r"\bbitte (?:antworten|beantworten) sie (?:nicht )?(?:auf )?diese\b.{0,20}(?:nicht)?"
-    r"|\bbitte nicht (?:auf diese .{3,30})?antworten|\b(?:e-?mail|nachricht) wird (?:währenddessen "
+    r"|\bbitte nicht auf diese .{3,30}antworten|\b(?:e-?mail|nachricht) wird (?:währenddessen "
     r"|in dieser zeit )?nicht "
     r"(?:weitergeleitet|gelesen|bearbeitet)",
     r"\br[ée]ponse automatique|\bmessage automatique|\b(?:merci|pri[èe]re) de ne pas (?:y )?r[ée]pondre"
@@ -123,7 +126,7 @@ SAYS_SO = words(
     r"\b(?:pesan|balasan|email) (?:ini )?(?:dikirim (?:secara )?)?otomatis|\bthư (?:này )?(?:được gửi )?tự động",
 )
 """A text that says of itself that a machine sent it, or that nobody reads what is answered to it."""
-MAX_WORDS_BEFORE = 3
+MAX_WORDS_BEFORE = 5
 """Of its sentence before such words ("Please note that ..."); with more of them a person tells of it."""
 YOURS = words(
     r"\b(?:your|ihr\w{0,2}|eur\w{0,2}|votre|vos|su|sus|tu|vuestr\w+|vostr\w+|su[oa]|sua|uw|jullie|er|era|jeres|deres"
@@ -132,13 +135,28 @@ YOURS = words(
 )
 """Before such words it is the reader's reply that the sender tells of."""
 
+GONE = words(
+    r"\bno longer (?:works?|employed|working) (?:for|at|here|with|in)\b|\bhas left (?:the|our) (?:company"
+    r"|organi[sz]ation|firm)"
+    r"|\bleft the company|\baus (?:dem|unserem) unternehmen ausgeschieden|\b(?:nicht mehr|nicht l[äa]nger) (?:f[üu]r"
+    r"|bei|in)"
+    r" [^.?!]{2,60}(?:t[äa]tig|besch[äa]ftigt)|\ba quitt[ée] (?:la soci[ée]t[ée]|notre|l'entreprise)"
+    r"|\bne travaille plus\b"
+    r"|\bya no trabaja (?:en|con)|\bnon lavora pi[ùu]|\bnon [èe] pi[ùu] (?:alle dipendenze|dipendente)"
+    r"|\bn[ãa]o trabalha mais"
+    r"|\bniet (?:langer|meer) (?:bij|in dienst|werkzaam)|\bhar slutat (?:hos|p[åa]|i)\b|\b(?:arbejder"
+    r"|jobber) (?:her )?ikke l[æe]ngere?"
+    r"|\bhar (?:sluttet|fratr[åa]dt)|\bnie (?:jest ju[żz] pracownikiem|pracuje ju[żz])|\bji[žz] nepracuje"
+    r"|\bm[áa]r nem (?:dolgoz|n[áa]lunk)"
+    r"|\bnu mai lucreaz[ăa]|\bayr[ıi]lm[ıi][şs]t[ıi]r|больше не работает|більше не працює|離職|离职|退職|퇴사|لم يعد",
+)
+"""That somebody has gone for good."""
 ABSENT = words(
-    r"\bno longer (?:works?|employed|working) (?:for|at|here|with|in)\b|\bi no longer work\b|\bhas left (?:the|our) "
-    r"(?:company|organi[sz]ation|firm)|\bleft the company",
+    r"\bi no longer work\b|\bich arbeite nicht mehr\b|\bje ne travaille plus\b|\bya no trabajo (?:en|con) [A-ZÁÉÍÓÚ]",
     r"\b(?:i(?:'m| am|'ll be| will be| shall be)|(?:we|offices?|school|practice|shop) (?:are|is|will be))\b[^?!]{0,60}"
     r"\b(?:out (?:of|from) (?:the |my )?office|out (?:this week|of (?:town|the country) (?:until|till|from))"
     r"|away (?:from|until|till)"
-    r"|on (?:\w+ )?(?:vacation|holidays?|leave|sabbatical)|not in the office|no longer (?:with|working|employed)"
+    r"|on (?:\w+ )?(?:vacation|holidays?|leave|sabbatical)|not in the office"
     r"|closed (?:from|for|until|between|on))",
     r"\b(?:is|has) (?:currently )?(?:out of (?:the )?office|on (?:vacation|annual leave|leave)|no longer (?:with"
     r"|employed|working))",
@@ -147,56 +165,57 @@ ABSENT = words(
     r"\b(?:au[ßs]er haus|nicht (?:im (?:b[üu]ro|hause?|dienst)|am arbeitsplatz|erreichbar|da)\b|im urlaub|in den ferien"
     r"|abwesend|in (?:elternzeit|mutterschutz|karenz)|auf (?:reisen|dienstreise|kur)|krank(?:geschrieben)?\b|weg\b)",
     r"\bmomentan nicht (?:im b[üu]ro|erreichbar)|\b(?:nicht mehr|nicht l[äa]nger) (?:f[üu]r|bei|in) [^.?!]{2,60}"
-    r"(?:t[äa]tig|besch[äa]ftigt)|\baus (?:dem|unserem) unternehmen ausgeschieden|\bbetriebsferien\b"
+    r"(?:t[äa]tig|besch[äa]ftigt)|\bbetriebsferien\b"
     r"|\bin (?:elternzeit|mutterschutz|karenz)\b|\bbetrieb macht [^.?!]{0,40}\bferien"
     r"|\bgeschlossen\b[^.?!]{0,40}\b(?:bis|vertretung)|\b(?:bis|vom) [^.?!]{2,40}\bgeschlossen",
     r"\bje suis (?:actuellement )?(?:absente?|en (?:vacances|cong[ée]s?|d[ée]placement))|\bactuellement (?:absente?|en "
     r"(?:cong[ée]s?|vacances|d[ée]placement))|\bcong[ée] (?:maternit[ée]|parental)|\ba quitt[ée] (?:la soci[ée]t[ée]"
-    r"|notre|l'entreprise)|\bne travaille plus\b|\bfermeture annuelle|\b(?:seront|sera|sommes|sont) ferm[ée]",
+    r"|notre|l'entreprise)|\bfermeture annuelle|\b(?:seront|sera|sommes|sont) ferm[ée]",
     r"\bestoy (?:actualmente )?(?:fuera de|de (?:vacaciones|baja|permiso))|\bestar[ée] (?:fuera|ausente|de vacaciones)"
-    r"|\bme encuentro (?:de vacaciones|fuera)|\bya no trabaj[oa] (?:en|con)|\b(?:permanecer[áa]|estar[áa]) cerrad[oa]",
+    r"|\bme encuentro (?:de vacaciones|fuera)|\b(?:permanecer[áa]|estar[áa]) cerrad[oa]",
     r"\b(?:sono|sar[òo]) (?:attualmente )?(?:fuori (?:sede|ufficio)|assente|in (?:ferie|congedo|malattia|maternit[àa]))"
-    r"|\bnon lavor[oa] pi[ùu]|\bnon [èe] pi[ùu] (?:alle dipendenze|dipendente)|\b(?:chius[oi]|chiuder[àa]) (?:per ferie"
+    r"|\bnon lavoro pi[ùu]|\b(?:chius[oi]|chiuder[àa]) (?:per ferie"
     r"|dal)|\bchiusura estiva",
     r"\bestou (?:ausente|de (?:f[ée]rias|licen[çc]a)|fora d[oe]|em licen[çc]a)|\b(?:encontro-me"
     r"|estarei) (?:de f[ée]rias"
-    r"|ausente|fora)|\bj[áa] n[ãa]o trabalho|\bn[ãa]o trabalha mais|\bestar[áa] (?:em recesso|encerrad|fechad)",
+    r"|ausente|fora)|\bj[áa] n[ãa]o trabalho|\bestar[áa] (?:em recesso|encerrad|fechad)",
     r"\bben ik (?:momenteel )?(?:afwezig|niet aanwezig|(?:met|op) vakantie|met verlof)"
     r"|\bik ben (?:momenteel )?(?:afwezig"
     r"|niet aanwezig|(?:met|op) vakantie|met verlof)|\bniet (?:langer|meer) (?:bij|in dienst|werkzaam)",
     r"\bjag (?:[äa]r|kommer att vara|har) (?:p[åa] )?(?:semester|ledig|borta|f[öo]r[äa]ldraledig|sjukskriven"
     r"|tj[äa]nsteresa)"
-    r"|\bhar slutat (?:hos|p[åa]|i)\b",
+    r"",
     r"\bjeg (?:er|har|holder|afholder) (?:p[åa] )?(?:\w*ferie|kurs|frav[æa]rende|bortreist|barsel|orlov"
     r"|foreldrepermisjon"
-    r"|permisjon)|\b(?:arbejder|jobber) (?:her )?ikke l[æe]ngere?|\bhar (?:sluttet|fratr[åa]dt)",
+    r"|permisjon)",
     r"\bolen (?:\w+ )?(?:\w*lomalla|poissa|matkoilla|vanhempainvapaalla)|\ben ole en[äa][äa] t[öo]iss[äa]",
     r"\b(?:przebywam|jestem) (?:obecnie )?na (?:\w+ )?(?:urlopie|zwolnieniu|delegacji)|\bnie ma mnie w (?:biurze|pracy)"
-    r"|\bnie (?:jest ju[żz] pracownikiem|pracuj[eę] ju[żz]|pracuje ju[żz])",
-    r"\b(?:jsem|som|[čc]erp[áa]m) (?:\w+ )?(?:na )?dovolen|\b(?:mate[řr]sk|rodi[čc]ovsk)\w+ dovolen|\bji[žz] nepracuj"
+    r"|\bnie (?:jest ju[żz] pracownikiem|pracuj[ęe] ju[żz])",
+    r"\b(?:jsem|som|[čc]erp[áa]m) (?:\w+ )?(?:na )?dovolen|\b(?:mate[řr]sk|rodi[čc]ovsk)\w+ dovolen|\bji[žz] nepracuji"
     r"|\bnejsem v kancel[áa][řr]i",
     r"\bszabads[áa]gon (?:vagyok|leszek)|\bm[áa]r nem (?:dolgoz|n[áa]lunk)|\bz[áa]rva (?:tart|leszünk|van)",
-    r"\bsunt (?:[îi]n concediu|plecat)|\bnu mai lucr(?:ez|eaz[ăa])",
-    r"\b(?:y[ıi]ll[ıi]k )?izinde(?:yim|yiz)|\bofis d[ıi][şs][ıi]nday[ıi]m|\bayr[ıi]lm[ıi][şs]t[ıi]r",
-    r"\bя (?:сейчас )?(?:нахожусь )?(?:в (?:\w+ )?отпуске|вне офиса|в командировке)|больше не работает",
-    r"\bя (?:зараз )?(?:у|в) (?:\w+ )?(?:відпустці|відрядженні)|більше не працює|више не работи|в отпуск съм",
+    r"\bsunt (?:[îi]n concediu|plecat)|\bnu mai lucrez",
+    r"\b(?:y[ıi]ll[ıi]k )?izinde(?:yim|yiz)|\bofis d[ıi][şs][ıi]nday[ıi]m",
+    r"\bя (?:сейчас )?(?:нахожусь )?(?:в (?:\w+ )?отпуске|вне офиса|в командировке)",
+    r"\bя (?:зараз )?(?:у|в) (?:\w+ )?(?:відпустці|відрядженні)|више не работи|в отпуск съм",
     r"είμαι σε (?:\w+ )?άδεια|απουσι[άα]ζω|δεν εργ[άα]ζομαι πια",
     r"不在に(?:して|し)|(?:夏季|年末年始|育児|産前|有給)?休暇(?:を|中|のため|をいただ)|(?:全店|臨時)?休業(?:と|いた"
-    r"|させ)|退職(?:いた|しま)"
+    r"|させ)"
     r"|外出(?:中|しており)",
-    r"休(?:假|年假|产假)|已(?:於|于)?[^。]{0,6}(?:离职|離職)|不在(?:办公室|辦公室)|出差(?:中|期间|期間)",
-    r"휴가(?:로|중| 중)|부재 ?중|휴직 ?(?:중|기간)|퇴사(?:하|했)|자리를 비",
-    r"في إجازة|خارج المكتب|لم يعد [^.]{0,40}يعمل",
+    r"休(?:假|年假|产假)|不在(?:办公室|辦公室)|出差(?:中|期间|期間)",
+    r"휴가(?:로|중| 중)|부재 ?중|휴직 ?(?:중|기간)|자리를 비",
+    r"في إجازة|خارج المكتب",
     r"(?:אני|אהיה) (?:נמצאת? )?ב(?:חופש|חל)|(?:לא עובד(?:ת)? (?:כאן|עוד)|מחוץ למשרד)",
     r"\bsedang (?:cuti|tidak berada di kantor)|\b(?:đang|sẽ) nghỉ phép|ลาพักร้อน|ไม่อยู่ที่สำนักงาน",
 )
-"""That somebody is away, has gone for good, or that an office is closed."""
+"""That the sender is away or an office closed."""
 REFERS = words(
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://|\bwww\.",
     r"\+?\d(?:[ ()/.\u2013-]{0,2}\d){5}",
     r"\b(?:contact|call|phone|ring|text|e-?mail|write to|speak to|get in touch with|reach out to|turn to|refer to)"
     r"(?!(?:ed)? (?:me|us)\b| back)\b[^.?!]{0,30}\b(?:my|our|the|his|her|mr|mrs|ms|dr|your)\b",
-    r"\bwenden sie sich\b|\bsich (?:bitte )?an\b|\b(?:rufen|schreiben|mailen) sie\b[^.?!]{0,20}\b(?:meine|unsere|den"
+    r"\banrufen\b|\bwenden sie sich\b|\bsich (?:bitte )?an\b"
+    r"|\b(?:rufen|schreiben|mailen) sie\b[^.?!]{0,20}\b(?:meine|unsere|den"
     r"|die|das|frau"
     r"|herrn)\b",
     r"\b(?:contacter|vous adresser [àa]|contatt\w+|rivolger\w*|contacte|contactar|p[óo]ngase en contacto|dir[íi]jase"
@@ -222,7 +241,7 @@ REQUEST = words(
     r"|allow\b|bear with\b|see\b|visit\b|use\b|direct\b|feel free\b|expect\b|do not\b|don't\b"
     r"|check[^.?!]{0,40}\baddress|reach out\b|get in touch\b|keep\b|forward\b|re-?send\b|speak\b|turn to\b|refer\b"
     r"|quote\b)\w+"
-    r"|(?:kann ich|k[öo]nn(?:en sie|t ihr) (?!sich\b|mich\b)|ich (?:m[öo]chte|brauche|will|h[äa]tte)"
+    r"|(?:kann ich|k[öo]nn(?:en sie|t ihr) (?!sich\b|mich\b)|(?:ich|und) (?:m[öo]chte|brauche|will|h[äa]tte)"
     r"|bitte (?!wenden|kontaktieren|rufen|beachten|haben|nicht|antworten|sehen|melden|nehmen|richten|schreiben"
     r"|geben)\w+"
     r"|puedo|pueden?|necesito|quiero|quisiera|pouvez|je (?:voudrais|souhaite|veux)|vorrei|ho bisogno|ik (?:wil|zou)"
@@ -234,11 +253,23 @@ REQUEST = words(
 )
 """What somebody says who wants something of us: a person who is away, not his machine. One `\\b` stands before all, so
 that the search passes over the inside of words at once."""
-FIRST_PERSON = words(
-    r"\b(?:i|my|me|we|our|us|ich|mein\w*|mir|mich|wir|unser\w*|je|j'|mon|ma|mes|moi|nous|notre|nos|yo|mi|mis|me"
-    r"|nuestr\w+|io|mio|mia|miei|ik|mijn|wij|ons|eu|meu|minha|jag|min|mitt|jeg|mitt|мой|моя|мне|я|мені|mój|moje|mam)\b"
+TROUBLE = words(
+    r"\b(?:can'?t|cannot|could not|unable to|should (?:go|be|get|have)|must be|komme (?:ich )?nicht"
+    r"|kann (?:ich )?nicht|bekomme"
+    r" keine?n?|geht nicht|kan (?:ik )?niet|n'arrive pas|ne peux pas|no puedo|no recibo|no me deja|non riesco"
+    r"|non posso|n[ãa]o consigo"
+    r"|nie mog[ęe]|kan inte|kan ikke|nemohu|не могу|не можу)\b",
+    r"(?:^|[;,:] |and |und |et |y |e |en )(?:pause|remove|delete|cancel|move|change|transfer|add|extend|unlock|reset"
+    r"|restore|refund|supprime[zr]"
+    r"|ajoute[zr]|annule[zr]|verwijder|annuleer|pausieren sie|entfernen sie|l[öo]schen sie|elimin[ea]n?|cancelen?"
+    r"|pasen|quiten)\b",
 )
-"""Whose question it is: "Need help sooner?" is for the reader, "How do I log in?" is the sender's."""
+"""What somebody cannot do, or has us do: beside an absence a customer's words."""
+OWN_MATTER = words(
+    r"\b(?:i|my|me|we|our|us|ich|mein\w*|mir|mich|wir|unser\w*|je|j['\u2019]|mon|ma|mes|moi|nous|notre|nos|yo|mi|mis"
+    r"|nuestr\w+|io|mio|mia|miei|ik|mijn|wij|ons|eu|meu|minha|jag|min|mitt|jeg|я|мой|моя|мне|мені|mój|moje|mam)\b",
+)
+"""That a sentence is about its sender: "Need help sooner?" is for the reader, "How do I log in?" is not."""
 
 CHALLENGE = words(
     r"\b(?:confirm|verify|prove|authenticate)\b[^?!]{0,40}\b(?:you are|you're|yourself|being)\b[^?!]{0,30}"

@@ -12,7 +12,6 @@ import email.policy
 import hashlib
 import re
 from dataclasses import dataclass, field
-from email.errors import InvalidBase64LengthDefect
 from email.generator import BytesGenerator
 from functools import lru_cache
 from io import BytesIO
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 
 from support_agent.extraction.html_text import html_to_text
 from support_agent.frozen import Frozen
-from support_agent.mail.boundaries import PART_START, split_by_found_boundary
+from support_agent.mail.boundaries import holds_parts, split_by_found_boundary
 from support_agent.mail.decoding import decode_bytes, decode_words, header_text, safe_line, safe_text, token_of
 from support_agent.mail.flowed import unflow
 from support_agent.mail.limits import Part as Part
@@ -34,6 +33,7 @@ ENCODINGS = frozenset(
     {"", "7bit", "8bit", "binary", "base64", "quoted-printable", "x-uuencode", "uuencode", "uue", "x-uue"}
 )
 """Of a body, as the standard library reads them."""
+BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*+(?:[A-Za-z0-9+/]{2,3})?={0,3}")
 ENCODED = re.compile(r"=[0-9A-F]{2}|=\r?$|^[A-Za-z0-9+/]{40,}={0,2}\r?$", re.MULTILINE)
 """A line that is encoded in some way. Where no line is, the text is read as it stands, whatever the field says."""
 MAX_USUAL_TYPE = 200
@@ -52,6 +52,7 @@ MUCH_LONGER = 3
 """Times the length of such a text that the HTML has at least; any, where the text names HTML."""
 WORD = re.compile(r"\w+")
 MULTIPART = re.compile(r"\s*multipart\b(?:/[\w.+-]+)?", re.IGNORECASE)
+OTHER_BOUNDARY = "a multipart with another boundary than the one it names"
 NAMING_FIELDS = ("Content-Disposition", "Content-Type")
 UNREADABLE_NAME = "unreadable-name"
 TNEF_TYPES = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
@@ -145,8 +146,11 @@ def _walk(part: Part, body: Body, depth: int) -> None:
     if part.defects:
         body.defects.extend(type(defect).__name__ for defect in part.defects)
     children = part.get_payload() if part.is_multipart() else None
-    if children is None and (multipart := _declared_multipart(part, is_root=depth == 0)):
-        children, content_type = _recovered(part, body), multipart
+    if children is None and (multipart := MULTIPART.match(str(part.get("Content-Type", "")))):
+        children, content_type = _recovered(part, body), multipart[0].strip().lower()
+    elif children is None and depth == 0 and (split := _lost_type(part)):
+        children, content_type = _parts(split.get_payload()), "multipart/mixed"
+        body.defects.append(OTHER_BOUNDARY)
     if children is None or content_type.startswith("message/"):
         _read_leaf(part, content_type, body, is_root=depth == 0)
     elif depth == MAX_DEPTH:
@@ -158,17 +162,10 @@ def _walk(part: Part, body: Body, depth: int) -> None:
             _walk(child, body, depth + 1)
 
 
-def _declared_multipart(part: Part, *, is_root: bool) -> str:
-    """The type of a multipart, also where its parameters are run into it; "" for what is none.
-
-    A whole mail that is of MIME and lacks the field may be one too.
-    """
-    declared = part.get("Content-Type")
-    if declared is None:
-        is_lost = is_root and "MIME-Version" in part and split_by_found_boundary(raw_payload(part)) is not None
-        return "multipart/mixed" if is_lost else ""
-    match = MULTIPART.match(str(declared))
-    return match[0].strip().lower() if match else ""
+def _lost_type(part: Part) -> Part | None:
+    """The parts of a mail that is of MIME and lacks its Content-Type."""
+    is_lost = "Content-Type" not in part and "MIME-Version" in part
+    return split_by_found_boundary(raw_payload(part)) if is_lost else None
 
 
 def _recovered(part: Part, body: Body) -> list[Part] | None:
@@ -177,7 +174,7 @@ def _recovered(part: Part, body: Body) -> list[Part] | None:
     if split is None:
         body.defects.append(f"{LIMIT}a multipart that cannot be split into its parts")
         return None
-    body.defects.append("a multipart with another boundary than the one it names")
+    body.defects.append(OTHER_BOUNDARY)
     return _parts(split.get_payload())
 
 
@@ -228,7 +225,7 @@ def _read_leaf(part: Part, content_type: str, body: Body, *, is_root: bool) -> N
     is_attached = disposition == "attachment" or (bool(name) and not is_root)
     if content_type.startswith("multipart/") or (content_type in TEXT_TYPES and not is_attached):
         text = _text(_text_type(declared), content_type, raw, body)
-        if is_root and PART_START.match(text.lstrip("\n")):
+        if is_root and holds_parts(text):
             body.defects.append(f"{LIMIT}parts of MIME in a mail that is said to be one text")
         body.texts.append(text)
         return
@@ -288,10 +285,10 @@ def _decoded(part: Part, body: Body) -> bytes:
         decoder = email.message.Message(policy=part.policy)
         decoder["Content-Transfer-Encoding"] = encoding
         decoder.set_payload(raw_payload(part))
-    known = len(decoder.defects)
     raw = decoder.get_payload(decode=True)
-    is_broken = any(isinstance(one, InvalidBase64LengthDefect) for one in decoder.defects[known:])
-    if is_broken or (encoding not in ENCODINGS and ENCODED.search(raw_payload(part))):
+    is_unclear = (not encoding and declared.strip()) or len(set(part.get_all("Content-Transfer-Encoding", []))) > 1
+    is_prose = encoding == "base64" and not BASE64.fullmatch("".join(raw_payload(part).split()))
+    if is_prose or ((is_unclear or encoding not in ENCODINGS) and ENCODED.search(raw_payload(part))):
         body.defects.append(f"{LIMIT}a part that cannot be decoded: {safe_line(declared)[:40]!r}")
     return raw if isinstance(raw, bytes) else b""
 

@@ -1,8 +1,9 @@
 """Finds the boundary of a multipart in its body, where the header names none or another one.
 
-Invariant: a boundary counts only where a part's header follows it and no part declares it for parts of its own, and
-only if it is the only one: where two readers could split a mail in two ways it is not split. The work is linear in the
-length of the body. Checked by tests/unit/mail/test_boundaries.py.
+Invariant: a body is split only where every reader who looked for the boundary would split it in the same way: it begins
+and ends with that boundary, and each other line that could be one is declared by a part for parts of its own. So no
+content can choose what is seen. The work is linear in the length of the body. Checked by
+tests/unit/mail/test_boundaries.py.
 """
 
 from __future__ import annotations
@@ -11,31 +12,44 @@ import re
 
 from support_agent.mail.limits import Part, careful_tree
 
+BOUNDARY = r"[^\s\"\\](?:[^\r\n\"\\]{0,68}[^\s\"\\])?"
+FIRST_LINE = re.compile(rf"\s{{0,100}}^--({BOUNDARY})[ \t]*\r?\n", re.MULTILINE)
+ANY_LINE = re.compile(rf"^--({BOUNDARY})[ \t]*\r?$", re.MULTILINE)
+PART_HEAD = re.compile(rf"^--({BOUNDARY})[ \t]*\r?\n((?:[!-9;-~]{{1,100}}:[^\n]*\n(?:[ \t][^\n]*\n)*)+)", re.MULTILINE)
+OF_MIME = re.compile(r"^content-[a-z-]{1,40}[ \t]*:", re.MULTILINE | re.IGNORECASE)
 DECLARED = re.compile(r"boundary[ \t]*=[ \t]*(?:\"([^\"\r\n]{1,70})\"|([^\s;\"]{1,70}))", re.IGNORECASE)
-PART_START = re.compile(
-    r"^--([^\s\"\\][^\r\n\"\\]{0,69}?)[ \t]*\r?\n(?:(?!content-)[!-9;-~]{1,100}:[^\n]*\n(?:[ \t][^\n]*\n){0,20}){0,20}"
-    r"content-[a-z-]{1,40}[ \t]*:",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""A boundary line and a part's header with a field of MIME, as no quotation ("-----Original Message-----") has it."""
+
+
+def holds_parts(text: str) -> bool:
+    """Whether a text is the raw text of a multipart: a part begins, and its boundary is closed."""
+    heads = (match for match in PART_HEAD.finditer(text) if OF_MIME.search(match[2]))
+    match = next(heads, None)
+    return match is not None and f"\n--{match[1]}--" in text
 
 
 def split_by_found_boundary(body: str) -> Part | None:
-    """The body as a multipart, split at the only boundary that it can have; None where there is none, or two.
+    """The body as a multipart, split at the only boundary that it can have; None where there is none, or another.
 
     Args:
         body: As it came, bytes above 127 as surrogates.
     """
-    found = dict.fromkeys(match[1] for match in PART_START.finditer(body))
-    if not found:
+    first = FIRST_LINE.match(body)
+    if first is None or not _is_alone(first[1], body):
         return None
-    inner = {match[1] or match[2] for match in DECLARED.finditer(body)}
-    outer = [boundary for boundary in found if boundary not in inner]
-    if len(outer) != 1:
-        return None
-    raw = f'Content-Type: multipart/mixed; boundary="{outer[0]}"\n\n{body}'.encode("utf-8", "surrogateescape")
+    raw = f'Content-Type: multipart/mixed; boundary="{first[1]}"\n\n{body}'.encode("utf-8", "surrogateescape")
     try:
         whole = careful_tree(raw)
     except ValueError:
         return None
     return whole if whole.is_multipart() else None
+
+
+def _is_alone(outer: str, body: str) -> bool:
+    """Whether a boundary closes the body, a part's header follows it, and every other one is declared within a part."""
+    heads = PART_HEAD.findall(body)
+    inner = {match[1] or match[2] for _, fields in heads for match in DECLARED.finditer(fields)}
+    known = {f"{boundary}{end}" for boundary in {outer, *inner} for end in ("", "--")}
+    lines = ANY_LINE.findall(body)
+    is_of_parts = any(boundary == outer and OF_MIME.search(fields) for boundary, fields in heads)
+    is_closed = lines[-1:] == [f"{outer}--"] and not body.rpartition(f"--{outer}--")[2].strip()
+    return is_of_parts and outer not in inner and is_closed and known.issuperset(lines)

@@ -216,12 +216,12 @@ def _frame_objection(tags: Tags, counts: Mapping[bytes, int], signatures: Signat
     plain text would read as something else.
     """
     signed = {name.strip().lower() for name in tags[b"h"].split(b":")}
-    for name in (b"mime-version", b"content-transfer-encoding"):
+    for name in (b"mime-version", b"content-transfer-encoding", b"content-disposition"):
         if counts.get(name) and name not in signed:
             return f"{name.decode()} is not signed"
-    if not counts.get(b"content-type") or b"content-type" in signed:
+    if b"content-type" in signed or not (counts.get(b"content-type") or counts.get(b"mime-version")):
         return ""
-    if not counts.get(b"mime-version"):
+    if not (counts.get(b"content-type") and counts.get(b"mime-version")):
         return "content-type is not signed"
     value = next(value for name, value in signatures.verifier.headers if bytes(name).lower() == b"content-type")
     part = email.message.Message()
@@ -230,7 +230,8 @@ def _frame_objection(tags: Tags, counts: Mapping[bytes, int], signatures: Signat
         return "content-type is not signed, and cannot be read"
     part["Content-Type"] = declared
     if part.get_content_maintype() != "multipart":
-        is_plain = part.get_content_type() == "text/plain" and signatures.body.isascii()
+        has_others = any(name.lower() != "charset" for name, _ in part.get_params([])[1:])
+        is_plain = part.get_content_type() == "text/plain" and signatures.body.isascii() and not has_others
         return (
             "" if is_plain and part.get_content_charset("us-ascii") in PLAIN_CHARSETS else "content-type is not signed"
         )

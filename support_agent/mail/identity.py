@@ -4,7 +4,7 @@ What is believed (S20): the Authentication-Results fields with an `agent.authser
 field. A server writes a Received field on top of each mail it takes (RFC 5321, section 4.4), so what is above them all
 was written by ours; some write one field for each method. Where none stands there the topmost one of ours counts alone:
 the border server must remove those that a mail brings along (RFC 8601, section 5), and a second one could be forged.
-With `agent.believes_results = "on_top"` nothing but what stands on top counts.
+With `agent.believes_results_at = "top"` only fields above every Received field and every other server's results count.
 
 What proves the From domain (S21, level 2): dmarc=pass for it. Or, where our server reports no DMARC policy, a pass of
 DKIM or SPF for the same domain: that would be a DMARC pass under every policy there is. For another domain of the same
@@ -117,9 +117,9 @@ def _fields_of_ours(message: Message, agent: AgentSettings) -> list[Authenticati
     A field of ours that cannot be read counts: one below it may be a copy that came with the mail.
     """
     own = frozenset(lower_address(authserv_id) for authserv_id in agent.authserv_ids)
-    is_strict = agent.believes_results == "on_top"
+    is_strict = agent.believes_results_at == "top"
     received = (at for at, (name, _) in enumerate(message.headers) if name.lower() == "received")
-    trace = next(received, len(message.headers) if is_strict else 0)
+    trace = next(received, int(is_strict))  # without a trace only the very first field can be of the last server
     fields: list[AuthenticationResults] = []
     is_topmost = True
     for at, (name, value) in enumerate(message.headers):
@@ -131,7 +131,7 @@ def _fields_of_ours(message: Message, agent: AgentSettings) -> list[Authenticati
             break
         field = _field_of_ours(value, own, may_lack_id=is_topmost and agent.believes_results_without_id)
         if is_strict and field is None:
-            break  # what stands below a stranger's field may have come with the mail
+            break  # what stands below another server's field may have come with the mail
         is_topmost = False
         if field is not None:
             fields.append(field)

@@ -30,27 +30,25 @@ VENDOR_MARKS = (
     FAILED_RECIPIENTS,
     "X-Loop",
 )
-SERVICE_MARKS = (
-    "RT-Ticket", "RT-Originator", "Managed-By", "X-RT-Loop-Prevention", "X-RT-Ticket", "X-OTRS-Loop", "X-Znuny-Loop",
-    "X-OTOBO-Loop", "X-Zammad-Ticket", "X-Zammad-Ticket-ID", "X-Zendesk-From-Account-Id", "X-Freshdesk-Ticket-Id",
-    "X-HelpScout-Message-ID", "X-FreeScout-Mail-Type", "X-Kayako-Ticket", "X-Jitbit-Helpdesk", "X-GLPI-Notification",
-    "X-JIRA-FingerPrint", "X-GitHub-Reason", "X-GitLab-Project", "X-Bugzilla-Reason", "X-Redmine-Host",
-    "X-Trac-Project",
-    "X-Launchpad-Message-Rationale", "X-Phabricator-Sent-This-Message", "X-Mandrill-User", "X-MC-User", "X-MC-Unique",
-    "X-Campaign", "X-CampaignID", "X-Campaign-ID", "X-Mailchimp-Campaign", "X-Report-Abuse-To", "Feedback-ID",
-    "X-SFDC-LK", "X-Marketo-Id", "X-HubSpot-Message-Id", "X-Sendinblue-Campaign", "X-Mailjet-Campaign",
-    "X-CSA-Complaints",
+SERVICE_FIELDS = (
+    "RT-Ticket", "RT-Originator", "X-RT-Loop-Prevention", "X-RT-Ticket", "X-OTRS-Loop", "X-Znuny-Loop", "X-OTOBO-Loop",
+    "X-Zammad-Ticket", "X-Zammad-Ticket-ID", "X-Zendesk-From-Account-Id", "X-Freshdesk-Ticket-Id",
+    "X-HelpScout-Message-ID", "X-Kayako-Ticket", "X-GLPI-Notification", "X-JIRA-FingerPrint", "X-GitHub-Reason",
+    "X-GitLab-Project", "X-Bugzilla-Reason", "X-Redmine-Host", "X-Trac-Project", "X-Launchpad-Message-Rationale",
+    "X-Phabricator-Sent-This-Message", "X-Mandrill-User", "X-MC-User", "X-Mailchimp-Campaign", "X-Sendinblue-Campaign",
+    "X-Mailjet-Campaign", "X-CSA-Complaints",
 )  # fmt: skip
-"""Marks of ticket systems and mass mailers. A person may have written by means of one, so a person reads it; to answer
-by machine would make a loop, or answer an advertisement."""
-LIST_MARKS = ("List-Post", "Mailing-List", "X-Mailing-List", "X-Mailman-Version")
+"""Fields of ticket systems and mass mailers. A person may have written by means of one, so a person reads it; an answer
+by machine would make a loop, or reply to an advertisement. None of relays and mail providers is listed, whose fields
+are on their customers' own mail ("Feedback-ID" of Fastmail, "X-MC-Unique" of Mimecast)."""
+LIST_FIELDS = ("List-Post", "Mailing-List", "X-Mailing-List", "X-Mailman-Version")
 """Fields of lists to which people write, where newsletters have List-Unsubscribe or List-Id alone."""
 VALUED_MARKS = (("X-FreeScout-Mail-Type", "auto.reply"),)
 """Marks by their value only: what people write with the same system has the field too."""
 DENIED = frozenset({"no", "false", "0"})
 """Values by which a program says that its mail is none of a machine."""
 MARK_NAMES = frozenset(mark.lower() for mark in VENDOR_MARKS)
-SERVICE_NAMES = frozenset(mark.lower() for mark in SERVICE_MARKS)
+SERVICE_NAMES = frozenset(mark.lower() for mark in SERVICE_FIELDS)
 MARK_VALUES = frozenset((name.lower(), value) for name, value in VALUED_MARKS)
 
 STATUS_PARTS = frozenset({"message/delivery-status", "message/global-delivery-status"})
@@ -95,7 +93,7 @@ def service_mark(message: Message) -> str:
 
 def is_list_posting(message: Message) -> bool:
     """Whether a mail came over a list to which people write, and not from a newsletter (RFC 2369, section 3.4)."""
-    values = (value.strip().lower() for name in LIST_MARKS for value in message.all_headers(name))
+    values = (value.strip().lower() for name in LIST_FIELDS for value in message.all_headers(name))
     return any(value and token_of(value) != "no" for value in values)
 
 

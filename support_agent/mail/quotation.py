@@ -86,8 +86,10 @@ TIME = re.compile(r"(?<![\d.:])\d{1,2}(?:[:.]\d\d(?!\d|\.\d)|\s?[hH]\s?\d\d(?!\d
 MAILBOX = re.compile(r"<\s?[^\s<>@]{1,90}@[^\s<>@]{1,250}>|\[mailto:", re.IGNORECASE)
 """An address as clients write it and people do not."""
 QUOTE = re.compile(r"\s{0,3}>")
-ODD_MARKS = ("|", "\t")
-"""What a line of a table begins with as well: a quotation only below an attribution."""
+BARE_WORDS = 6
+"""Of an attribution without a date: a name and the verb."""
+INNER_END = re.compile(r"[.?!]\s+\S|\?")
+BAR = "|"
 COLONS = (":", "\uff1a")
 
 
@@ -160,8 +162,8 @@ def _quoted_length(lines: list[str], at: int, may_attribute: bool, may_be_above:
     rest = len(lines) - at
     if _starts_copied_mail(lines, at, may_be_above):
         return rest
-    if may_attribute and WROTE_END.search(lines[at].rstrip()) and (odd := _oddly_quoted(lines, at + 1)):
-        return 1 + odd
+    if may_attribute and _is_bare_attribution(lines[at]) and (barred := _quoted_with_bars(lines, at + 1)):
+        return 1 + barred
     length = _attribution_length(lines, at) if may_attribute else 0
     length = length or _labels_above_quote(lines, at)
     if length == 0 or _is_quote_next(lines, at + length):
@@ -247,7 +249,7 @@ def _is_bare_header_block(lines: list[str], at: int) -> bool:
 def _attribution_length(lines: list[str], at: int) -> int:
     """How many lines from here are an attribution ("On ... wrote:"); 0 if none."""
     first = lines[at]
-    if (_ends_like_attribution(first) or WROTE_END.search(first.rstrip())) and _is_quote_next(lines, at + 1):
+    if (_ends_like_attribution(first) or _is_bare_attribution(first)) and _is_quote_next(lines, at + 1):
         return 1
     if not DIGIT_OR_AT.search(first) or not ATTRIBUTION_START.match(first):
         return 0
@@ -265,23 +267,35 @@ def _attribution_length(lines: list[str], at: int) -> int:
     return 0
 
 
-def _oddly_quoted(lines: list[str], at: int) -> int:
-    """How many lines from here are quoted with a bar or by indentation, as some clients do below an attribution."""
+def _is_bare_attribution(line: str) -> bool:
+    """Whether a line is a name and "wrote:" and nothing else, in the languages of `WROTE`."""
+    line = line.strip()
+    match = WROTE_END.search(line)
+    return match is not None and len(line.split()) <= BARE_WORDS and not INNER_END.search(line)
+
+
+def _quoted_with_bars(lines: list[str], at: int) -> int:
+    """How many lines from here are quoted with a bar, as some clients do below an attribution; 0 for a table."""
     start = _next_text(lines, at, QUOTE_WITHIN_LINES)
-    if start is None or lines[start][:1] not in ODD_MARKS:
+    if start is None or lines[start][:1] != BAR:
         return 0
-    mark, end = lines[start][:1], start
-    while end < len(lines) and (lines[end][:1] == mark or not lines[end].strip()):
+    end = start
+    while end < len(lines) and (lines[end][:1] == BAR or not lines[end].strip()):
+        if BAR in lines[end][1:]:
+            return 0
         end += 1
     return end - at
 
 
 def _labels_above_quote(lines: list[str], at: int) -> int:
     """How many lines from here are copied header lines directly above a quotation ("Subject: Refund"); 0 if none."""
+    if any(map(_is_quoted, lines[max(0, at - QUOTE_WITHIN_LINES) : at])):
+        return 0  # within a quotation the sender's own words stand between its lines
     end = at
     while end < min(len(lines), at + HEADER_BLOCK_LINES) and _label(lines[end]) in HEADER and _has_value(lines[end]):
         end += 1
-    return end - at if end > at and _is_quote_next(lines, end) else 0
+    is_copied = end - at > 1 or any(label in SUBJECT for label in map(_label, lines[at:end]))
+    return end - at if is_copied and _is_quote_next(lines, end) else 0
 
 
 def _may_be_cut_date(line: str) -> bool:

@@ -65,7 +65,11 @@ class Case(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """One row. `finds` says why it holds for a mail, or ""; `is_automatic` where only a machine's mail is so."""
+    """One row.
+
+    `finds` says why it holds for a mail, or "". `is_automatic` where only a machine's mail is so; `is_of_writer` where
+    no list adds what it looks for.
+    """
 
     id: str
     what: str
@@ -73,6 +77,7 @@ class Rule(NamedTuple):
     verdict: Verdict
     finds: Callable[[Case], str]
     is_automatic: bool = False
+    is_of_writer: bool = False
 
 
 def _nobody(address: str) -> bool:
@@ -109,15 +114,16 @@ def screen(
 
 
 def why_machine(message: Message, agent: AgentSettings, desk: DeskSettings) -> str:
-    """Why a mail is taken for a machine's, whatever row decides what is done with it; "" for a person's."""
+    """Why a mail is taken for a machine's, whatever row decides what is done with it; "" for a person's.
+
+    Of a posting to a list only what its writer's program says counts: the list adds fields of its own.
+    """
     case = Case(message, agent, desk, _nobody, _no)
-    if is_list_posting(message):  # what a list adds says nothing of who wrote
-        return next(filter(None, (rule.finds(case) for rule in RULES if rule.id in OF_PROGRAMS)), "")
+    if is_list_posting(message):
+        return next(filter(None, (rule.finds(case) for rule in RULES if rule.is_of_writer)), "")
     return next(filter(None, (rule.finds(case) for rule in RULES if rule.is_automatic)), "") or _bulk(case)
 
 
-OF_PROGRAMS = frozenset({"S2", "S3"})
-"""The rules that hold for a machine's mail also where a list passed it on."""
 BOUNCE_RULE = "S1"
 """The rule of bounces: filed by their marks, to the desk by their words alone."""
 AUTO_REPLY_RULE = "S2"
@@ -222,16 +228,18 @@ def _machine_name(case: Case) -> str:
         local = sender.addr.rpartition("@")[0]
         return f"From is {sender.addr}" if MACHINE_NAME.fullmatch(local) else ""
     fields = case.message.all_headers("From")
-    if len(fields) > 1 or _has_doubtful_head(case.message):
+    if len(fields) > 1:
         return ""
     value = fields[0] if fields else ""
     is_group = ":" in value and ";" in value
     return "" if "@" in value and not is_group else "From has no address"
 
 
-def _has_doubtful_head(message: Message) -> bool:
+def _may_have_unread_sender(case: Case) -> str:
     """Whether anything besides a missing From is wrong with a mail: it may have one that could not be read."""
-    return not message.all_headers("From") and set(message.defects) != {NO_FROM}
+    others = [defect for defect in case.message.defects if defect != NO_FROM and not defect.startswith("From ")]
+    is_there = any("@" in value for value in case.message.all_headers("From"))
+    return others[0] if others and case.message.from_ is None and not is_there else ""
 
 
 def _maybe_machine_name(case: Case) -> str:
@@ -290,10 +298,6 @@ def _cut(case: Case) -> str:
     return next((defect for defect in case.message.defects if defect.startswith(LIMIT)), "")
 
 
-def _cut_before_its_sender(case: Case) -> str:
-    return _cut(case) if case.message.from_ is None else ""
-
-
 def _unreadable(case: Case) -> str:
     types = set(case.message.content_types)
     if cut := _cut(case):
@@ -340,8 +344,9 @@ def _plain(address: str) -> str:
 RULES: tuple[Rule, ...] = (
     Rule("S11", "a loop, by its hops", "RFC 5321, 6.3", Verdict.DROP, _too_many_hops),
     Rule(OWN_MAIL_RULE, "our own mail", "RFC 3834, 2 and 6", Verdict.DROP, _own_mail),
+    Rule("S37", "perhaps not read as far as From", "practice", Verdict.DESK, _may_have_unread_sender),
     Rule(BOUNCE_RULE, "no return path", "RFC 3834, 2", Verdict.FILE, _null_sender, is_automatic=True),
-    Rule("S3", "a report", "RFC 6522, 3464, 8098, 5965", Verdict.FILE, _report, is_automatic=True),
+    Rule("S3", "a report", "RFC 6522, 3464, 8098, 5965", Verdict.FILE, _report, is_automatic=True, is_of_writer=True),
     Rule(
         AUTO_REPLY_RULE,
         "Auto-Submitted",
@@ -349,14 +354,13 @@ RULES: tuple[Rule, ...] = (
         Verdict.FILE,
         _auto_submitted,
         is_automatic=True,
+        is_of_writer=True,
     ),
     Rule("S4", "mail of a list", "RFC 2369, RFC 2919", Verdict.FILE, _mailing_list),
     Rule("S5", "low precedence", "practice", Verdict.FILE, _precedence),
     Rule("S6", "wants no automatic reply", "MS-OXCMAIL, 2.2.3.2.14", Verdict.FILE, _suppressed, is_automatic=True),
     Rule("S7", "a vendor's mark", "practice", Verdict.FILE, _vendor_mark, is_automatic=True),
-    Rule("S7", "a mark of a ticket system or mass mailer", "practice", Verdict.DESK, _service_mark, is_automatic=True),
     Rule("S14", "spam, says our own server", "practice", Verdict.FILE, _spam_verdict),
-    Rule("S37", "not read as far as From", "practice: it is no missing sender", Verdict.DESK, _cut_before_its_sender),
     Rule("S8", "a machine's name, of a known customer", "RFC 3834, 2", Verdict.DESK, _machine_name_of_customer),
     Rule("S8", "a machine's name, or none", "RFC 3834, 2", Verdict.FILE, _machine_name, is_automatic=True),
     Rule("S8", "a name of machines and of people", "RFC 3834, 2", Verdict.DESK, _maybe_machine_name),
@@ -372,6 +376,7 @@ RULES: tuple[Rule, ...] = (
         _reads_automatic,
         is_automatic=True,
     ),
+    Rule("S7", "a mark of a ticket system or mass mailer", "practice", Verdict.DESK, _service_mark, is_automatic=True),
     Rule("S10", "not addressed to us", "RFC 3834, 2", Verdict.DESK, _not_addressed),
     Rule(UNREADABLE_RULE, "encrypted, calendar, empty, too big", "practice", Verdict.DESK, _unreadable),
     Rule(CLOSING_RULE, "withdraws or closes, and asks nothing", "the customer's own word", Verdict.DESK, _closes),

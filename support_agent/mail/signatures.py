@@ -26,6 +26,7 @@ MARKS = " \t-_\u2014\u2013=*~"
 """What the first line of a signature may begin with."""
 MAX_NAME_CHARACTERS = 200
 MAX_NAME_WORDS = 8
+MAX_NAME_ALONE = 5
 """In the line below loose dashes: a name, perhaps with a post and a firm."""
 MAX_CLOSING_WORDS = 8
 BLANK_LINES = 6
@@ -34,7 +35,12 @@ END_OF_TEXT = (".", "!", "?", ",", "\u2026", ")", "\u3002", "\uff01", "\uff1f", 
 """What a person's last line ends with, above the contact data."""
 COLONS = (":", "\uff1a")
 EXACT_DASHES = re.compile(r"-- $")
-LOOSE_DASHES = re.compile(r"\s*(?:-{2,4}|_{2,4}|\*{3,4}|\u2014|\u2013|- -)\s*$")
+LOOSE_DASHES = re.compile(r"\s*(?:--|__|\u2014|\u2013|- -)\s*$")
+LONGER_DASHES = re.compile(r"\s*(?:-{3,4}|_{3,4}|\*{3,4})\s*$")
+"""What people put between two paragraphs more often than above a signature."""
+NAME_ALONE = re.compile(
+    r"(?:[^\W\d_a-z\u00df-\u00f6][\w.'\u2019-]*|v[ao]n|de[rn]?|d[aiu]|la|al|bin)(?:\s+(?!$)|$|,\s?)"
+)
 RULER = re.compile(r"\s*[-_=*~]{5,}\s*$")
 DASHED_NAME = re.compile(
     r"[-\u2014\u2013~]{1,2}\s?[A-Z\u00c0-\u00de][^\W\d_]*\.?(?: [A-Z\u00c0-\u00de][^\W\d_]*\.?){0,3}\s*$"
@@ -91,6 +97,8 @@ def _starts(lines: list[str], start: int, at: int, end: int, sender: Address | N
         return True
     if LOOSE_DASHES.match(line):
         is_signature = _is_below_loose_dashes(lines, at + 1, end, sender)
+    elif LONGER_DASHES.match(line):
+        is_signature = _begins_with_a_name(lines, at + 1, end) and _is_below_loose_dashes(lines, at + 1, end, sender)
     elif RULER.match(line):
         is_signature = _is_list_footer(lines, at + 1, end)
     else:
@@ -119,6 +127,13 @@ def _is_below_loose_dashes(lines: list[str], at: int, end: int, sender: Address 
         return not texts or _may_be_name(texts[0]) or REACHABLE.search(texts[0]) is not None
     names = _names(sender)
     return not texts or any(REACHABLE.search(text) or names & _folded(text) for text in texts)
+
+
+def _begins_with_a_name(lines: list[str], at: int, end: int) -> bool:
+    """Whether the next line with text is one to five words in capitals, as names and firms have them, and no more."""
+    line = next((text.strip() for text in lines[at : min(end, at + BLANK_LINES)] if text.strip()), "")
+    words = line.replace(",", " ").split()
+    return 0 < len(words) <= MAX_NAME_ALONE and all(NAME_ALONE.fullmatch(word) for word in words)
 
 
 def _may_be_name(line: str) -> bool:

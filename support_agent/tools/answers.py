@@ -54,8 +54,8 @@ def require_customer(context: Context, level: int, what: str) -> Customer:
 class SendDocument(Tool):
     """Send the numbered document that answers the question.
 
-    With a fact room only one in which sentences were found that answer it. Which sections an excerpt has is chosen by
-    similarity, with a room and without: on mails of other people that was right more often.
+    The fact room, where there is one, decides whether the document may be sent. Similarity chooses the sections of an
+    excerpt.
     """
 
     name: ClassVar[str] = "send_document"

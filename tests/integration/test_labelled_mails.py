@@ -17,13 +17,13 @@ LEAST_NAMED = 0.90
 """Of the answered mails: the right document, value or number."""
 LEAST_RIGHT = 0.70
 """The same, and of a document a section that answers."""
-LEAST_ANSWERED = 0.60
-"""Of the answerable mails, by the right thing."""
+LEAST_ANSWERED = 0.50
+"""Of the answerable mails, rightly."""
 
 
 @pytest.mark.model
 @pytest.mark.timeout(1800)  # on a machine that may be slow
-def test_nine_of_ten_answers_name_the_right_thing_and_six_of_ten_answerable_mails_are_answered() -> None:
+def test_nine_of_ten_answers_name_the_right_thing_and_half_of_the_answerable_mails_are_answered_rightly() -> None:
     """Who lowers a threshold or rewords a prompt has to pass here, with every second mail, and then looks at them all:
     `python -m tests.benchmarks.labelled labelled`.
     """
@@ -33,7 +33,7 @@ def test_nine_of_ten_answers_name_the_right_thing_and_six_of_ten_answerable_mail
     said = summary(whole, sum(tried.trial.seconds for _, tried, _ in results))
     assert whole.named_of_answered >= LEAST_NAMED, said
     assert whole.right_of_answered >= LEAST_RIGHT, said
-    assert (whole.answered_of_answerable + whole.wrong_section / whole.answerable) >= LEAST_ANSWERED, said
+    assert whole.answered_of_answerable >= LEAST_ANSWERED, said
 
 
 def every_second(mails: Sequence[Label]) -> Sequence[Label]:

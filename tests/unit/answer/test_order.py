@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -286,3 +287,29 @@ def test_whatever_stands_in_a_document_passes(templates: Templates, excerpts: tu
     rendered = render_answer(final, templates)
     check(rendered, final, templates)
     assert rendered.html.text.count("<th ") == sum(len(one.cells) for one in excerpts if one.is_header)
+
+
+def before_place(part: str, sentence: int, column: int | None, piece: str, name: str) -> Callable[[Spans], Spans]:
+    """Puts a template's own piece before a place, as a hostile renderer could: it has a source."""
+
+    def change(spans: Spans) -> Spans:
+        at = next(
+            i
+            for i, span in enumerate(spans)
+            if isinstance(span.source, DocumentSource)
+            and (span.source.part, span.source.sentence, span.source.column) == (part, sentence, column)
+        )
+        opening = next(i for i in range(at - 1, -1, -1) if isinstance(spans[i].source, TemplateSource))
+        lines = Path(name.partition(":")[0]).read_text("utf-8").split("\n")
+        line = next(n for n, text in enumerate(lines, 1) if piece.strip("\n") in text)
+        source = TemplateSource(name=name.partition("templates/")[2], line=line)
+        return [*spans[:opening], Span(text=piece, source=source), *spans[opening:]]
+
+    return change
+
+
+@pytest.mark.parametrize("piece", ["</tr>\n", "</table>\n"])
+def test_no_cell_leaves_its_row_or_table(piece: str, templates: Templates) -> None:
+    """The failure's story: a cell behind a row that was closed too early became the first of the next one."""
+    change = before_place("cell", 1, 2, piece, "templates/en/document.html.j2")
+    refused(NARROW, templates, "html", change, "has left its place|does not stand")

@@ -234,6 +234,25 @@ def test_a_mail_without_the_notice_is_refused(templates: Templates, final: Final
 
 
 @pytest.mark.parametrize("part", ["text", "html"])
+def test_a_notice_without_its_words_is_none(templates: Templates, final: FinalAnswer, part: str) -> None:
+    """A ruler and an address tell nobody that a machine wrote."""
+
+    def hollow(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+        return tuple(
+            span
+            for span in spans
+            if not (isinstance(span.source, TemplateSource) and "notice" in span.source.name)
+            or span.text.strip() in ("---",)
+            or span.text.startswith("<hr")
+        )
+
+    rendered = render_answer(final, templates)
+    changed = rendered.model_copy(update={part: Rendered(spans=hollow(getattr(rendered, part).spans))})
+    with pytest.raises(GateRefused, match="notice is missing"):
+        check(changed, final, templates)
+
+
+@pytest.mark.parametrize("part", ["text", "html"])
 def test_a_notice_at_the_top_stands_above_the_first_item(templates: Templates, part: str) -> None:
     """A template that knows the bottom only does not pass for an answer that is to have it at the top."""
     files = templates.as_files()

@@ -139,6 +139,11 @@ def test_a_customer_who_is_away_or_writes_of_machines_is_none(subject: str, text
         "休暇をいただいております。お急ぎですか？ tom.berg@example.org までご連絡ください。",
         "Is it about an invoice? Then have its number ready.\n\nThis is an automatic reply.",
         "Haben Sie die Rechnung beigelegt?\n\nHinweis: Dies ist eine automatische Antwort.",
+        "Ich bin im Urlaub. Dringend? Bitte Frau Meier anrufen.",
+        "I am out of the office. Is it urgent? Tom Berg will help you.",
+        "I'm on annual leave. Could you please wait until Monday?",
+        "This is an automatic reply." + " Confidential, for its reader alone." * 120,
+        "This message was generated automatically. Need help?",
     ],
 )
 def test_who_is_sent_to_somebody_else_is_asked_for_nothing(text: str) -> None:
@@ -163,6 +168,13 @@ def test_a_reply_that_quotes_its_own_subject_is_a_programs() -> None:
         ("Out of office next week", "I'm out of the office from Monday. Can I give my deputy my rights?"),
         ("Urlaub", "Ich bin ab Montag im Urlaub. Wie lange bleiben meine Dateien erhalten?"),
         ("Re: Log files", "I am away until the 9th. Will the ticket stay open that long?"),
+        ("Seat", "Anna Kell has left the company. Her seat should go to Tom Hall."),
+        ("Compte", "Mon collègue ne travaille plus chez nous, supprimez son compte."),
+        ("Konto", "Ich bin im Urlaub und komme nicht in mein Konto."),
+        ("Accesso", "Sono in ferie e non riesco ad accedere."),
+        ("Pause", "We are closed from 1 to 14 August; pause our subscription."),
+        ("Mails", "Ich bekomme automatisch E-Mails von Ihnen. Wie stelle ich das ab?"),
+        ("Mails", "Automatische E-Mails will ich nicht mehr. Wie stelle ich das ab?"),
     ],
 )
 def test_a_customer_who_asks_beside_such_words_is_none(subject: str, text: str) -> None:

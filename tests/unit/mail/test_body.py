@@ -190,8 +190,23 @@ def test_a_text_that_is_not_encoded_is_read_as_it_stands(encoding: str) -> None:
     assert encoded(encoding, QUESTION).text.strip() == QUESTION
 
 
-@pytest.mark.parametrize(("encoding", "body"), [("base46", IN_BASE64), ("base 64", IN_BASE64), ("base64", "abcde")])
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [("base46", IN_BASE64), ("base 64", IN_BASE64), ("base64", "abcde"), ("base64", QUESTION), ("(base64)", IN_BASE64)],
+)
 def test_s15_what_cannot_be_decoded_goes_to_a_person(encoding: str, body: str) -> None:
     message = encoded(encoding, body)
     assert screen(message, AGENT, DESK).rule == "S15"
     assert any("cannot be decoded" in defect for defect in message.defects)
+
+
+def test_s15_two_encodings_or_two_encoded_texts_go_to_a_person() -> None:
+    """One reader decodes the first, another the second."""
+    twice = encoded("7bit\r\nContent-Transfer-Encoding: base64", f"{IN_BASE64}{IN_BASE64}")
+    assert screen(twice, AGENT, DESK).rule == "S15"
+    assert screen(encoded("base64", f"{IN_BASE64}\r\n{IN_BASE64}"), AGENT, DESK).rule == "S15"
+
+
+def test_a_transfer_encoding_of_any_length_takes_linear_time() -> None:
+    """Guarded by the time limit of a test: nested comments took twelve seconds for 95 kB."""
+    assert encoded("(" * 200_000 + ")" * 200_000, QUESTION).text

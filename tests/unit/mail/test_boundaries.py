@@ -65,6 +65,11 @@ def test_a_boundary_that_a_part_declares_is_for_parts_of_its_own(outer: str) -> 
         ("multipart/mixed; boundary=x", QUESTION),
         ("multipart/mixed", f"--XYZ\r\n\r\n{QUESTION}\r\n"),
         ("text/plain", multipart("XYZ", TEXT, HTML)),
+        ("text/plain", "This is a multi-part message in MIME format.\r\n" + multipart("XYZ", TEXT, HTML)),
+        ("multipart/mixed", "Please cancel my account.\r\n" + multipart("XYZ", TEXT)),
+        ("multipart/mixed", multipart("XYZ", TEXT) + "Please cancel my account.\r\n"),
+        ("multipart/mixed", multipart("XYZ", TEXT.replace(QUESTION, "boundary=XYZ"), "\r\n--ABC\r\n" + TEXT)),
+        ("multipart/mixed", f"--XYZ\r\n\r\nCancel it.\r\n{multipart('ABC', TEXT)}--XYZ--\r\n"),
     ],
 )
 def test_what_can_be_split_in_two_ways_or_in_none_goes_to_a_person(content_type: str, body: str) -> None:
@@ -87,3 +92,9 @@ def test_what_can_be_split_in_two_ways_or_in_none_goes_to_a_person(content_type:
 )
 def test_what_people_write_holds_no_boundary(body: str) -> None:
     assert split_by_found_boundary(body) is None
+
+
+def test_a_log_in_a_mail_without_a_type_stays_text() -> None:
+    """Every program shows it as text: nothing of it may vanish."""
+    message = read(None, "Please cancel my account. The log says:\r\n\r\n--b\r\nContent-Type: x\r\n\r\nfoo\r\n")
+    assert "Please cancel my account." in message.visible_text

@@ -303,6 +303,7 @@ MIXED = b'multipart/mixed;\r\n boundary="b"'
         (b"text/plain", b"Do you want to leave?\r\n" + PARTS, True),
         (b"text/plain; charset=utf-8", b"Yes.\r\n", True),
         (b"text/plain; charset=utf-7", b"Yes.\r\n", False),
+        (b"text/plain; format=flowed; delsp=yes", b"Do not \r\ncancel.\r\n", False),
         (b"text/plain; charset=iso-8859-7", b"Y\xe9s.\r\n", False),
         (b"text/html", b"Yes, <!-- do not --> cancel it.\r\n", False),
         (b"message/rfc822", b"Subject: x\r\n\r\nYes.\r\n", False),
@@ -324,6 +325,7 @@ def test_who_replays_a_mail_cannot_change_how_it_is_read(content_type: bytes, bo
         b'Content-Type: multipart/mixed; boundary="b"',
         b"Content-Transfer-Encoding: 8bit",
         b"content-transfer-encoding: base64",
+        b"Content-Disposition: attachment",
     ],
 )
 @pytest.mark.parametrize("is_on_top", [True, False])

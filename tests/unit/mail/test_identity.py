@@ -143,6 +143,8 @@ def test_s21_dmarc_counts_for_exactly_the_from_domain_and_without_contradiction(
         (("Authentication-Results: other.example; dmarc=pass header.from=example.net", DMARC, "Received: by mx"), 3, 0),
         ((OURS + "spf=none", DMARC, "Received: by mx"), 3, 3),
         ((DMARC,), 3, 3),
+        ((OURS + "spf=none", DMARC), 0, 0),
+        (("X-Spam: no", DMARC), 3, 0),
     ],
 )
 def test_s20_on_top_believes_nothing_that_can_have_come_with_the_mail(
@@ -150,7 +152,7 @@ def test_s20_on_top_believes_nothing_that_can_have_come_with_the_mail(
 ) -> None:
     """A border server that adds none to some mail leaves the forged one of a mail as the topmost of ours."""
     message = with_header("plain_question", *lines)
-    strict = AGENT.model_copy(update={"believes_results": "on_top"})
+    strict = AGENT.model_copy(update={"believes_results_at": "top"})
     assert identify(message, AGENT, everybody).level == anywhere
     assert identify(message, strict, everybody).level == on_top
 

@@ -223,3 +223,51 @@ def test_an_item_of_a_list_is_no_name_also_where_the_address_alone_is_known() ->
     sender = Address(name="", addr="anna.keller@example.net")
     assert split_quotation("I need two things.\n\n- Refund", sender).signature == ""
     assert split_quotation("Thank you.\n\n- Anna", sender).signature == "- Anna"
+
+
+@pytest.mark.parametrize(
+    "attribution",
+    ["Harborfile Support wrote:", "Harborfile Support schrieb:", "Anna Keller a écrit :", "Anna escribió:"],
+)
+def test_a_bare_attribution_directly_above_a_quotation_is_not_the_senders_words(attribution: str) -> None:
+    assert split_quotation(f"And now?\n\n{attribution}\n> Please sign in.\n").visible == "And now?"
+    assert split_quotation(f"And now?\n\n{attribution}\n| Please sign in.\n").visible == "And now?"
+    assert attribution in split_quotation(f"{attribution}\nIt fails at 80 per cent.\n").visible
+
+
+def test_copied_header_lines_directly_above_a_quotation_are_not_the_senders_words() -> None:
+    labels = "From: Harborfile Support\nSubject: Re: Refund"
+    assert split_quotation(f"And now?\n\n{labels}\n> Please sign in.\n").visible == "And now?"
+    assert split_quotation("And now?\n\nSubject: Re: Refund\n> Please sign in.\n").visible == "And now?"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Your price page wrote:\n| Plan | Fee |\n| Pro | 9 |\nIs that right?",
+        "In the log the client wrote:\n\tERROR 17\n\tWhat does it mean?",
+        "First: how do I cancel?\n\n---\n\nSecond: how do I get my files?",
+        "Two things\n---\nRemove seat tom@example.net\nAdd seat eva@example.net",
+        "Please note\n---\nTom Hall is to be removed",
+        "To: please send all invoices to new@example.net",
+    ],
+)
+def test_words_of_the_sender_that_look_like_a_quotation_or_signature_stay(text: str) -> None:
+    """Lost words would be silently unanswered."""
+    assert split_quotation(text).visible == text
+
+
+def test_answers_between_the_lines_of_a_quotation_stay_whatever_they_begin_with() -> None:
+    text = "> 1. What is your number?\nSubject: 4711\n> 2. When?\nDate: 5 May\n> 3. Why?\nBecause."
+    assert split_quotation(text).visible.split("\n") == ["Subject: 4711", "Date: 5 May", "Because."]
+
+
+def test_a_question_with_an_attributions_verb_is_the_senders() -> None:
+    assert "How do I cancel?" in split_quotation("How do I cancel? That is what Anna wrote:\n> cancel us\n").visible
+
+
+@pytest.mark.parametrize("dashes", ["---", "----", "___", "***"])
+def test_a_signature_may_stand_below_longer_dashes_where_it_begins_with_a_name(dashes: str) -> None:
+    found = split_quotation(f"And now?\n\n{dashes}\nAnna Keller\nanna@example.net\n+49 30 5550123\n")
+    assert found.visible == "And now?"
+    assert "Anna Keller" in found.signature

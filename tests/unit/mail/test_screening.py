@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.conformance.rows import FOLDER as CONFORMANCE
 from support_agent.mail import keys
-from support_agent.mail.marks import REPORT_PARTS, SERVICE_MARKS, VENDOR_MARKS
+from support_agent.mail.marks import REPORT_PARTS, SERVICE_FIELDS, VENDOR_MARKS
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.outgoing import Head, compose
 from support_agent.mail.screening import RULES, Screening, Verdict, screen, why_machine
@@ -311,13 +311,29 @@ def test_a_machines_mail_is_filed_whatever_it_says() -> None:
     assert screen(message, AGENT, DESK).verdict is Verdict.FILE
 
 
-@pytest.mark.parametrize("name", SERVICE_MARKS)
+@pytest.mark.parametrize("name", SERVICE_FIELDS)
 def test_s7_a_ticket_systems_or_mass_mailers_mail_goes_to_a_person(name: str) -> None:
     """It is automatic, but a person may have written it by means of such a system: it is not filed unseen."""
     message = with_header("plain_question", f"{name}: 4711")
     screening = screen(message, AGENT, DESK)
     assert (screening.verdict, screening.rule) == (Verdict.DESK, "S7")
     assert why_machine(message, AGENT, DESK)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Feedback-ID: i4711:Fastmail",
+        "X-MC-Unique: abc-1",
+        "X-Report-Abuse-To: abuse@relay.example",
+        "X-FreeScout-Mail-Type: customer.message",
+        "X-Mimecast-Originator: example.net",
+        "X-SES-Outgoing: 2026.03.10-1.2.3.4",
+        "X-Mailer: Example Mail 4.1",
+    ],
+)
+def test_s7_what_a_relay_or_a_provider_adds_to_a_persons_mail_is_no_service(line: str) -> None:
+    assert screen(with_header("plain_question", line), AGENT, DESK).verdict is Verdict.ANSWER
 
 
 def test_a_persons_posting_to_a_list_is_filed_and_not_automatic() -> None:
