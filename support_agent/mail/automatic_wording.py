@@ -19,6 +19,7 @@ from support_agent.mail.automatic_words import (
     CHALLENGE,
     GONE,
     MAX_WORDS_BEFORE,
+    OF_MAIL,
     OWN_MATTER,
     RECEIPT,
     REFERS,
@@ -118,7 +119,8 @@ def asks(text: str, *, is_away: bool = False) -> bool:
     for sentence in reversed(sentences):
         refers = REFERS.search(sentence) is not None
         if not is_question(sentence):
-            if not refers and (REQUEST.search(sentence) or (is_away and TROUBLE.search(sentence))):
+            is_trouble = is_away and TROUBLE.search(sentence) and not OF_MAIL.search(sentence)
+            if not refers and (is_trouble or REQUEST.search(sentence)):
                 return True
             is_referred = refers
         elif not refers:

@@ -265,6 +265,14 @@ TROUBLE = words(
     r"|pasen|quiten)\b",
 )
 """What somebody cannot do, or has us do: beside an absence a customer's words."""
+OF_MAIL = words(
+    r"\b(?:read|reply|respond|answer|access|e-?mails?|messages?|inbox|phone|lesen|antworten|beantworten|nachrichten?"
+    r"|r[ée]pondre"
+    r"|lire|messagerie|courriels?|contestar|responder|correos?|leer|rispondere|leggere|posta|ler|beantwoorden|lezen"
+    r"|svara|l[äa]sa"
+    r"|svare|lese|odpowiada\w*|odpowiedzie\w*|czyta\w*|отвечать|ответить|читать|почт\w*)\b"
+)
+"""What the absent cannot do: they read and answer nothing."""
 OWN_MATTER = words(
     r"\b(?:i|my|me|we|our|us|ich|mein\w*|mir|mich|wir|unser\w*|je|j['\u2019]|mon|ma|mes|moi|nous|notre|nos|yo|mi|mis"
     r"|nuestr\w+|io|mio|mia|miei|ik|mijn|wij|ons|eu|meu|minha|jag|min|mitt|jeg|я|мой|моя|мне|мені|mój|moje|mam)\b",
