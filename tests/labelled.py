@@ -196,9 +196,17 @@ def _answers(label: Label, place: int, outcome: str, sent: Sent) -> bool:
     """Whether an acceptable outcome of a question was sent, of a document with an acceptable section."""
     if outcome not in sent.outcomes:
         return False
-    number = int(outcome.removeprefix("send_document(").rstrip(")")) if outcome.startswith("send_document(") else 0
-    headings = sent.sections.get(number)
-    return headings is None or bool(headings & label.sections[place].get(number, Sections()).any_of)
+    number = document_of(outcome)
+    headings = None if number is None else sent.sections.get(number)
+    if number is None or headings is None:
+        return True
+    return bool(headings & label.sections[place].get(number, Sections()).any_of)
+
+
+def document_of(outcome: str) -> int | None:
+    """The number of the document that an outcome sends; None for every other one."""
+    is_document = outcome.startswith("send_document(")
+    return int(outcome.removeprefix("send_document(").removesuffix(")")) if is_document else None
 
 
 def total(scores: Iterable[Score]) -> Score:

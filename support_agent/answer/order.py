@@ -135,9 +135,6 @@ def _does_begin(begins: Begins, before: str, cells: int) -> bool:
             return not _ROW.search(before) and len(_CELL.findall(before)) == cells
         case "row" | "table":
             table, _, row = before.rpartition("<tr")
-            is_new, is_over = (
-                "<table" in table,
-                _ROW.search(row) is not None or "</table" in table.rpartition("<table")[2],
-            )
-            is_in_place = is_new == (begins == "table") and not is_over
+            _, opened, behind = table.rpartition("<table")
+            is_in_place = bool(opened) == (begins == "table") and "</table" not in behind and not _ROW.search(row)
             return bool(table) and is_in_place and len(_CELL.findall(row)) == cells

@@ -22,8 +22,7 @@ from support_agent.frozen import Frozen
 from support_agent.mail.boundaries import holds_parts, split_by_found_boundary
 from support_agent.mail.decoding import decode_bytes, decode_words, header_text, safe_line, safe_text, token_of
 from support_agent.mail.flowed import unflow
-from support_agent.mail.limits import Part as Part
-from support_agent.mail.limits import may_read_parameters
+from support_agent.mail.limits import Part, may_read_parameters
 from support_agent.mail.tnef import is_tnef, read_tnef
 
 MAX_TEXT_CHARACTERS = 2_000_000
@@ -148,9 +147,11 @@ def _walk(part: Part, body: Body, depth: int) -> None:
     children = part.get_payload() if part.is_multipart() else None
     if children is None and (multipart := MULTIPART.match(str(part.get("Content-Type", "")))):
         children, content_type = _recovered(part, body), multipart[0].strip().lower()
-    elif children is None and depth == 0 and (split := _lost_type(part)):
-        children, content_type = _parts(split.get_payload()), "multipart/mixed"
-        body.defects.append(OTHER_BOUNDARY)
+        if children is None:
+            body.defects.append(f"{LIMIT}a multipart that cannot be split into its parts")
+    elif children is None and depth == 0 and "Content-Type" not in part and "MIME-Version" in part:
+        children = _recovered(part, body)
+        content_type = content_type if children is None else "multipart/mixed"
     if children is None or content_type.startswith("message/"):
         _read_leaf(part, content_type, body, is_root=depth == 0)
     elif depth == MAX_DEPTH:
@@ -162,17 +163,10 @@ def _walk(part: Part, body: Body, depth: int) -> None:
             _walk(child, body, depth + 1)
 
 
-def _lost_type(part: Part) -> Part | None:
-    """The parts of a mail that is of MIME and lacks its Content-Type."""
-    is_lost = "Content-Type" not in part and "MIME-Version" in part
-    return split_by_found_boundary(raw_payload(part)) if is_lost else None
-
-
 def _recovered(part: Part, body: Body) -> list[Part] | None:
-    """The parts of a multipart whose boundary is missing, or is another one; None, and a defect, where that is open."""
+    """The parts of a multipart that its header does not let the parser split; None where they cannot be told."""
     split = split_by_found_boundary(raw_payload(part))
     if split is None:
-        body.defects.append(f"{LIMIT}a multipart that cannot be split into its parts")
         return None
     body.defects.append(OTHER_BOUNDARY)
     return _parts(split.get_payload())
@@ -277,18 +271,18 @@ def _payload(part: Part, body: Body) -> bytes:
 
 def _decoded(part: Part, body: Body) -> bytes:
     """The bytes of a leaf, by its transfer encoding as it was meant (RFC 2045, section 6)."""
-    declared = str(part.get("Content-Transfer-Encoding", ""))
+    declared, payload = str(part.get("Content-Transfer-Encoding", "")), raw_payload(part)
     encoding = transfer_encoding(declared)
     if encoding == declared.lower():
         decoder = part
     else:  # the library compares the field as it stands
         decoder = email.message.Message(policy=part.policy)
         decoder["Content-Transfer-Encoding"] = encoding
-        decoder.set_payload(raw_payload(part))
+        decoder.set_payload(payload)
     raw = decoder.get_payload(decode=True)
     is_unclear = (not encoding and declared.strip()) or len(set(part.get_all("Content-Transfer-Encoding", []))) > 1
-    is_prose = encoding == "base64" and not BASE64.fullmatch("".join(raw_payload(part).split()))
-    if is_prose or ((is_unclear or encoding not in ENCODINGS) and ENCODED.search(raw_payload(part))):
+    is_prose = encoding == "base64" and not BASE64.fullmatch("".join(payload.split()))
+    if is_prose or ((is_unclear or encoding not in ENCODINGS) and ENCODED.search(payload)):
         body.defects.append(f"{LIMIT}a part that cannot be decoded: {safe_line(declared)[:40]!r}")
     return raw if isinstance(raw, bytes) else b""
 

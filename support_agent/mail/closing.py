@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from support_agent.mail.automatic_wording import QUOTED, asks
+from support_agent.mail.automatic_wording import QUESTION_MARKS, QUOTED, asks
 from support_agent.mail.automatic_words import ANSWERED
 from support_agent.mail.wording import words
 
@@ -121,7 +121,6 @@ NEWS = re.compile(
     r"\d|https?:|\b(?:is|are|was|has|send|ist|sind|hat|habe|schick\w*|est|envoy\w+|es|son|env[íi]\w+)\b", re.IGNORECASE
 )
 """Beside thanks a number or a statement, which may be an answer or a complaint."""
-QUESTION = re.compile(r"[?\uff1f\u061f]")
 REPLY = re.compile(rf"^\W{{0,3}}{ANSWERED}", re.IGNORECASE)
 WORD = re.compile(r"\w+")
 
@@ -133,7 +132,7 @@ def why_closing(subject: str, text: str) -> str:
         subject: Of the mail; a word of thanks alone closes only what was asked before, so it counts in a reply.
         text: What the sender wrote now.
     """
-    if len(text) > MAX_CHARACTERS or QUESTION.search(text):
+    if len(text) > MAX_CHARACTERS or any(mark in text for mark in QUESTION_MARKS):
         return ""
     plain = " ".join(QUOTED.sub(" ", text).split())
     closing = CLOSES.search(plain)

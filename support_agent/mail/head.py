@@ -24,10 +24,9 @@ BLANK_BEFORE_COLON = re.compile(
 )
 """The obsolete form of a field (RFC 5322, section 4.5.8), but of none that proves something: the server that takes such
 fields off a mail may not know them in this form."""
-
-
 FROM_FIELD = re.compile(rb"^from[ \t]*:", re.MULTILINE | re.IGNORECASE)
 FIELD_BLOCK = re.compile(rb"\s{0,100}((?:[!-9;-~]++[ \t]*:[^\n]*\n(?:[ \t][^\n]*\n)*)+)")
+"""Fields that stand together, behind a few blank lines at most."""
 
 
 class Head(NamedTuple):

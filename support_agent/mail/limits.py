@@ -24,6 +24,7 @@ MAX_PARSE_STEPS = 20_000_000
 MAX_TREE_PARTS = 4_000
 """Parts and blocks of reports in one mail, all together; `body` reads half as many."""
 Part = email.message.Message
+"""A mail or a part of one, as the standard library has it."""
 CONTENT_TYPE = re.compile(rb"content-type:([^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*)", re.IGNORECASE)
 
 

@@ -38,9 +38,9 @@ SERVICE_FIELDS = (
     "X-Phabricator-Sent-This-Message", "X-Mandrill-User", "X-MC-User", "X-Mailchimp-Campaign", "X-Sendinblue-Campaign",
     "X-Mailjet-Campaign", "X-CSA-Complaints",
 )  # fmt: skip
-"""Fields of ticket systems and mass mailers. A person may have written by means of one, so a person reads it; an answer
-by machine would make a loop, or reply to an advertisement. None of relays and mail providers is listed, whose fields
-are on their customers' own mail ("Feedback-ID" of Fastmail, "X-MC-Unique" of Mimecast)."""
+"""Fields of ticket systems and mass mailers. The desk reads such mail, because a person may have written it; an
+automatic answer could start a loop. Fields that relays and mail providers add to people's own mail do not belong here
+("Feedback-ID" of Fastmail, "X-MC-Unique" of Mimecast)."""
 LIST_FIELDS = ("List-Post", "Mailing-List", "X-Mailing-List", "X-Mailman-Version")
 """Fields of lists to which people write, where newsletters have List-Unsubscribe or List-Id alone."""
 VALUED_MARKS = (("X-FreeScout-Mail-Type", "auto.reply"),)
@@ -93,8 +93,8 @@ def service_mark(message: Message) -> str:
 
 def is_list_posting(message: Message) -> bool:
     """Whether a mail came over a list to which people write, and not from a newsletter (RFC 2369, section 3.4)."""
-    values = (value.strip().lower() for name in LIST_FIELDS for value in message.all_headers(name))
-    return any(value and token_of(value) != "no" for value in values)
+    values = (value for name in LIST_FIELDS for value in message.all_headers(name))
+    return any(value.strip() and token_of(value) != "no" for value in values)
 
 
 def is_marked_answer(message: Message) -> bool:

@@ -89,6 +89,7 @@ QUOTE = re.compile(r"\s{0,3}>")
 BARE_WORDS = 6
 """Of an attribution without a date: a name and the verb."""
 INNER_END = re.compile(r"[.?!]\s+\S|\?")
+"""A sentence that ends within a line, or a question: no name has them."""
 BAR = "|"
 COLONS = (":", "\uff1a")
 

@@ -116,7 +116,7 @@ def screen(
 def why_machine(message: Message, agent: AgentSettings, desk: DeskSettings) -> str:
     """Why a mail is taken for a machine's, whatever row decides what is done with it; "" for a person's.
 
-    Of a posting to a list only what its writer's program says counts: the list adds fields of its own.
+    For a list posting only the fields that the writer's program sets count, because the list adds fields of its own.
     """
     case = Case(message, agent, desk, _nobody, _no)
     if is_list_posting(message):

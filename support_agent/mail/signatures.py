@@ -26,8 +26,9 @@ MARKS = " \t-_\u2014\u2013=*~"
 """What the first line of a signature may begin with."""
 MAX_NAME_CHARACTERS = 200
 MAX_NAME_WORDS = 8
-MAX_NAME_ALONE = 5
 """In the line below loose dashes: a name, perhaps with a post and a firm."""
+MAX_NAME_ALONE = 5
+"""In the line below longer dashes: a name and nothing else."""
 MAX_CLOSING_WORDS = 8
 BLANK_LINES = 6
 """Blank lines between what is said and a signature, at most."""

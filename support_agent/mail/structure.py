@@ -15,8 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from support_agent.mail.body import Part
-from support_agent.mail.limits import MAX_TREE_PARTS
+from support_agent.mail.limits import MAX_TREE_PARTS, Part
 
 MAX_DEPTH = 10
 """Parts within each other; deeper mails are for the careful parser, which knows when to stop."""
