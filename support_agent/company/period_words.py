@@ -105,12 +105,17 @@ BARE_MONTH = re.compile(
 
 _NOT_A_YEAR_BEFORE = (
     r"(?<![\w./:#€$£-])(?<!€\s)(?<!\$\s)(?<!eur\s)(?<!usd\s)(?<!gbp\s)(?<!server\s)(?<!office\s)(?<!windows\s)"
-    r"(?<!error\s)(?<!code\s)(?<!fehler\s)(?<!port\s)(?<!version\s)(?<!exchange\s)(?<!studio\s)"
+    r"(?<!error\s)(?<!code\s)(?<!fehler\s)(?<!port\s)(?<!version\s)(?<!exchange\s)(?<!studio\s)(?<!room\s)(?<!raum\s)(?<!sala\s)"
 )
 BARE_YEAR = re.compile(
     rf"{_NOT_A_YEAR_BEFORE}(?P<year>{YEAR})(?![\w/:-]|[.,]\d|\s*(?:€|\$|£|%)|\s+(?:eur|usd|gbp|euros?|dollars?|gb|mb"
     r"|tb|kb|files?|folders?|calls?|requests?|users?|seats?|times|dateien|aufrufe|archivos|llamadas)\b)"
 )
+IN_NUMBER = re.compile(
+    rf"(?:^|\b(?:in|im|for|of|during|year|für|jahr|en|de|del|durante|año|payments?|total)\s+){YEAR}|^\W*\d\d?[./-]\d",
+    re.IGNORECASE,
+)
+"""A year or month in digits behind a word that means it whole; asked where the text may be in another language."""
 
 _QUARTER = r"\s+(?:quarter|quartals?|trimestre)\b"
 QUARTER = re.compile(

@@ -1,8 +1,9 @@
 """The closed set of periods that a series can be asked for.
 
 Invariant: the set is a function of `today` alone; every period lies within `all_time`, months tile their
-years and years tile the range. Checked by tests/unit/company/test_periods.py. The patterns that read periods
-from a text are in `period_words`.
+years and years tile the range. Checked by tests/unit/company/test_periods.py. Periods in a text are read in the
+languages it is likely in: English, German and Spanish with the patterns of `period_words`, others by
+`period_reader` and `spaceless_periods`. What two likely languages read in two ways is doubtful.
 """
 
 from __future__ import annotations
@@ -13,11 +14,20 @@ from collections.abc import Callable
 from datetime import date
 
 from support_agent.company import period_words as words
+from support_agent.company.languages import likely_languages
+from support_agent.company.period_reader import Reader, reader_of
+from support_agent.company.period_table import TABLES
+from support_agent.company.spaceless_periods import SPACELESS, SpacelessReader, spaceless_reader_of
 from support_agent.company.values import Period
 
 YEARS_BACK = 3
 """Whole calendar years before this one that can be asked for by name."""
 ALL_TIME_FIRST = date(1970, 1, 1)
+WRITTEN = frozenset(["en", "de", "es"])
+"""Languages whose patterns are written out in `period_words`."""
+MOST_LANGUAGES = 6
+"""So many of the likely languages are read."""
+NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
 RELATIVE_NAMES = (
     "this_month",
     "last_month",
@@ -67,7 +77,7 @@ def _months(name: str, year: int, month: int, count: int = 1) -> Period:
 
 
 def mentioned_periods(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[str, ...]:
-    """Names of the periods that a text states in so many words (English, German, Spanish), in order, each
+    """Names of the periods that a text states in so many words, in order, each
     once, by whatever name it has first: this year and its number are one period.
 
     "In March" is the most recent March that has begun; "in 2024" is the year. A period that the set has no
@@ -93,7 +103,82 @@ def has_inexpressible_period(text: str, today: date | None = None, years_back: i
     return any(name not in known for name in mentions)
 
 
+def is_readable(text: str) -> bool:
+    """Whether a text is likely in a language whose periods are read, or too short to tell its language.
+
+    In any other a named period would look like none.
+    """
+    likely = likely_languages(text)
+    return not likely or any(language in WRITTEN or language in TABLES for language in likely)
+
+
+def without_now(text: str) -> str:
+    """The text without the words that ask for a value of now ("today", "aujourd'hui")."""
+    for language in likely_languages(text):
+        if language in TABLES:
+            text = _reader(language).without_now(text)
+    return NOW.sub(" ", text)
+
+
 def _read(text: str, today: date) -> tuple[list[str], bool]:
+    """(names of whole calendar periods in order of mention, whether anything else was said about time).
+
+    English, German and Spanish are read first where they are likely at all; the likeliest language must not
+    read another period.
+    """
+    likely = likely_languages(text)
+    tabled = [language for language in likely if language in TABLES][:MOST_LANGUAGES]
+    readings = [_read_by_table(text, language, today) for language in tabled]
+    if not likely or not WRITTEN.isdisjoint(likely):
+        names, has_range = _read_written(text, today)
+        likeliest = readings[0][0] if tabled and likely[0] == tabled[0] else []
+        is_sure = not likely or likely[0] in WRITTEN or not _is_bare_number(text, names)
+        if names or has_range:
+            return names, has_range or not is_sure or likeliest not in ([], names)
+    if not readings:
+        is_unread = not is_readable(text) and re.search(r"\d", text) is not None
+        return [], is_unread
+    return _agreed(readings)
+
+
+def _is_bare_number(text: str, names: list[str]) -> bool:
+    """Whether periods are stated in digits alone, behind no word that makes them whole: "od 2024"."""
+    is_number = all(name.isdigit() for name in names) or words.NUMERIC_MONTH.search(text) is not None
+    return is_number and words.IN_NUMBER.search(text) is None
+
+
+def _agreed(readings: list[tuple[list[str], bool]]) -> tuple[list[str], bool]:
+    """What the likely languages read together.
+
+    Beside one that finds a period, the doubt of one that finds none does not count (it does not know the words),
+    unless that is the likeliest.
+    """
+    named = [reading for reading in readings if reading[0]]
+    if not named:
+        return [], any(doubt for _, doubt in readings)
+    is_doubtful = readings[0][1] or any(doubt for _, doubt in named) or any(names != named[0][0] for names, _ in named)
+    return named[0][0], is_doubtful
+
+
+def _read_by_table(text: str, language: str, today: date) -> tuple[list[str], bool]:
+    mentions, is_doubtful = _reader(language).read(text, today)
+    return [_quarter_name(mention.name, today) for mention in mentions], is_doubtful
+
+
+def _reader(language: str) -> Reader | SpacelessReader:
+    return spaceless_reader_of(language) if language in SPACELESS else reader_of(language)
+
+
+def _quarter_name(name: str, today: date) -> str:
+    """`this_quarter` or `last_quarter` for "2025-q3", where it is one of them; any other name as it is."""
+    year, _, quarter = name.partition("-q")
+    if not quarter:
+        return name
+    back = (today.year - int(year)) * 4 + (today.month - 1) // 3 + 1 - int(quarter)
+    return {0: "this_quarter", 1: "last_quarter"}.get(back, name)
+
+
+def _read_written(text: str, today: date) -> tuple[list[str], bool]:
     """(names of whole calendar periods in order of mention, whether anything else was said about time).
 
     A name may be outside the closed set ("2009", "2025-q1"). What has been read is blanked out, ranges before
@@ -196,8 +281,7 @@ def _quarter(match: re.Match[str], today: date) -> str:
         year = _year(match["year"], today)
     else:
         year = today.year if quarter <= current else today.year - 1
-    back = (today.year - year) * 4 + current - quarter
-    return {0: "this_quarter", 1: "last_quarter"}.get(back, f"{year}-q{quarter}")
+    return _quarter_name(f"{year}-q{quarter}", today)
 
 
 def _relative(match: re.Match[str], today: date) -> str:
