@@ -16,11 +16,14 @@ from datetime import date
 from functools import lru_cache
 
 from support_agent.company import period_digits as digits
-from support_agent.company.period_table import Mention, any_of, month_names, normalised, table_of, weekday_stems
+from support_agent.company.period_table import Mention, any_of, is_declined, month_names, normalised, table_of, weekday_stems
 
 _ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4}
 SHORT_WORD = 2
 """Words of so many letters mean much ("do", "da", "a"): they count only right before a period."""
+SHORT_STEM = 3
+"""With a longer stem a month is seen in any case of its language, at least as something that was not read."""
+_ANY_YEAR = re.compile(digits.YEAR)
 LOOK_BACK = 80
 """Characters before a period in which words can make it something else."""
 
@@ -42,10 +45,15 @@ class Reader:
         self._has_case = bool(table.suffix)
         inside, self._year_words = any_of(table.inside), any_of(table.year)
         suffix = rf"(?:'?\s?(?:{table.suffix}))?" if table.suffix else ""
-        year = digits.YEAR + (rf"(?:'\s|-)?(?:{table.year_suffix})?(?![^\W\d])" if table.year_suffix else r"(?!\w)")
+        ending = rf"(?:(?:'\s|-)?(?:{table.year_suffix}))?" if table.year_suffix else ""
+        year = rf"{digits.YEAR}{ending}(?![\w']|-[^\W\d])"
         month = rf"(?<!\w)(?P<name>{any_of(self._numbers)})\.?(?P<suffix>{suffix})(?!\w)"
         self._month, self._year = re.compile(month), re.compile(year)
-        self._wide = re.compile(rf"(?<!\w){any_of(months.wide)}\w{{0,{5 if self._has_case else 0}}}(?!\w)")
+        cut = 0 if table.suffix else 2
+        stems = [rf"{re.escape(name[: len(name) - cut])}\w{{0,5}}" for name in months.wide if len(name) - cut > SHORT_STEM]
+        self._any_wide = re.compile(
+            rf"(?<!\w)(?:{'|'.join([any_of(months.wide), *(stems if is_declined(language) else ())])})(?!\w)"
+        )
         of = rf"(?:(?:{inside})\s+)*"
         self._month_and_year = re.compile(rf"{month},?\s+{of}{year}")
         self._year_and_month = re.compile(rf"{year}\.?\s+(?:{self._year_words}\s+)?{month}" if table.year_first else "(?!)")
@@ -144,7 +152,7 @@ class Reader:
             behind = self._year_behind if is_year else self._month_behind
             has_unit = behind.match(text, match.end()) is not None
             is_in = self._inside.search(before) is not None or self._unit_before.search(before) is not None or (not is_year and bool(match["suffix"]))
-            if not (is_in or is_joined or has_unit or (is_year and not before.strip())):
+            if not (is_in or is_joined or has_unit):
                 continue
             if is_year:
                 taken.append(Mention(*match.span(), match["year"], "year"))
@@ -170,7 +178,7 @@ class Reader:
             if match["one"] is None or match.group() != match["one"] or not self._each.search(before):
                 return True
         is_short = any(self._inside.search(left[: match.start()]) for match in self._month.finditer(left))
-        return is_short or self._wide.search(left) is not None or self._year.search(left) is not None
+        return is_short or self._any_wide.search(left) is not None or _ANY_YEAR.search(left) is not None
 
     def _is_guarded(self, text: str, found: list[Mention]) -> bool:
         """Whether a word beside a period makes it another ("since"), or two periods are the ends of a span."""

@@ -119,20 +119,23 @@ def any_of(words: Iterable[str]) -> str:
 def month_names(language: str) -> MonthNames:
     """The months' names in a language.
 
-    Stand-alone names are read only where they differ (languages with further `forms`, and a few more): babel
-    2.18 gives for the others those of the language that was read before.
+    Stand-alone names are read only in languages that decline them: for others they are the same, and babel 2.18
+    gives those of the language that was read before.
     """
     table = table_of(language)
     months = Locale.parse(table.cldr or language).months
     wide = [months["format"]["wide"], dict(enumerate(table.forms, start=1))]
-    if table.forms or language in DECLINED:
+    if is_declined(language):
         wide.append(months["stand-alone"]["wide"])
     known = _numbered(wide)
     short = _numbered([months["format"]["abbreviated"]])
     return MonthNames(known, {name: number for name, number in short.items() if name not in known})
 
 
-DECLINED = frozenset(["fi", "hr", "el", "ca"])
+def is_declined(language: str) -> bool:
+    """Whether month names have further forms in a language."""
+    table = table_of(language)
+    return bool(table.forms or table.suffix)
 
 
 def _numbered(groups: Iterable[dict[int, str]]) -> dict[str, int]:

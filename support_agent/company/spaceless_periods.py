@@ -34,7 +34,7 @@ _PATTERNS = tuple(
         rf"(?<![\d一二三四五六七八九十年년前후後后]){_MONTH}(?!\s*\d)",
     )
 )
-_COUNT = r"(?:\d+|[一二三四五六七八九十几幾数兩两]|近|最近|过去|過去|直近|지난|최근|몇|한|두|세)\s*(?:个|個)?\s*"
+_COUNT = r"(?:\d+|[一二三四五六七八九十几幾数兩两]|ここ|近|最近|过去|過去|直近|지난|최근|몇|한|두|세)\s*(?:个|個)?\s*"
 _DAY = re.compile(r"[月월]\s*\d{1,2}\s*[日号號일]|(?<!\d)\d{1,2}\s*[日号號](?!間|间)|(?<!\d)\d{1,2}일")
 _LEFT = re.compile(r"\d\s*[月월]|[年년]\s*前|(?<!\d)(?:19|20)\d\d(?![\d,.]\d|\d)")
 
@@ -52,7 +52,8 @@ class SpacelessReader:
         table = table_of(language)
         self._particle = re.compile(rf"(?:{table.particle})" if language == "ko" else rf"\s*(?:{table.particle})")
         self._other = re.compile(_signs(table.other))
-        self._units = re.compile(f"{_COUNT}{_signs(table.units)}")
+        self._units = re.compile(f"{_COUNT}{_signs([*table.units, '年', '년', '月', '달'])}")
+        self._outside = re.compile(rf"{_signs(table.outside)}\s*$")
         self._weekday = re.compile("[月火水木金土日]曜|星期|礼拜|[월화수목금토일]요일")
         self._day_words = re.compile(_signs(table.day))
         self._now = re.compile(_signs(table.now))
@@ -78,7 +79,10 @@ class SpacelessReader:
             left = pattern.sub(lambda match: "\0" * len(match.group()), left)
         found.sort()
         is_doubtful = is_doubtful or digits.NEVER_WHOLE.search(left) is not None
-        is_cut = any(self._particle.match(text, mention.end) is None for mention in found)
+        is_cut = any(
+            self._particle.match(text, mention.end) is None or self._outside.search(text[: mention.start])
+            for mention in found
+        )
         is_month_of_year = len({mention.kind for mention in found} & {"month", "year"}) > 1
         is_left = self._units.search(left) is not None or _LEFT.search(left) is not None
         is_day = not found and self._day_words.search(left) is not None
