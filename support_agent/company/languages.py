@@ -20,9 +20,10 @@ def likely_languages(text: str) -> tuple[str, ...]:
     Near relatives are often not told apart in a short question, so several are given: "Total de 2023, por
     favor" is Portuguese and Spanish.
     """
-    ranked: list[tuple[str, float]] = rank(text[:READ_CHARACTERS])  # the model, 5 MB, comes with the package; its first use loads it
+    ranked: list[tuple[str, float]] = rank(
+        text[:READ_CHARACTERS]
+    )  # the model, 5 MB, comes with the package; its first use loads it
     best = ranked[0][1]
     near = [NORWEGIAN.get(code, code) for code, score in ranked if best - score <= NEAR_NATS]
     has_nothing = len(ranked) > 1 and best == ranked[-1][1]
     return () if has_nothing else tuple(dict.fromkeys(near))
-

@@ -116,6 +116,11 @@ def any_of(words: Iterable[str]) -> str:
     return "(?:" + "|".join(re.escape(word) for word in ordered) + ")" if ordered else "(?!)"
 
 
+def as_written(pattern: str) -> re.Pattern[str]:
+    """A pattern of normalised words for a text that is not: any case, either apostrophe, no space behind it."""
+    return re.compile(pattern.replace("'\\ ", "['\u2019]\\s?"), re.IGNORECASE)
+
+
 def month_names(language: str) -> MonthNames:
     """The months' names in a language.
 

@@ -119,10 +119,10 @@ IN_NUMBER = re.compile(
 
 _QUARTER = r"\s+(?:quarter|quartals?|trimestre)\b"
 QUARTER = re.compile(
-    rf"(?<![\w.])(?:(?P<q1>q1\b|(?:first|1st|erste[snm]?|1\.|primer){_QUARTER})"
-    rf"|(?P<q2>q2\b|(?:second|2nd|zweite[snm]?|2\.|segundo){_QUARTER})"
-    rf"|(?P<q3>q3\b|(?:third|3rd|dritte[snm]?|3\.|tercer){_QUARTER})"
-    rf"|(?P<q4>q4\b|(?:fourth|4th|vierte[snm]?|4\.|cuarto){_QUARTER}))"
+    rf"(?<![\w.])(?:(?P<q1>q1\b|t1(?=\s+(?:del?\s+)?{YEAR})|(?:first|1st|erste[snm]?|1\.|primer){_QUARTER})"
+    rf"|(?P<q2>q2\b|t2(?=\s+(?:del?\s+)?{YEAR})|(?:second|2nd|zweite[snm]?|2\.|segundo){_QUARTER})"
+    rf"|(?P<q3>q3\b|t3(?=\s+(?:del?\s+)?{YEAR})|(?:third|3rd|dritte[snm]?|3\.|tercer){_QUARTER})"
+    rf"|(?P<q4>q4\b|t4(?=\s+(?:del?\s+)?{YEAR})|(?:fourth|4th|vierte[snm]?|4\.|cuarto){_QUARTER}))"
     rf"(?:[\s/,-]+{_OF}(?P<year>{YEAR_WORD}))?"
 )
 """The group q1 to q4 that matched is the quarter."""
@@ -207,6 +207,7 @@ RANGES: tuple[re.Pattern[str], ...] = tuple(
         rf"\b(?:last|past|recent|previous|next|letzten?|vergangenen|nächsten)\s+{_PLURALS}\b",
         r"\b(?:[úu]ltim[oa]s?|próxim[oa]s?)\s+(?:horas|d[ií]as?|semanas?|mes(?:es)?|trimestres?|años?)\b",
         rf"\b(?:{_NUMBER}|a|an|one)\s+{_UNITS}\s+ago\b",
+        rf"\b{_NUMBER}\s+{_any_of(*MONTH_NUMBERS)}s?\s+ago\b|\b(?:vorletzte[nmrs]?|penúltimo)\s+{MONTH}",
         rf"\b(?:vor|hace)\s+(?:{_NUMBER}|einem|einer|un|una)\s+{_UNITS}\b",
         # could be calendar or rolling: "over the last year", "in the past month"
         r"\bthe\s+last\s+(?:month|year)\b(?!['\u2019]s)|\bpast\s+(?:week|month|quarter|year)\b",

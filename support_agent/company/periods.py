@@ -114,9 +114,9 @@ def is_readable(text: str) -> bool:
 
 def without_now(text: str) -> str:
     """The text without the words that ask for a value of now ("today", "aujourd'hui")."""
-    for language in likely_languages(text):
-        if language in TABLES:
-            text = _reader(language).without_now(text)
+    tabled = [language for language in likely_languages(text) if language in TABLES]
+    for language in tabled[:MOST_LANGUAGES]:
+        text = _reader(language).without_now(text)
     return NOW.sub(" ", text)
 
 

@@ -61,8 +61,8 @@ class SpacelessReader:
         self._names = [(name, re.compile(_signs(getattr(table.names, name)))) for name in fields]
 
     def without_now(self, text: str) -> str:
-        """The normalised text without the words that ask for the value of now."""
-        return self._now.sub(" ", normalised(text))
+        """The text without the words that ask for the value of now."""
+        return self._now.sub(" ", text)
 
     def read(self, text: str, today: date) -> tuple[list[Mention], bool]:
         """(periods in order of mention, whether anything else was said about time)."""

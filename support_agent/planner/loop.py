@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping
 import structlog
 
 from support_agent.answer.final_answer import Answer, Item, says_the_same
-from support_agent.company.periods import has_inexpressible_period, mentioned_periods
+from support_agent.company.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Model, Usage
 from support_agent.planner.choice import ARGUMENT_WEIGHTS, WEIGHTS, Choice, Chooser, Option, Vote
 from support_agent.planner.forms import Form, forms_for
-from support_agent.planner.neighbours import asked_in, is_known_language
+from support_agent.planner.neighbours import asked_in
 from support_agent.planner.plan import Call, Plan, Status
 from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings
@@ -52,7 +52,6 @@ ENDS = {
     "no_evidence": Reason.NO_EVIDENCE,
 }
 """A call that is rejected with one of these codes ends its question; another topic would not answer it."""
-NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
 ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 log = structlog.get_logger(__name__)
 Arguments = Mapping[str, str | int | bool]
@@ -209,7 +208,7 @@ class _Work:
         Times beside what is asked ("I decide before the end of the month") are not asked about.
         """
         whole, today = self.context.current_question, self.context.today
-        question = NOW.sub(" ", " ".join(asked_in(whole)) or whole)
+        question = without_now(" ".join(asked_in(whole)) or whole)
         is_past = any(self.context.periods[name].last < today for name in mentioned_periods(question, today))
         if is_past or has_inexpressible_period(question, today):
             raise _Stop(Reason.NOT_COVERED)
@@ -225,14 +224,14 @@ class _Work:
     def _series(self, series: str, topic: Choice) -> Item:
         """Fetch, shape and send rows of a series: the model chooses the period and the form.
 
-        A period that is named in a language nobody here reads would look like none, so a person gets it.
+        A period named in a language that is not read would look like none, so a person gets it.
         """
         question = self.context.current_question
         self._check_person()
         if has_inexpressible_period(question, self.context.today):
             raise _Stop(Reason.NOT_COVERED)
         named = mentioned_periods(question, self.context.today)
-        if len(named) > MOST_PERIODS or not (named or is_known_language(question)):
+        if len(named) > MOST_PERIODS or not (named or is_readable(question)):
             raise _Stop(Reason.NOT_COVERED)
         form_choice = self._guarded(lambda: self._form(question, len(named)))
         form = next(form for form in forms_for(question, len(named)) if form.key == form_choice.key)

@@ -56,8 +56,6 @@ _LITTLE_WORDS = """
     mis mucho muy nos nuestro otra otro para pero poder por porque puede puedo que qué quien quién sin sobre son tan
     tengo tiempo tiene todo una uno usted ustedes
 """
-_SHORT_WORDS = frozenset(["i", "my", "we", "us", "do", "it"])
-FEW_WORDS = 3
 LITTLE_WORDS = frozenset(_LITTLE_WORDS.split())
 """Words that say nothing of what a question is about."""
 
@@ -113,12 +111,6 @@ def folded(questions: Sequence[str], nearest: Nearest) -> tuple[str, ...]:
         else:
             kept[-1] = f"{kept[-1]} {question}"
     return tuple(kept)
-
-
-def is_known_language(question: str) -> bool:
-    """Whether a question has a little word of a language that is read here, or too few words to tell."""
-    words = re.findall(r"[^\W\d_]+", question.lower())
-    return len(words) <= FEW_WORDS or any(word in LITTLE_WORDS or word in _SHORT_WORDS for word in words)
 
 
 def _is_known(question: str, score: float) -> bool:

@@ -209,11 +209,19 @@ def test_the_seconds_of_the_calls_are_those_of_the_plan_but_its_end() -> None:
 
 
 def test_a_period_in_an_unread_language_goes_to_a_person() -> None:
-    """ "L'année dernière" would look like no period at all, and all payments would be added up."""
-    question = "Combien ai-je payé l'année dernière ?"
+    """ "Mwaka jana" (last year) would look like no period at all, and all payments would be added up."""
+    question = "Nimelipa kiasi gani kwa jumla mwaka jana?"
     given = one(question, near("series:payments", score=0.9), accounts=FakeAccounts(rows=PAYMENTS))
     made = plan(Prefers("payments"), given)
     assert (made.outcome, made.reason) == ("escalate", "not_covered")
+
+
+def test_a_period_in_another_language_is_the_one_that_is_fetched() -> None:
+    """ "L'année dernière" is last year, not all that was ever paid."""
+    question = "Combien ai-je payé l'année dernière ?"
+    given = one(question, near("series:payments", score=0.9), accounts=FakeAccounts(rows=PAYMENTS))
+    made = plan(Prefers("payments"), given)
+    assert [call.args["period"] for call in made.calls if call.tool == "fetch_series"] == ["last_year"]
 
 
 def test_more_questions_than_the_limit_go_to_a_person_and_are_counted() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,7 +11,6 @@ from support_agent.planner.neighbours import (
     OWN_TOPIC_OF_STATEMENT,
     SURE_TOPIC,
     folded,
-    is_known_language,
     parted,
 )
 
@@ -125,22 +123,6 @@ def test_a_question_without_words_of_its_own_belongs_to_the_one_before_it() -> N
     assert folded(("When was my last payment?", "How much was it?"), topics) == (
         "When was my last payment? How much was it?",
     )
-
-
-@pytest.mark.parametrize(
-    ("question", "is_known"),
-    [
-        ("How much did I pay last year?", True),
-        ("Wie viel habe ich bezahlt?", True),
-        ("¿Cuánto pagué este año?", True),
-        ("payments overview 2025", True),
-        ("Combien ai-je payé l'année dernière ?", False),
-        ("Hoeveel heb ik vorig jaar betaald?", False),
-        ("Ile zapłaciłem w zeszłym roku?", False),
-    ],
-)
-def test_a_language_that_nobody_here_reads_is_told_by_its_little_words(question: str, is_known: bool) -> None:
-    assert is_known_language(question) == is_known
 
 
 def test_an_order_is_never_lost_in_the_question_before_it() -> None:
