@@ -26,7 +26,10 @@ from support_agent.locales import is_locale, nearest_tag
 
 
 class Library(NamedTuple):
-    """All that a company has written: one document of each number in its own language, and the others."""
+    """All that a company has written: each document in its own language, by number, and those in others.
+
+    Every translation has its document; they are in the order of their numbers.
+    """
 
     documents: tuple[Document, ...]
     translations: tuple[Document, ...]
@@ -69,12 +72,14 @@ def in_language(library: Library, locale: str, today: date) -> Mapping[int, Docu
     A document without one goes out as it is: because it is in their language, or because nothing is.
     """
     sent: dict[int, Document] = {}
-    for document in library.documents:
-        others = [one for one in library.translations if one.number == document.number and one.is_valid_on(today)]
+    originals = {document.number: document for document in library.documents}
+    for number, versions in groupby(library.translations, key=lambda version: version.number):
+        document = originals[number]
+        others = (version for version in versions if version.is_valid_on(today))
         by_tag = {one.language: one for one in (document, *others) if one.language is not None}
         tag = nearest_tag(locale, by_tag)
         if tag is not None and by_tag[tag] is not document:
-            sent[document.number] = by_tag[tag]
+            sent[number] = by_tag[tag]
     return sent
 
 
