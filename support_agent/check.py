@@ -17,6 +17,7 @@ from support_agent.answer.checks import check_templates
 from support_agent.answer.templates import Templates
 from support_agent.company.account_specs import read_specs
 from support_agent.company.company import QUESTIONS_FILE, check_company
+from support_agent.company.document_languages import languages_of
 from support_agent.company.documents import load_documents, numbers_in
 from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
@@ -226,6 +227,16 @@ def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding
         what = f"company.locale is {settings.locale!r}, and there are no templates for it"
         todo = f"add the folder, or choose one of {', '.join(sorted(templates.languages))}"
         yield _Config.read(path).finding("company.locale", what, todo)
+    for language in languages_of(settings.policies):
+        if not templates.has_language(language):
+            what = f"there are no templates for {language!r}, so nobody is sent the documents in it"
+            yield Finding(
+                severity=Severity.WARNING,
+                path=settings.policies / language,
+                line=None,
+                what=what,
+                todo=f"add {settings.templates.name}/{language}, or move the documents elsewhere",
+            )
     yield from untranslated(settings.accounts, settings.policies / QUESTIONS_FILE, templates.languages)
 
 

@@ -248,9 +248,10 @@ class Decider:
     ) -> Context:
         today = now.date()
         accounts: AccountData = self.company.accounts
+        locale = self.templates.locale_for(self.locale_of(customer))
         return Context(
             today=today,
-            locale=self.templates.locale_for(self.locale_of(customer)),
+            locale=locale,
             level=sender.level,
             customer=customer,
             documents={document.number: document for document in self.company.documents},
@@ -261,6 +262,7 @@ class Decider:
             questions=self._questions(message),
             sent=sent,
             room=room,
+            translations=self.company.in_language(locale, today),
         )
 
     def _questions(self, message: Message) -> tuple[str, ...]:

@@ -42,7 +42,8 @@ def escalated_cases(store: Store, documents: Sequence[Document]) -> tuple[Escala
 
     Args:
         store: With the memories and what was passed on.
-        documents: The company's, as they are today: a sentence that was changed since is not known again.
+        documents: The company's, in every language, as they are today: a sentence that was changed since is not known
+            again.
     """
     replies: dict[CaseId, list[OutboxRecord]] = {}
     for reply in store.outgoing(kind=LetterKind.PERSON_REPLY):

@@ -31,7 +31,15 @@ from support_agent.desk.packet import FoundDocument
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.frozen import Frozen
-from support_agent.lines import VERSION_CHARACTERS, WhyHeader, WhyLine, headers_of, lines_of, text_of
+from support_agent.lines import (
+    VERSION_CHARACTERS,
+    WhyHeader,
+    WhyLine,
+    document_named,
+    headers_of,
+    lines_of,
+    text_of,
+)
 from support_agent.looks import LookStory, looks_of
 from support_agent.mail.message import parse
 from support_agent.planner.plan import Call
@@ -336,7 +344,7 @@ def _told(item: Item) -> tuple[str, str]:
     """What an item says in one line, and what it was made from."""
     match item:
         case DocumentItem():
-            version = f"document {item.number}, version {item.version[:VERSION_CHARACTERS]}"
+            version = f"{document_named(item.number, item.language)}, version {item.version[:VERSION_CHARACTERS]}"
             sentences = ", ".join(str(excerpt.index) for excerpt in item.excerpts)
             chosen = f"sentences {sentences}" if sentences else "its link alone"
             return item.title, f"{version} of {item.valid_from}, {chosen}"

@@ -69,7 +69,7 @@ def train(
     policy does on simulated users that it has not met, beside the rules. It decides nothing until it is configured.
     """
     from support_agent.app import open_store
-    from support_agent.company.documents import load_documents
+    from support_agent.company.document_languages import load_library
     from support_agent.deeds import escalated_cases
     from support_agent.facts.learning import policy_weights, training
     from support_agent.facts.learning.comparison import TrainedPolicy, compared
@@ -77,7 +77,8 @@ def train(
 
     settings, folder = settings_of(config), config_file(config).parent.absolute()
     with open_store(settings) as store:
-        escalated = escalated_cases(store, load_documents(settings.company.policies))
+        library = load_library(settings.company.policies, settings.company.locale)
+        escalated = escalated_cases(store, (*library.documents, *library.translations))
     weights = training.train(episodes, seed, escalated=escalated)
     trained = TrainedPolicy(
         policy_file=policy_weights.save(weights, (out or folder).absolute()),

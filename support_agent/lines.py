@@ -80,7 +80,7 @@ class WhySource(Frozen):
     """A part of a line and where it came from, in words (`what`) and as data, as far as it has that.
 
     `name` is a template's file or an account field or series, `line` the template's, `version` the first 12
-    hex digits of the document's, `query` the one that returned the value.
+    hex digits of the document's, `language` that of the document, `query` the one that returned the value.
     """
 
     kind: SourceKind
@@ -90,6 +90,7 @@ class WhySource(Frozen):
     line: int | None = None
     number: int | None = None
     version: str | None = None
+    language: str | None = None
     sentence: int | None = None
     query: str | None = None
 
@@ -231,11 +232,17 @@ def _document(source: DocumentSource) -> WhySource:
     return WhySource(
         kind="document",
         text="",
-        what=f"document {source.number}, version {version}, {place}",
+        what=f"{document_named(source.number, source.language)}, version {version}, {place}",
         number=source.number,
         version=version,
+        language=source.language,
         sentence=source.sentence,
     )
+
+
+def document_named(number: int, language: str | None) -> str:
+    """A document as people are shown it: "document 1 (de)"; without its language where that is not stored."""
+    return f"document {number}" if language is None else f"document {number} ({language})"
 
 
 def _account(source: AccountSource, queries: Queries | None) -> WhySource:

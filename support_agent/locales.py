@@ -8,7 +8,7 @@ tests/unit/test_locales.py and tests/unit/test_third_language.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Annotated, TypeVar
 
@@ -27,7 +27,13 @@ T = TypeVar("T")
 
 
 def lookup(tag: str) -> Iterator[str]:
-    """The tag, in lower case, then what is left without its last parts: "zh-hant-tw", "zh-hant", "zh"; last "en".
+    """What `shortened` gives, and last "en"."""
+    yield from shortened(tag)
+    yield FALLBACK_LOCALE
+
+
+def shortened(tag: str) -> Iterator[str]:
+    """The tag, in lower case, then what is left without its last parts: "zh-hant-tw", "zh-hant", "zh".
 
     Source: RFC 4647, section 3.4.
     """
@@ -36,12 +42,26 @@ def lookup(tag: str) -> Iterator[str]:
         if len(parts[-1]) > 1:
             yield "-".join(parts)
         parts.pop()
-    yield FALLBACK_LOCALE
 
 
 def language_of(tag: str) -> str:
     """The language of a tag, in lower case: "de" for "de-AT", "" for none."""
     return tag.replace("_", "-").lower().partition("-")[0]
+
+
+def nearest_tag(tag: str, available: Iterable[str]) -> str | None:
+    """The one of some tags that a reader is served best by, None where none is of the reader's language.
+
+    That is the first in `shortened`, else the first of the same language as it is written elsewhere ("pt-BR" for "pt").
+    """
+    by_tag = {other.lower(): other for other in available}
+    found = next((by_tag[key] for key in shortened(tag) if key in by_tag), None)
+    return found or next((other for other in by_tag.values() if language_of(other) == language_of(tag)), None)
+
+
+def language_name(tag: str, reader: str) -> str:
+    """What a language is called in the reader's: "German" for "de-AT" and "en-GB", "anglais" for "en" and "fr"."""
+    return str(locale_of(reader).languages.get(language_of(tag), tag))
 
 
 def localised(texts: Mapping[str, T], tag: str) -> T:

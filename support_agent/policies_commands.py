@@ -26,6 +26,9 @@ def policies() -> None:
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A txt, md, html, docx or pdf file.")],
     number: Annotated[int | None, typer.Option(help="The document's number; default: the next free one.")] = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="TAG", help="It is document --number in this language (de, pt-BR).")
+    ] = None,
     url: Annotated[str | None, typer.Option(help="Where customers find the whole text (https://...).")] = None,
     valid_from: Annotated[
         datetime | None, typer.Option("--valid-from", formats=["%Y-%m-%d"], help="The first day it is sent.")
@@ -40,6 +43,6 @@ def import_(
     """
     from support_agent.company.importing import Given, import_document
 
-    given = Given(number=number, url=url, valid_from=valid_from.date() if valid_from else None)
+    given = Given(number=number, language=language, url=url, valid_from=valid_from.date() if valid_from else None)
     imported = import_document(file, settings_of(config).company.policies, given)
     print_data(imported, as_json, printing.imported(imported))

@@ -274,7 +274,7 @@ class CompanySettings(Section):
     templates: Path = Path("templates")
     accounts: Path = Path("accounts.toml")
     locale: LocaleTag = FALLBACK_LOCALE
-    """Locale of the desk, and of customers whose own is not known or has no templates: one that has templates."""
+    """Locale of the documents, the desk, and customers whose own is not known or has no templates; it has some."""
     notice: Literal["top", "bottom"] = "bottom"
     """Where an answer says that a machine (AI) put it together: above the first answer or below the signature."""
 

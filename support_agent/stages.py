@@ -122,7 +122,7 @@ class Stages:
     def keep_company(self) -> None:
         """Store what answers are made from, by version, for `replay` and `why`; call it before any mail is handled."""
         company = self.decider.company
-        for document in company.documents:
+        for document in company.texts:
             self.store.save_document(document.number, document.raw)
         self.store.save_queries(company.version, company.accounts.queries.model_dump())
 

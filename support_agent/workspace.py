@@ -31,7 +31,7 @@ name = "Harborfile"            # how the answers sign
 policies = "policies"          # numbered documents: the only long text a customer is ever sent
 templates = "templates"        # the words around them
 accounts = "accounts.toml"     # which account values may be sent, and the queries that read them
-# locale = "en"                # of customers whose own is not known or has no folder in templates/
+# locale = "en"                # of the documents, and of customers whose own is not known or not in templates/
 # notice = "bottom"            # or "top": where an answer says that a machine (AI) put it together
 
 [agent]

@@ -72,6 +72,7 @@ from support_agent.answer.views import (
 )
 from support_agent.company.values import Counted, Period
 from support_agent.errors import GateRefused
+from support_agent.locales import language_name
 
 Section = Literal["period", "aggregation", "step", "operation", "reason", "level", "finding"]
 _BLOCK_KINDS = {"sentence": "paragraph", "item": "list", "row": "table"}
@@ -184,7 +185,13 @@ class Maker:
             valid_from=self._of_document(item, "valid_from", format_day(item.valid_from, self.locale)),
             delivery=item.delivery,
             sections=self._sections(item),
+            foreign_language=self._foreign_language(item),
         )
+
+    def _foreign_language(self, item: DocumentItem) -> Sourced | None:
+        if item.language is None or not item.is_foreign_to(self.locale):
+            return None
+        return self._of_document(item, "language", language_name(item.language, self.locale))
 
     def _of_document(
         self,
@@ -202,6 +209,7 @@ class Maker:
             part=part,
             sentence=sentence,
             column=column,
+            language=item.language,
         )
         return self.ledger.put(text, source, clean=str if part in ("row", "rule") else clean_line)
 

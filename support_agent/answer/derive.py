@@ -53,6 +53,7 @@ from support_agent.answer.templates import Templates
 from support_agent.company.values import Period
 from support_agent.desk.packet import Packet
 from support_agent.errors import GateRefused
+from support_agent.locales import language_name
 
 MadeFrom = FinalAnswer | Acknowledgement | Packet
 T = TypeVar("T")
@@ -115,6 +116,8 @@ def _of_document(source: DocumentSource, final: FinalAnswer, locale: str) -> str
     item = _item(source, final)
     if not isinstance(item, DocumentItem) or (item.number, item.version) != (source.number, source.version):
         raise _nothing(source)
+    if source.language != item.language:
+        raise _nothing(source)
     match source.part:
         case "number":
             return str(item.number)
@@ -124,6 +127,8 @@ def _of_document(source: DocumentSource, final: FinalAnswer, locale: str) -> str
             return clean_line(item.url)
         case "valid_from":
             return clean_line(format_day(item.valid_from, locale))
+        case "language" if item.is_foreign_to(locale):
+            return clean_line(language_name(_present(item.language, source), locale))
         case _:
             return _of_excerpt(source, item)
 

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from support_agent.company.values import Counted, Customer, Number, Period, Row, Value
 from support_agent.frozen import Frozen
+from support_agent.locales import language_of
 
 
 class Excerpt(Frozen):
@@ -34,6 +35,8 @@ class DocumentItem(Frozen):
 
     `keeps_form`: steps have their numbers, rows their cells, and lists side by side stay apart, as in the document.
     False in answers that were stored before this was kept; they still render to the same bytes.
+    `language` is the tag of the language that the document is written in; None in answers that were stored before a
+    document could be in several: they do not say it.
     """
 
     kind: Literal["document"] = "document"
@@ -45,6 +48,11 @@ class DocumentItem(Frozen):
     delivery: Literal["full", "excerpt", "link"]
     excerpts: tuple[Excerpt, ...]
     keeps_form: bool = False
+    language: str | None = None
+
+    def is_foreign_to(self, locale: str) -> bool:
+        """Whether a reader of a locale must be told that the document is in another language."""
+        return self.language is not None and language_of(self.language) != language_of(locale)
 
 
 class FieldItem(Frozen):
@@ -118,8 +126,14 @@ Item = Annotated[
 
 
 def says_the_same(one: Item, other: Item) -> bool:
-    """Whether two items tell a customer the same, however the lists and tables in them are set."""
+    """Whether two items tell a customer the same, however the lists and tables in them are set.
+
+    A document says the same in another language, whichever of its sentences: they cannot be compared, and whoever wants
+    it once more needs a person.
+    """
     if isinstance(one, DocumentItem) and isinstance(other, DocumentItem):
+        if one.number == other.number and one.language and other.language and one.language != other.language:
+            return True
         return _sentences_of(one) == _sentences_of(other)
     return one == other
 

@@ -30,8 +30,8 @@ from support_agent.company.documents import Document
 class Grounds:
     """Where an answer is looked up again.
 
-    `document` finds a document by its version. `company` is None where its other files are not known any more, as in
-    a replay: of them nothing is stored.
+    `document` finds a document by its version; where its language is not known, as in a replay, it is not compared.
+    `company` is None where its other files are not known any more, as in a replay: of them nothing is stored.
     """
 
     document: Callable[[str], Document | None]
@@ -40,7 +40,7 @@ class Grounds:
     @classmethod
     def of(cls, company: Company) -> Grounds:
         """The company as it is loaded."""
-        return cls({document.version: document for document in company.documents}.get, company)
+        return cls({document.version: document for document in company.texts}.get, company)
 
 
 def unfounded(final: FinalAnswer, grounds: Grounds, locale: str) -> Iterator[str]:
@@ -63,16 +63,11 @@ def _wrong_in_document(item: DocumentItem, grounds: Grounds) -> Iterator[str]:
     if document is None:
         yield f"{name} is not there"
         return
-    head = document.head
-    if (head.number, head.title, head.url, head.valid_from, head.delivery.value, document.version) != (
-        item.number,
-        item.title,
-        item.url,
-        item.valid_from,
-        item.delivery,
-        item.version,
-    ):
-        yield f"{name} has another number, title, address, date or delivery than the answer says"
+    head, language = document.head, document.language or item.language
+    parts = (head.number, head.title, head.url, head.valid_from, head.delivery.value, document.version, language)
+    said = (item.number, item.title, item.url, item.valid_from, item.delivery, item.version, item.language)
+    if parts != said:
+        yield f"{name} has another number, title, address, date, delivery or language than the answer says"
     for excerpt in item.excerpts:
         if not _stands_in(excerpt, document, item.keeps_form):
             yield f"{name}: sentence {excerpt.index} is not what the answer says"

@@ -35,24 +35,31 @@ from support_agent.answer.sources import (
     WordSource,
 )
 from support_agent.desk.packet import Packet
+from support_agent.locales import FALLBACK_LOCALE
 
 _ADDRESS = SettingsSource(part="support_address")
 
 
-def missing(rendered: Rendered, made_from: MadeFrom) -> list[str]:
-    """What the mail owes its reader and does not say, in words for an operator."""
+def missing(rendered: Rendered, made_from: MadeFrom, locale: str) -> list[str]:
+    """What the mail owes its reader and does not say, in words for an operator.
+
+    Args:
+        locale: That of the templates.
+    """
     said = {key_of(span.source) for span in rendered.spans}
-    return [key_of(source) for source in _owed_by(made_from) if key_of(source) not in said]
+    return [key_of(source) for source in _owed_by(made_from, locale) if key_of(source) not in said]
 
 
-def owed(item: Item, answer: int = 0, position: int = 0) -> Iterator[Source]:
-    """The sources that every rendering of an item must show: its parameters.
+def owed(item: Item, answer: int = 0, position: int = 0, locale: str = FALLBACK_LOCALE) -> Iterator[Source]:
+    """The sources that every rendering of an item must show in a mail of a locale: its parameters.
 
     A word's template line is not known here: `WordSource` has line 1, and `key_of` leaves the line out.
     """
     match item:
         case DocumentItem():
             yield from _owed_by_document(item, answer, position)
+            if item.is_foreign_to(locale):
+                yield _of_document(item, answer, position, "language")
         case FieldItem():
             parts = ("label",) if item.value is None else ("label", "value")
             yield from (_account(item.field, part, answer, position) for part in parts)
@@ -72,12 +79,12 @@ def owed(item: Item, answer: int = 0, position: int = 0) -> Iterator[Source]:
             yield ClarificationSource(answer=answer, item=position, number=item.number)
 
 
-def _owed_by(made_from: MadeFrom) -> Iterator[Source]:
+def _owed_by(made_from: MadeFrom, locale: str) -> Iterator[Source]:
     match made_from:
         case FinalAnswer():
             for answer, block in enumerate(made_from.answers):
                 for position, item in enumerate(block.items):
-                    yield from owed(item, answer, position)
+                    yield from owed(item, answer, position, locale)
             if made_from.asked > len(made_from.answers):
                 yield ComputedSource(part="answered")
                 yield ComputedSource(part="asked")
@@ -89,17 +96,18 @@ def _owed_by(made_from: MadeFrom) -> Iterator[Source]:
 
 
 def _owed_by_document(item: DocumentItem, answer: int, position: int) -> Iterator[Source]:
-    def cite(part: str, sentence: int | None = None) -> Source:
-        return DocumentSource.model_validate(
-            {"answer": answer, "item": position, "number": item.number, "version": item.version, "part": part}
-            | {"sentence": sentence}
-        )
-
-    yield from (cite(part) for part in ("number", "title", "url", "valid_from"))
+    yield from (_of_document(item, answer, position, part) for part in ("number", "title", "url", "valid_from"))
     for excerpt in item.excerpts:
-        yield cite("row" if excerpt.cells else "sentence", excerpt.index)
+        yield _of_document(item, answer, position, "row" if excerpt.cells else "sentence", excerpt.index)
         if excerpt.number is not None:
-            yield cite("step", excerpt.index)
+            yield _of_document(item, answer, position, "step", excerpt.index)
+
+
+def _of_document(item: DocumentItem, answer: int, position: int, part: str, sentence: int | None = None) -> Source:
+    return DocumentSource.model_validate(
+        {"answer": answer, "item": position, "number": item.number, "version": item.version, "part": part}
+        | {"sentence": sentence}
+    )
 
 
 def _owed_by_data(data: TableItem | Operand, answer: int, position: int, side: Side | None) -> Iterator[Source]:
@@ -164,7 +172,7 @@ def key_of(source: Source) -> str:
 
     A row is the same as its line, its rule and its cells: that each of these is there `order` checks.
     """
-    shown = source.model_dump(exclude_none=True, exclude={"kind", "version", "name", "line", "column"})
+    shown = source.model_dump(exclude_none=True, exclude={"kind", "version", "name", "line", "column", "language"})
     if isinstance(source, DocumentSource) and source.part in ("cell", "rule"):
         shown["part"] = "row"
     name = [source.name] if isinstance(source, AccountSource) else []

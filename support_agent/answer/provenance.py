@@ -79,7 +79,7 @@ def check_surface(surface: Surface, rendered: Rendered, made_from: MadeFrom, tem
         check_places(rendered.spans)
     if surface == "subject":
         return
-    if lacking := missing(rendered, made_from):
+    if lacking := missing(rendered, made_from, templates.locale_for(made_from.locale)):
         raise GateRefused(f"{surface}: the mail does not say {lacking[0]}", code="missing")
     if not isinstance(made_from, Packet):
         is_at_top = isinstance(made_from, FinalAnswer) and made_from.notice == "top"

@@ -195,7 +195,8 @@ def _documents() -> Iterator[Item]:
         _excerpt(14, "Fees", 7, "row", "| cash", cells=("", "cash")),
         *_wide_table(),
     )
-    for delivery, sent in (("excerpt", excerpts), ("full", excerpts[:2]), ("link", ())):
+    samples = (("excerpt", excerpts, "en"), ("full", excerpts[:2], "de"), ("link", (), "fr"), ("link", (), None))
+    for delivery, sent, language in samples:
         yield DocumentItem.model_validate(
             {
                 "number": 1,
@@ -206,6 +207,7 @@ def _documents() -> Iterator[Item]:
                 "delivery": delivery,
                 "excerpts": sent,
                 "keeps_form": True,
+                "language": language,
             }
         )
 

@@ -44,14 +44,18 @@ class WordSource(Frozen):
     step: Position | None = None
 
 
-DocumentPart = Literal["number", "title", "url", "valid_from", "heading", "sentence", "step", "cell", "row", "rule"]
-"""Which part of a document a piece of text shows: `step` is the number of a numbered item; `cell` one cell of a table,
-`row` a whole row as a line of aligned columns, and `rule` the line under such a row."""
+DocumentPart = Literal[
+    "number", "title", "url", "valid_from", "language", "heading", "sentence", "step", "cell", "row", "rule"
+]
+"""Which part of a document a piece of text shows: `language` is the name of the one it is written in; `step` is the
+number of a numbered item; `cell` one cell of a table, `row` a whole row as a line of aligned columns, and `rule` the
+line under such a row."""
 
 
 class DocumentSource(Frozen):
     """A part of a numbered document's item; `sentence` is its index in the document, for headings and all that stands
-    under them; `column` that of a cell, from 0.
+    under them; `column` that of a cell, from 0. `language` is that of the item, for people who ask where a text comes
+    from; None where the item has none.
     """
 
     kind: Literal["document"] = "document"
@@ -62,6 +66,7 @@ class DocumentSource(Frozen):
     part: DocumentPart
     sentence: Position | None = None
     column: Position | None = None
+    language: str | None = None
 
 
 AccountPart = Literal[

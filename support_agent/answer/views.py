@@ -123,12 +123,15 @@ class ItemView:
 
 @dataclass(frozen=True)
 class DocumentView(ItemView):
+    """`foreign_language`: the name of the language it is written in, where that is not the mail's."""
+
     number: Sourced
     title: Sourced
     url: Sourced
     valid_from: Sourced
     delivery: str
     sections: tuple[SectionView, ...]
+    foreign_language: Sourced | None
 
 
 @dataclass(frozen=True)

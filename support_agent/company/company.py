@@ -7,14 +7,15 @@ Checked by tests/unit/company/test_company.py.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TypeVar
 
 from support_agent.company.accounts import Accounts, check_accounts
-from support_agent.company.documents import Document, check_documents, load_documents
+from support_agent.company.document_languages import Library, check_translations, in_language, load_library
+from support_agent.company.documents import Document, check_documents
 from support_agent.company.questions import CannedQuestion, check_questions, load_questions
 from support_agent.errors import ConfigError
 from support_agent.findings import Finding
@@ -27,11 +28,15 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Company:
-    """The company's words and values; `documents` are all of them, by number, valid or not."""
+    """The company's words and values; `documents` are all of them, by number, valid or not.
+
+    `translations` are the same documents in other languages than the company's own, by number and language.
+    """
 
     documents: tuple[Document, ...]
     accounts: Accounts
     questions: tuple[CannedQuestion, ...]
+    translations: tuple[Document, ...] = ()
 
     @classmethod
     def load(cls, settings: CompanySettings) -> Company:
@@ -49,17 +54,27 @@ class Company:
                 errors.append(str(error))
                 return None
 
-        documents = read(load_documents, settings.policies)
+        library = read(lambda policies: load_library(policies, settings.locale), settings.policies)
         questions = read(load_questions, settings.policies / QUESTIONS_FILE)
         accounts = read(Accounts.load, settings.accounts)
-        if documents is None or questions is None or accounts is None:
+        if library is None or questions is None or accounts is None:
             raise ConfigError("\n".join(errors), code="company")
-        return cls(documents=documents, accounts=accounts, questions=questions)
+        return cls(library.documents, accounts, questions, library.translations)
+
+    @property
+    def texts(self) -> tuple[Document, ...]:
+        """Every document in every language."""
+        return (*self.documents, *self.translations)
+
+    def in_language(self, locale: str, today: date) -> Mapping[int, Document]:
+        """The translations that readers of a locale are sent on a day, by number of the document."""
+        return in_language(Library(self.documents, self.translations), locale, today)
 
     @property
     def version(self) -> str:
         """sha256, in hex, over the documents' versions, the declared accounts and the canned questions."""
         documents = [f"document {document.number} {document.version}" for document in self.documents]
+        documents += [f"document {one.number} {one.language} {one.version}" for one in self.translations]
         questions = [f"question {question.model_dump_json()}" for question in self.questions]
         lines = [*documents, f"accounts {self.accounts.version}", *questions]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
@@ -69,6 +84,7 @@ def check_company(settings: CompanySettings, today: date) -> list[Finding]:
     """What is wrong with the company's files, each finding with what to do; the accounts' queries are run."""
     return [
         *check_documents(settings.policies, today),
+        *check_translations(settings.policies, settings.locale, today),
         *check_questions(settings.policies / QUESTIONS_FILE),
         *check_accounts(settings.accounts),
     ]

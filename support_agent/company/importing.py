@@ -20,7 +20,8 @@ from typing import Any
 import yaml
 from markdown_it import MarkdownIt
 
-from support_agent.company.documents import REVIEWED, UNREVIEWED, FrontMatter, front_matter_and_body
+from support_agent.company.documents import REVIEWED, UNREVIEWED, Document, inspect_directory
+from support_agent.company.front_matter import FrontMatter, front_matter_and_body
 from support_agent.company.markdown import MarkdownRefused, parse_blocks
 from support_agent.company.markdown_writer import to_markdown
 from support_agent.company.plain_text import blocks_of_text, join_pages
@@ -29,6 +30,7 @@ from support_agent.errors import ConfigError
 from support_agent.extraction.blocks import Block, Kind, Refusal
 from support_agent.extraction.process import FileKind, Limits, extract
 from support_agent.frozen import Frozen
+from support_agent.locales import is_locale
 
 MAX_FILE_BYTES = 20_000_000
 LIMITS = Limits(max_characters=200_000, max_pages=200, timeout_s=60.0, memory_bytes=1_000_000_000)
@@ -61,6 +63,10 @@ _PDF_NOTE = (
 _PAGE_NOTE = "menus, footers and forms of the page are left out"
 
 
+Known = dict[str, str | date | None]
+"""Keys of a front matter that are given; None where a person must write it."""
+
+
 class Imported(Frozen):
     """What was written: `missing` are the keys that a person must fill in, `notes` what to look at in the text."""
 
@@ -73,9 +79,13 @@ class Imported(Frozen):
 
 
 class Given(Frozen):
-    """What the person who imports says beforehand; None is left to the review."""
+    """What the person who imports says beforehand; None is left to the review.
+
+    `language` makes it a translation: of the document whose number is given.
+    """
 
     number: int | None = None
+    language: str | None = None
     url: str | None = None
     valid_from: date | None = None
 
@@ -83,9 +93,11 @@ class Given(Frozen):
 def import_document(file: Path, policies: Path, given: Given) -> Imported:
     """Write `NNN-name.md`, not reviewed, from a file, NNN the number after the highest one that is there.
 
+    A translation is written to the folder of its language, with the audience and delivery of its document.
+
     Raises:
-        ConfigError: the file cannot be read whole or has no text, a number is taken or there is no such folder; nothing
-            is written then.
+        ConfigError: the file cannot be read whole or has no text, a number is taken or there is no such folder, or no
+            document to translate; nothing is written then.
     """
     read = _READERS.get(file.suffix.lower())
     if read is None:
@@ -93,15 +105,18 @@ def import_document(file: Path, policies: Path, given: Given) -> Imported:
         raise _error(file, f"cannot be imported, only {suffixes}: save it as one of them")
     if given.url is not None and not given.url.startswith("https://"):
         raise ConfigError(f"--url {given.url!r}: write an address that begins with https://", code="import")
-    number = _number(policies, given.number)
+    original = _original(policies, given) if given.language is not None else None
+    folder = policies / given.language if given.language is not None else policies
+    number = _number(folder, given.number) if original is None or folder.is_dir() else int(original.number)
     found = read(file, _bytes(file))
     if not (sentences := sum(len(block.units) for block in parse_blocks(found.body))):
         raise _error(file, "no text in it; a scanned pdf has only pictures of text: type it, or use OCR first")
     title = found.title or None
-    path = policies / f"{number:03d}-{_name(found.title or file.stem)}.md"
-    known: dict[str, str | date | None] = {"title": title, "url": given.url, "valid_from": given.valid_from}
+    path = folder / f"{number:03d}-{_name(found.title or file.stem)}.md"
+    known: Known = {"title": title, "url": given.url, "valid_from": given.valid_from}
+    known |= {"delivery": original.head.delivery.value, "audience": original.head.audience} if original else {}
     _write(path, _unreviewed(file, number, known, found))
-    missing = {"summary", "audience", *(key for key, value in known.items() if value is None)}
+    missing = {"summary", *({"audience"} - known.keys()), *(key for key, value in known.items() if value is None)}
     return Imported(
         path=path,
         number=number,
@@ -275,6 +290,20 @@ def _short(title: str) -> str:
     return plain if len(plain) <= MAX_TITLE else ""
 
 
+def _original(policies: Path, given: Given) -> Document:
+    """The document that is to have a translation."""
+    if given.language is None or not is_locale(given.language):
+        todo = "write a language such as de, or a language and a country, pt-BR"
+        raise ConfigError(f"--language {given.language!r} is no language: {todo}", code="import")
+    if given.number is None:
+        raise ConfigError("--language needs --number: the number of the document that it translates", code="import")
+    for document in inspect_directory(policies).documents:
+        if document.number == given.number:
+            return document
+    todo = "import or mend it first, in the company's own language"
+    raise ConfigError(f"there is no document {given.number} that can be sent: {todo}", code="import")
+
+
 def _number(policies: Path, wanted: int | None) -> int:
     """A free number; one that a faulty file has, or one not reviewed, is taken too."""
     if not policies.is_dir():
@@ -297,7 +326,7 @@ def _name(title: str) -> str:
     return "-".join(words)[:MAX_NAME].strip("-") or "document"
 
 
-def _unreviewed(file: Path, number: int, known: dict[str, str | date | None], found: _Found) -> str:
+def _unreviewed(file: Path, number: int, known: Known, found: _Found) -> str:
     """The file's text: a front matter with what is known, and comments that say what to do."""
     name = collapse("".join(c if c.isprintable() and not refused_character(c) else " " for c in file.name))
     lines = [
@@ -310,10 +339,10 @@ def _unreviewed(file: Path, number: int, known: dict[str, str | date | None], fo
         _key("title", known["title"], "as the model reads it, 1 to 120 characters"),
         _key("summary", None, "what it answers and what it does not; the model chooses by it"),
         _key("url", known["url"], "https://... where customers find the whole text"),
-        "delivery: excerpt   # or full, or link",
+        _key("delivery", known.get("delivery", "excerpt"), "") + "   # full, excerpt or link",
         "questions: []   # a few as customers ask them, one a line:   - How do I ...?",
         _key("valid_from", known["valid_from"], "a day such as 2025-01-31"),
-        _key("audience", None, "everyone, or customers: sent only to known customers"),
+        _key("audience", known.get("audience"), "everyone, or customers: sent only to known customers"),
         "---",
     ]
     return "\n".join(lines) + "\n" + found.body
@@ -327,6 +356,7 @@ def _key(key: str, value: str | date | None, meaning: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     try:
+        path.parent.mkdir(exist_ok=True)
         with path.open("x", encoding="utf-8", newline="\n") as stream:
             stream.write(text)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Write the demo company's customer database: twelve customers, three years of invoices, storage, API calls.
+"""Write the demo company's customer database: thirteen customers, three years of invoices, storage, API calls.
 
 Invariant: the same day gives the same rows; nothing is random. Every invoice is the plan's price as
 document 8 states it, times the seats of its day, less the discount. Checked by tests/unit/demo/test_seed.py.
@@ -179,6 +179,10 @@ ACCOUNTS = (
     Account(
         "c12", "Jonas Weber", "jonas.weber@example.com", "de-DE", "EUR", "Pro", "yearly", 33, 26,
         "SEPA **** 8741", False, (310_000, 9_100), 400,
+    ),
+    Account(
+        "c13", "Camille Laurent", "camille.laurent@example.com", "fr-FR", "EUR", "Pro", "yearly", 1, 27,
+        "Visa **** 2650", False, (4_000, 1_900),
     ),
 )  # fmt: skip
 

@@ -66,9 +66,9 @@ class CompanySearch:
 
 
 def entries_of(company: Company) -> list[Entry]:
-    """What the index holds of a company: for each topic its title, summary and example questions."""
+    """What the index holds of a company: for each topic its title, summary and example questions, in every language."""
     entries: list[Entry] = []
-    for document in company.documents:
+    for document in company.texts:
         head = document.head
         entries += [
             Entry(key=f"document:{head.number}", text=text) for text in (head.title, head.summary, *head.questions)

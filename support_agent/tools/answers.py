@@ -14,7 +14,8 @@ from support_agent.answer.final_answer import (
     Operand,
     TableItem,
 )
-from support_agent.company.documents import Delivery, Document, Sentence
+from support_agent.company.documents import Document, Sentence
+from support_agent.company.front_matter import Delivery
 from support_agent.company.values import Customer
 from support_agent.errors import ToolCallRejected
 from support_agent.levels import CUSTOMER
@@ -52,10 +53,10 @@ def require_customer(context: Context, level: int, what: str) -> Customer:
 
 
 class SendDocument(Tool):
-    """Send the numbered document that answers the question.
+    """Send the numbered document that answers the question, in the language of the mail where it has been translated.
 
     The fact room, where there is one, decides whether the document may be sent. Similarity chooses the sections of an
-    excerpt.
+    excerpt, in the version that is sent.
     """
 
     name: ClassVar[str] = "send_document"
@@ -64,11 +65,12 @@ class SendDocument(Tool):
     number: DocumentNumber
 
     def run(self, context: Context) -> Added:
-        document = context.documents[self.number]
+        original = context.documents[self.number]
+        document = context.translations.get(self.number, original)
         head = document.head
-        if not document.is_valid_on(context.today):
+        if not (original.is_valid_on(context.today) and document.is_valid_on(context.today)):
             raise ToolCallRejected(f"document {self.number} is not valid on {context.today}", code="not_valid")
-        if head.audience == "customers":
+        if "customers" in (original.head.audience, head.audience):
             require_customer(context, CUSTOMER, f"document {self.number}")
         self._check_evidence(context)
         return Added(
@@ -81,6 +83,7 @@ class SendDocument(Tool):
                 delivery=head.delivery.value,
                 excerpts=tuple(_excerpt(sentence) for sentence in self._sentences(document, context)),
                 keeps_form=True,
+                language=document.language,
             )
         )
 

@@ -108,6 +108,8 @@ class Context:
     ...) and `found` by `find_documents`, by question number from 1. `sent` is what the sender was answered lately, the
     newest first; what of it was chosen once more is put down in `repeated`. `room` looks into questions, and what it
     found stands in `findings`, by question number; None: it is off, and documents are sent without it.
+    `documents` are the company's, in its own language: topics and evidence are theirs. `translations` go out in their
+    place, by number.
     """
 
     today: date
@@ -128,6 +130,7 @@ class Context:
     repeated: list[SentAnswer] = field(default_factory=list)
     room: FactRoom | None = None
     findings: dict[int, Finding] = field(default_factory=dict)
+    translations: Mapping[int, Document] = field(default_factory=dict)
 
     @property
     def current_question(self) -> str:

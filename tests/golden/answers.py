@@ -18,7 +18,7 @@ from support_agent.tools.data import Aggregate, Calculate, FetchSeries, Filter, 
 from tests.fakes_journey import ANNA, TODAY, WordSearch, make_company
 
 APPROVED = Path(__file__).parent / "approved"
-LOCALES = ("en-GB", "de-DE")
+LOCALES = ("en-GB", "de-DE", "fr-FR")
 NAME, ADDRESS, SUBJECT = "Harborfile", "support@harborfile.example", "A question"
 TOM = "tom.becker@example.com"
 """Has no payments, and so no latest invoice."""
@@ -117,6 +117,7 @@ def final_answer(name: str, company: Company, locale: str) -> FinalAnswer:
         accounts=company.accounts,
         search=WordSearch(),
         questions=(QUESTION,),
+        translations=company.in_language(locale, TODAY),
     )
     results = [call.run(context) for call in calls]
     items: list[Item] = [result.item for result in results if isinstance(result, Added)]

@@ -37,8 +37,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workspace(written: Path, tmp_path: Path) -> Path:
-    """A workspace to break; without the template tests and German, which have a test of their own."""
-    ignore = shutil.ignore_patterns("tests", "de")
+    """A workspace to break; without the template tests and other languages, which have a test of their own."""
+    ignore = shutil.ignore_patterns("tests", "de", "fr")
     return Path(shutil.copytree(written, tmp_path / "workspace", ignore=ignore))
 
 
@@ -200,7 +200,8 @@ def test_a_failing_template_test_is_found(workspace: Path, written: Path, edit: 
     (workspace / "templates" / "tests").mkdir()
     shutil.copy(written / "templates" / "tests" / name, workspace / "templates" / "tests" / name)
     path = workspace / "templates" / "tests" / name
-    shutil.copytree(written / "templates" / "de", workspace / "templates" / "de")
+    for language in ("de", "fr"):
+        shutil.copytree(written / "templates" / language, workspace / "templates" / language)
     assert errors(workspace) == []
     edit("templates/en/clarification.txt.j2", "{{ item.text }}", "{{ item.text }} Thanks.")
     found = errors(workspace)

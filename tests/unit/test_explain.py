@@ -81,7 +81,7 @@ def test_story_of_the_calls(office: Office) -> None:
 @pytest.mark.parametrize(
     ("words", "source"),
     [
-        (REFUND, "document 1, version {version} of 2026-01-01, sentences "),
+        (REFUND, "document 1 (en), version {version} of 2026-01-01, sentences "),
         (SEATS, "account field seats_paid"),
         (TOTAL, "series payments, last_year (2025-01-01 to 2025-12-31), 1 row"),
     ],

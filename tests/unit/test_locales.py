@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from support_agent.locales import is_locale, locale_of, lookup, plural_forms
+from support_agent.locales import is_locale, language_name, locale_of, lookup, nearest_tag, plural_forms
 from support_agent.settings import CompanySettings
 
 
@@ -51,3 +51,27 @@ def test_plural_forms_are_those_of_the_language() -> None:
     assert plural_forms("es") == ({"one", "other"}, {"one", "many", "other"})
     assert plural_forms("pl-PL")[0] == {"one", "few", "many", "other"}
     assert plural_forms("ja") == ({"other"}, {"other"})
+
+
+@pytest.mark.parametrize(
+    ("tag", "available", "nearest"),
+    [
+        ("de-AT", ["en", "de", "de-AT"], "de-AT"),
+        ("de-CH", ["en", "de"], "de"),
+        ("pt", ["en", "pt-BR", "pt-PT"], "pt-BR"),
+        ("zh-Hant-TW", ["zh-Hans", "zh-hant"], "zh-hant"),
+        ("fr", ["en", "de"], None),
+        ("", ["en"], None),
+    ],
+)
+def test_the_nearest_tag_is_of_the_readers_language_or_there_is_none(
+    tag: str, available: list[str], nearest: str | None
+) -> None:
+    """Unlike `lookup` it never ends in English: whoever asks has a default of their own."""
+    assert nearest_tag(tag, available) == nearest
+
+
+def test_a_language_is_named_in_the_readers() -> None:
+    """Without its country; one that nobody has named is its tag."""
+    assert [language_name("de-AT", reader) for reader in ("en-GB", "de", "fr-FR")] == ["German", "Deutsch", "allemand"]
+    assert language_name("qq", "en") == "qq"

@@ -81,6 +81,7 @@ def test_a_language_is_added_with_files_alone(spanish_office: Office) -> None:
 def test_without_its_templates_nothing_is_in_that_language(spanish_office: Office, company: CompanySettings) -> None:
     """Spanish labels alone make no Spanish mail: words, units and dates are all of one language, the company's."""
     shutil.rmtree(company.templates / "es")
+    shutil.rmtree(company.policies / "de")  # the documents outside are the German ones then
     german = company.model_copy(update={"locale": "de"})
     office = open_office(german, spanish_office.store)
     try:
@@ -111,6 +112,6 @@ def test_check_names_what_the_language_lacks(spanish_office: Office, company: Co
 
 def test_the_companys_own_locale_needs_templates(spanish_office: Office, company: CompanySettings) -> None:
     """Else every customer whose language is not known would get English, and the desk too."""
-    french = company.model_copy(update={"locale": "fr"})
-    (finding,) = (f for f in findings_of(spanish_office, french) if "company.locale" in f.what)
-    assert (finding.severity, finding.todo) == (Severity.ERROR, "add the folder, or choose one of de, en, es")
+    italian = company.model_copy(update={"locale": "it"})
+    (finding,) = (f for f in findings_of(spanish_office, italian) if "company.locale" in f.what)
+    assert (finding.severity, finding.todo) == (Severity.ERROR, "add the folder, or choose one of de, en, es, fr")

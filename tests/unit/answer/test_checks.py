@@ -76,7 +76,7 @@ def test_the_companys_own_templates_have_no_finding() -> None:
             1,
             "element is not allowed",
         ),
-        ("en/document.html.j2", 'href="{{ item.url }}"', "href={{ item.url }}", 46, "not plain tags"),
+        ("en/document.html.j2", 'href="{{ item.url }}"', "href={{ item.url }}", 49, "not plain tags"),
         ("en/escalation.txt.j2", "{{ packet.reply_address }}", "", None, "part=reply_address"),
         ("en/words.yaml", "  total: total\n", "", None, "no word for aggregation.total"),
         ("en/words.yaml", "  total: total\n", "  total: average\n", 15, "reads like aggregation"),

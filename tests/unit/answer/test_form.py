@@ -167,3 +167,14 @@ def test_the_same_sentences_are_the_same_answer_however_they_are_set() -> None:
     assert not says_the_same(item, before.model_copy(update={"excerpts": plain[1:]}))
     assert not says_the_same(item, before.model_copy(update={"version": "0" * 64}))
     assert not says_the_same(item, item_of(document(2, BODY, delivery="full")))
+
+
+def test_a_document_says_the_same_in_another_language() -> None:
+    """Whichever sentences; where one has none yet, as in older answers, versions are compared as ever."""
+    english, german = (
+        item_of(document(1, BODY, delivery="full")).model_copy(update={"language": language, "version": version * 64})
+        for language, version in (("en", "0"), ("de", "1"))
+    )
+    assert says_the_same(english, german.model_copy(update={"excerpts": german.excerpts[1:]}))
+    assert not says_the_same(english, german.model_copy(update={"number": 2}))
+    assert not says_the_same(english, german.model_copy(update={"language": None}))

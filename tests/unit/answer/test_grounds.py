@@ -47,6 +47,7 @@ def document_item(company: Company) -> DocumentItem:
         excerpts=tuple(
             Excerpt.model_validate(sentence.model_dump(exclude={"line"})) for sentence in document.sentences[1:3]
         ),
+        language=document.language,
     )
 
 
@@ -99,6 +100,8 @@ def test_what_the_company_says_is_found_again(company: Company, kind: str) -> No
         ("url", "https://elsewhere.example/"),
         ("valid_from", date(1999, 1, 1)),
         ("delivery", "link"),
+        ("language", "de"),
+        ("language", None),
     ],
 )
 def test_a_document_that_is_not_the_companys_is_refused(company: Company, part: str, forged: object) -> None:
@@ -195,8 +198,9 @@ def test_a_field_or_question_that_is_not_the_companys_is_refused(
 
 
 def test_without_the_companys_files_only_documents_are_looked_up(company: Company) -> None:
-    """A replay has them alone, in the version that was sent."""
-    grounds = Grounds({document.version: document for document in company.documents}.get)
+    """A replay has them alone, in the version that was sent, and does not know which language that is in."""
+    stored = (document.model_copy(update={"language": None}) for document in company.documents)
+    grounds = Grounds({document.version: document for document in stored}.get)
     renamed = items(company)["field"].model_copy(update={"label": "Seats you pay for"})
     forged = document_item(company).model_copy(update={"title": "A gift"})
     final = around(renamed)

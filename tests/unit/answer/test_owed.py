@@ -32,7 +32,18 @@ def test_every_field_of_an_item_is_owed(item: Item) -> None:
     }
     assert all(part in keys for part in shown[item.kind])
     fields = {
-        "document": {"kind", "number", "title", "version", "valid_from", "url", "delivery", "excerpts", "keeps_form"},
+        "document": {
+            "kind",
+            "number",
+            "title",
+            "version",
+            "valid_from",
+            "url",
+            "delivery",
+            "excerpts",
+            "keeps_form",
+            "language",
+        },
         "account_field": {"kind", "field", "label", "value"},
         "table": {"kind", "series", "label", "row_noun", "period", "steps", "rows"},
         "aggregate": {"kind", "operand"},

@@ -255,3 +255,36 @@ def test_a_file_that_is_there_is_never_overwritten(policies: Path, monkeypatch: 
     with pytest.raises(ConfigError, match="File exists"):
         run(policies, "b.txt", TEXT + "\nMore.\n")
     assert (policies / "002-gift-cards.md").read_bytes() == before
+
+
+def test_a_translation_is_imported_into_the_folder_of_its_language(policies: Path) -> None:
+    """With the number, audience and delivery of its document, and not reviewed as any other."""
+    imported = run(policies, "g.txt", TEXT, Given(number=1, language="de"))
+    assert imported.path == policies / "de" / "001-gift-cards.md"
+    assert imported.missing == ("summary", "url", "valid_from")
+    text = imported.path.read_text("utf-8")
+    assert "\ndelivery: excerpt   # full, excerpt or link\n" in text
+    assert "\naudience: everyone\n" in text
+    assert is_unreviewed(text.encode())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (Given(number=1, language="german"), "--language 'german' is no language"),
+        (Given(number=1, language="../de"), "--language '../de' is no language"),
+        (Given(language="de"), "--language needs --number"),
+        (Given(number=2, language="de"), "there is no document 2 that can be sent"),
+    ],
+)
+def test_a_translation_needs_a_language_and_its_document(policies: Path, given: Given, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        run(policies, "g.txt", TEXT, given)
+    assert [path.name for path in policies.iterdir()] == ["001-refunds.md"]
+
+
+def test_a_translation_is_imported_once(policies: Path) -> None:
+    """Nothing is overwritten, whatever the new text is called."""
+    run(policies, "g.txt", TEXT, Given(number=1, language="de"))
+    with pytest.raises(ConfigError, match=r"number 1 is that of 001-gift-cards\.md"):
+        run(policies, "g.txt", TEXT.replace("Gift", "Other"), Given(number=1, language="de"))

@@ -8,11 +8,14 @@ from itertools import pairwise
 
 import pytest
 
-from support_agent.company.documents import Delivery, Document
+from support_agent.company.document_languages import check_translations, load_library
+from support_agent.company.documents import Document
+from support_agent.company.front_matter import Delivery
 from support_agent.company.questions import load_questions
 from support_agent.demo.seed import ACCOUNTS, PRICES_CENTS, Plan
 from tests.unit.demo.conftest import POLICIES
 
+LIBRARY = load_library(POLICIES, "en")
 TITLES = {
     1: "Refund policy",
     2: "Cancellation policy",
@@ -182,10 +185,35 @@ def test_document_files_are_read_in_the_order_of_their_numbers(documents: dict[i
     assert all(left < right for left, right in pairwise(names))
 
 
-def test_clarification_questions_exist_in_english_and_german() -> None:
-    """Canned questions are numbered without a gap, each in both locales of the templates."""
+TRANSLATED = [("de", 1), ("de", 10), ("fr", 1)]
+
+
+@pytest.mark.parametrize(("language", "number"), TRANSLATED, ids=str)
+def test_a_translation_says_what_the_document_says(documents: dict[int, Document], language: str, number: int) -> None:
+    """Sentence by sentence: the same form, and the same numbers, addresses and names of buttons."""
+    (translation,) = (text for text in LIBRARY.translations if (text.language, text.number) == (language, number))
+    document = documents[number]
+    assert len(translation.sentences) == len(document.sentences)
+    told = re.compile(r"\d+|[\w.]+@[\w.]+\w|Billing > [A-Z]\w+|W-\w+|Free\b")
+    for ours, theirs in zip(translation.sentences, document.sentences, strict=True):
+        assert (ours.kind, ours.paragraph, ours.number) == (theirs.kind, theirs.paragraph, theirs.number)
+        assert sorted(told.findall(ours.text)) == sorted(told.findall(theirs.text)), ours.text
+    assert 8 <= len(translation.head.questions) <= 22
+    assert not set(translation.head.questions) & set(document.head.questions)
+    assert len(translation.head.summary.split()) <= 45
+
+
+def test_these_are_all_translations_and_check_finds_nothing_wrong_with_them() -> None:
+    assert [(str(text.language), int(text.number)) for text in LIBRARY.translations] == [
+        (language, number) for number in (1, 10) for language, other in TRANSLATED if other == number
+    ]
+    assert list(check_translations(POLICIES, "en", date(2026, 6, 1))) == []
+
+
+def test_clarification_questions_exist_in_english_german_and_french() -> None:
+    """Canned questions are numbered without a gap, each in the locales of the templates."""
     questions = load_questions(POLICIES / "questions.toml")
     assert [question.number for question in questions] == list(range(1, 10))
     for question in questions:
-        assert set(question.text) == {"en", "de"}
+        assert set(question.text) == {"en", "de", "fr"}
         assert all("?" in text for text in question.text.values()), question.number

@@ -74,9 +74,9 @@ def test_series_reach_three_years_back(tmp_path: Path, day: date) -> None:
     assert min(row[1] for row in tables["api_usage"]) == start
 
 
-def test_there_are_twelve_customers_in_two_currencies(database: sqlite3.Connection) -> None:
+def test_there_are_thirteen_customers_in_two_currencies(database: sqlite3.Connection) -> None:
     """Both currencies are billed, so that mixing them would be seen."""
-    assert database.execute("SELECT count(DISTINCT address) FROM customers").fetchone() == (12,)
+    assert database.execute("SELECT count(DISTINCT address) FROM customers").fetchone() == (13,)
     currencies = database.execute("SELECT DISTINCT currency FROM payments ORDER BY currency").fetchall()
     assert currencies == [("EUR",), ("USD",)]
 
