@@ -1,13 +1,16 @@
 """What a language model is to this program: something that says how likely each of a few closed options is.
 
 Two implementations: `planner.llama.LlamaModel` (embedded) and `planner.openai.OpenAIModel` (any OpenAI-compatible
-server). Both pass tests/contract/test_model.py. There is no method that returns text.
+server). Both pass tests/contract/test_model.py. There is no method that returns text. `CallModel` is a model that can
+also compose a whole call with closed arguments by itself, as servers do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
+
+from pydantic import BaseModel
 
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected
 from support_agent.frozen import Frozen
@@ -102,6 +105,48 @@ def ask_model(model: Model, prompt: Prompt, options: Sequence[str]) -> Scores:
     if len(said) != len(options) or not all(value <= LOG_SLACK for value in said):  # a NaN is not below it
         raise ToolCallRejected("the model's scores are no log-probabilities of the options", code="scores")
     return scores.model_copy(update={"log_probabilities": tuple(max(value, LOWEST) for value in said)})
+
+
+class ComposedCall(Frozen):
+    """A call that a model composed, its arguments as they came: whoever asked for it looks whether it was offered."""
+
+    tool: str
+    arguments: dict[str, Any]
+    usage: Usage
+
+
+@runtime_checkable
+class CallModel(Protocol):
+    """A model that composes calls by itself, and does not tell how sure it is of them."""
+
+    def compose(self, prompt: Prompt, calls: Sequence[type[BaseModel]]) -> ComposedCall:
+        """One call, of one of these models: each has the field `tool`, and every field is closed.
+
+        Raises:
+            TransientError: no answer in time, or the server failed.
+            ToolCallRejected: no usable call, after the bounded retries.
+            PermanentError: the server refused.
+        """
+        ...
+
+
+def ask_for_call(model: CallModel, prompt: Prompt, calls: Sequence[type[BaseModel]]) -> ComposedCall:
+    """What a model composed, if it is a call at all.
+
+    Raises:
+        ToolCallRejected: something else (code `call`).
+        PermanentError: the model raised something that is no error of ours (code `model`).
+        SupportAgentError: what `CallModel.compose` raises.
+    """
+    try:
+        composed = model.compose(prompt, calls)
+    except SupportAgentError:
+        raise
+    except Exception as error:
+        raise PermanentError(f"the model failed with {type(error).__name__}", code="model") from error
+    if not isinstance(composed, ComposedCall):
+        raise ToolCallRejected("the model composed no call", code="call")
+    return composed
 
 
 def check_options(options: Sequence[str]) -> None:

@@ -303,8 +303,13 @@ class ModelSettings(Section):
 
 
 class PlannerSettings(Section):
-    """Bounds of one plan, and how sure a choice must be before it happens."""
+    """How mails are planned, bounds of one plan, and how sure a choice must be before it happens."""
 
+    mode: Literal["guided", "tools"] = "guided"
+    """guided: the model chooses topic, period and form, and the calls follow. tools: it composes the calls itself, step
+    by step, for larger models."""
+    max_steps: Annotated[int, Field(ge=1, le=50)] = 10
+    """Calls that the model may compose for one question, its last one, finish or escalate, included."""
     max_calls: Annotated[int, Field(ge=1, le=100)] = 24
     max_tokens: Annotated[int, Field(ge=256, le=1_000_000)] = 20_000
     max_s: Annotated[float, Field(gt=0, le=3600)] = 120.0

@@ -96,6 +96,7 @@ host = ""                      # for example "smtp.example.com"
 # path = ""                    # a GGUF file of your own
 
 [planner]
+# mode = "guided"              # "tools": the model composes the calls itself, step by step; for larger models
 # threshold_answer = 0.6      # how sure a choice must be before it happens, 0..1; below: a person
 # max_s = 120.0                # time for one mail; reaching it escalates
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, get_args
 
-from support_agent.model import Prompt, Scores, Usage, check_options
+from pydantic import BaseModel
+
+from support_agent.model import ComposedCall, Model, Prompt, Scores, Usage, check_options
 
 PREFERRED = 0.98
 """Probability of an option that is named alone."""
@@ -79,3 +82,35 @@ def _completed(given: Mapping[str, float], options: Sequence[str]) -> list[float
     share = left / max(1, len(options) - len(given))
     shares = [max(given.get(option, share), LEAST) for option in options]
     return [value / sum(shares) for value in shares]
+
+
+class ScriptedCallModel:
+    """`support_agent.model.CallModel` that composes queued calls, and leaves choices to another model.
+
+    Args:
+        chooser: Answers `score`.
+        calls: (tool, arguments) one a step, or an error to raise; asked once too often, it fails.
+    """
+
+    name = "scripted calls"
+
+    def __init__(self, chooser: Model, calls: Sequence[tuple[str, Mapping[str, Any]] | Exception]) -> None:
+        self.chooser = chooser
+        self.queue = list(calls)
+        self.prompts: list[str] = []
+        self.offers: list[dict[str, type[BaseModel]]] = []
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        """What the other model says."""
+        return self.chooser.score(prompt, options)
+
+    def compose(self, prompt: Prompt, calls: Sequence[type[BaseModel]]) -> ComposedCall:
+        """The next call, whether it is offered or not."""
+        self.prompts.append("".join(text for text, _ in prompt.parts))
+        self.offers.append({get_args(call.model_fields["tool"].annotation)[0]: call for call in calls})
+        assert self.queue, f"step {len(self.offers)} was not expected"
+        call = self.queue.pop(0)
+        if isinstance(call, Exception):
+            raise call
+        tool, arguments = call
+        return ComposedCall(tool=tool, arguments=dict(arguments), usage=Usage(prompt_tokens=10, forward_passes=1))

@@ -147,3 +147,17 @@ def forms_for(question: str, period_count: int) -> Sequence[Form]:
         for form in FORMS
         if form.periods <= max(period_count, 1) and (not form.only_on_cue or form.is_mentioned_in(question))
     ]
+
+
+def named_in(question: str) -> frozenset[str]:
+    """The keys of the forms that a question names.
+
+    Words within those of another form do not count: "above average" names no average, "highest first" no highest.
+    """
+    spans = {form.key: [match.span() for match in re.finditer(form.cue, question, re.IGNORECASE)] for form in FORMS}
+    every = [span for found in spans.values() for span in found]
+    return frozenset(key for key, found in spans.items() if any(not _is_inside(span, every) for span in found))
+
+
+def _is_inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= span[0] and span[1] <= end and (start, end) != span for start, end in spans)

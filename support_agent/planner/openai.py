@@ -1,9 +1,11 @@
 """A language model on any OpenAI-compatible server: a choice is a forced tool call with one closed argument.
 
-The call's schema lists the options and nothing else. What arrives is validated against them again: an answer
+The call's schema lists the options and nothing else; a composed call (`compose`) is such an argument as well, one of a
+few closed models. What arrives is validated against them again: an answer
 that is not exactly one of them is asked for anew, a bounded number of times, and then refused; it is never
 repaired by likeness. No text that the server writes leaves this file: what leaves it is the index of an
-option, its probability where the server tells those of its tokens, and error lines without mail or reply.
+option, its probability where the server tells those of its tokens, the members of closed sets that a composed call
+has, and error lines without mail or reply.
 
 One background thread keeps the connections, so that the time-out covers a whole choice with its retries, and
 a server that sends byte after byte cannot stretch it.
@@ -17,7 +19,8 @@ import asyncio
 import logging
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Annotated, Any, Literal, TypeVar
 
 import instructor
@@ -39,7 +42,7 @@ from pydantic import (
 )
 
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
-from support_agent.model import Prompt, Scores, Usage, check_options
+from support_agent.model import ComposedCall, Prompt, Scores, Usage, check_options
 from support_agent.model_server import MOST_TOKENS, check_server, error_of_connection, error_of_status, http_client
 from support_agent.planner.token_probabilities import Token, option_log_probabilities
 
@@ -155,19 +158,35 @@ class OpenAIModel:
         """
         check_options(options)
         exchange = _Exchange(self)
-        picked = self._run(self._ask(exchange, prompt, tuple(options)))
+        answer: Any = self._run(self._ask(exchange, prompt, _choice_model(tuple(options))))
+        picked = options.index(answer.choice)
         return Scores(
             log_probabilities=option_log_probabilities(options, picked, exchange.tokens),
             picked=picked,
             usage=exchange.usage,
         )
 
-    async def _ask(self, exchange: _Exchange, prompt: Prompt, options: tuple[str, ...]) -> int:
+    def compose(self, prompt: Prompt, calls: Sequence[type[BaseModel]]) -> ComposedCall:
+        """One call of these models, chosen and filled in by the server.
+
+        Args:
+            prompt: As for `score`.
+            calls: At least one; each with a field `tool` for its name, and every field closed.
+        Raises:
+            PermanentError: the server refused the request (code `model_request`).
+            TransientError, ToolCallRejected, ConfigError: as for `score`.
+        """
+        exchange = _Exchange(self)
+        answer: Any = self._run(self._ask(exchange, prompt, _call_model(calls)))
+        arguments: dict[str, Any] = answer.call.model_dump(mode="json")
+        return ComposedCall(tool=arguments.pop("tool"), arguments=arguments, usage=exchange.usage)
+
+    async def _ask(self, exchange: _Exchange, prompt: Prompt, form: type[BaseModel]) -> object:
         create: Any = instructor.patch(create=exchange.send, mode=instructor.Mode.TOOLS)
         try:
             async with asyncio.timeout(self._timeout_s):
-                answer = await create(
-                    response_model=_choice_model(options),
+                answer: object = await create(
+                    response_model=form,
                     max_retries=self._max_retries,
                     strict=True,
                     model=self.name,
@@ -182,7 +201,7 @@ class OpenAIModel:
             raise ToolCallRejected("the model's call was cut off by its token limit") from None
         except InstructorRetryException as error:
             raise self._mapped(error.__cause__ or error) from None
-        return options.index(answer.choice)
+        return answer
 
     async def send(self, request: Mapping[str, Any]) -> object:
         """One request; an optional parameter that the server refuses is left out from then on."""
@@ -278,6 +297,17 @@ def _choice_model(options: tuple[str, ...]) -> type[BaseModel]:
         __config__=ConfigDict(extra="forbid", frozen=True),
         __doc__="Choose exactly one of the options.",
         choice=(closed, ...),
+    )
+
+
+def _call_model(calls: Sequence[type[BaseModel]]) -> type[BaseModel]:
+    """The schema of a composed call: one field, which is one of the calls."""
+    any_of: Any = reduce(or_, calls)
+    return create_model(
+        TOOL,
+        __config__=ConfigDict(extra="forbid", frozen=True),
+        __doc__="Make exactly one of the calls.",
+        call=(any_of, ...),
     )
 
 

@@ -1,0 +1,181 @@
+"""The closed set of calls that may come next, for a model that composes them; and what the customer's words say of it.
+
+Everything is read from the catalogue and from `Context.sets()`: a tool that is added there is offered here. Of each set
+stays what fits the question in hand: topics on its short list, periods it names (or the usual ones), members of a
+`Literal` that its words name (or all), and pointers that were returned for it, none of another question.
+
+Invariant: a call that is no member of `Scope.calls()` is never made. Checked by
+tests/unit/planner/test_candidates.py.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+from support_agent.answer.final_answer import AggregateItem, CalculationItem, Item, Operand, TableItem
+from support_agent.company.values import Period
+from support_agent.frozen import Frozen
+from support_agent.model import MAX_OPTIONS
+from support_agent.tools.base import Context, Data, Kind, Tool
+from support_agent.tools.catalogue import TOOLS
+from support_agent.tools.closed import MemberOf, PointerTo, marker_of, members_of
+from support_agent.tools.data import Keep, Order
+from support_agent.tools.ending import Escalate, Finish, Reason
+
+TOPICS: Mapping[str, str] = {"documents": "document", "fields": "field", "series": "series"}
+"""The company's sets whose members are topics of the search, and how the topics begin."""
+MODEL_REASONS = (Reason.NOT_COVERED, Reason.UNSURE, Reason.PERSON_ASKED_FOR)
+"""Of the reasons to escalate: those that the model can know."""
+MOST_CALLS = 2_000
+"""A tool with more possible calls is not offered."""
+KEEPS: frozenset[str] = frozenset(get_args(Keep))
+ORDERS: frozenset[str] = frozenset(get_args(Order))
+Argument = str | int | bool
+
+
+class Candidate(Frozen):
+    """A call that may come next, its arguments in the order they are declared."""
+
+    tool: str
+    arguments: tuple[tuple[str, Argument], ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        return TOOLS[self.tool].kind
+
+    @property
+    def members(self) -> Iterator[tuple[MemberOf, Argument]]:
+        """The arguments that are members of a set of the company, with that set."""
+        for name, value in self.arguments:
+            marker = marker_of(TOOLS[self.tool].model_fields[name])
+            if isinstance(marker, MemberOf):
+                yield marker, value
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """The topics of the search that it is about ("series:payments"); those of its pointers are not among them."""
+        return tuple(f"{TOPICS[of.set_name]}:{value}" for of, value in self.members if of.set_name in TOPICS)
+
+    @property
+    def pointers(self) -> tuple[str, ...]:
+        fields = TOOLS[self.tool].model_fields
+        return tuple(str(value) for name, value in self.arguments if isinstance(marker_of(fields[name]), PointerTo))
+
+    @property
+    def choices(self) -> frozenset[str]:
+        """The values of the arguments that are closed by their type alone ("highest_first")."""
+        fields = TOOLS[self.tool].model_fields
+        return frozenset(str(value) for name, value in self.arguments if marker_of(fields[name]) is None)
+
+
+@dataclass
+class Scope:
+    """What may be called for one question, and what was called so far.
+
+    `topics` are those on the short list, `periods` those that the question `names`, `named` the keys of the forms that
+    its words name. `pointers` were returned for this question; `loose` are those of them that no call has used yet.
+    """
+
+    context: Context
+    topics: frozenset[str]
+    named: frozenset[str]
+    periods: tuple[str, ...]
+    names_periods: bool
+    pointers: list[str] = field(default_factory=list)
+    loose: list[str] = field(default_factory=list)
+    made: set[Candidate] = field(default_factory=set)
+    items: list[Item] = field(default_factory=list)
+
+    def calls(self) -> tuple[Candidate, ...]:
+        """Every call that may come next, each one a member of closed sets."""
+        return tuple(
+            call
+            for tool in TOOLS.values()
+            if tool.kind is not Kind.FACT
+            for call in self._calls_of(tool)
+            if self._fits(call)
+        )
+
+    def is_complete(self) -> bool:
+        """Whether something is answered, and each period and each part that the question names stands in it."""
+        data = [part for item in self.items for part in _parts(item)]
+        if not self.items or not data:
+            return bool(self.items)
+        carried = {step for part in data for step in part.steps}
+        days = {(part.period.first, part.period.last) for part in data}
+        asked = {_days(self.context.periods[name]) for name in self.periods} if self.names_periods else set()
+        wanted = self.named & (KEEPS | ORDERS if any(isinstance(part, TableItem) for part in data) else KEEPS)
+        return asked <= days and wanted <= carried
+
+    def note(self, call: Candidate, pointer: str | None = None) -> None:
+        """Put down a call that was made, and the pointer that it returned."""
+        self.made.add(call)
+        self.loose = [loose for loose in self.loose if loose not in call.pointers]
+        if pointer is not None:
+            self.pointers.append(pointer)
+            self.loose.append(pointer)
+
+    def _calls_of(self, tool: type[Tool]) -> Iterator[Candidate]:
+        if tool is Finish and not self.is_complete():
+            return
+        members = [self._members(tool, name) for name in tool.model_fields]
+        if any(len(values) > MAX_OPTIONS for values in members) or math.prod(map(len, members)) > MOST_CALLS:
+            return
+        for values in itertools.product(*members):
+            yield Candidate(tool=tool.name, arguments=tuple(zip(tool.model_fields, values, strict=True)))
+
+    def _members(self, tool: type[Tool], argument: str) -> tuple[Argument, ...]:
+        """The members of an argument's set that fit the question."""
+        field = tool.model_fields[argument]
+        members = members_of(field, self.context.sets())
+        marker = marker_of(field)
+        if isinstance(marker, PointerTo):
+            fitting: Sequence[Argument] = [value for value in members if value in self.pointers]
+        elif marker is None:
+            reasons = [value for value in members if tool is Escalate and value in MODEL_REASONS]
+            fitting = reasons or [value for value in members if value in self.named] or members
+        elif marker.set_name in TOPICS:
+            fitting = [value for value in members if f"{TOPICS[marker.set_name]}:{value}" in self.topics]
+        elif marker.set_name == "periods":
+            fitting = [name for name in self.periods if name in members]
+        else:
+            fitting = members
+        return tuple(fitting)
+
+    def _fits(self, call: Candidate) -> bool:
+        """Whether it would do anything new, and would send only what carries what the question names."""
+        if call in self.made or len(set(call.pointers)) < len(call.pointers):
+            return False
+        data = [self.context.data[pointer] for pointer in call.pointers]
+        if call.kind is Kind.ANSWER:
+            return all(self._carries_what_is_named(one) for one in data)
+        return not any(step in call.choices for one in data if isinstance(one, TableItem) for step in one.steps)
+
+    def _carries_what_is_named(self, data: Data) -> bool:
+        """Rows that were not filtered or sorted as asked are no answer; of a number the order says nothing."""
+        for part in _parts(data):
+            groups = (KEEPS, ORDERS) if isinstance(part, TableItem) else (KEEPS,)
+            if any(self.named & group and not self.named & group & set(part.steps) for group in groups):
+                return False
+        return True
+
+
+def _parts(data: Data | Item) -> tuple[TableItem | Operand, ...]:
+    """The rows or numbers that data or an item is made of; none for what is no data."""
+    match data:
+        case TableItem() | Operand():
+            return (data,)
+        case AggregateItem(operand=operand):
+            return (operand,)
+        case CalculationItem(left=left, right=right):
+            return (left, right)
+        case _:
+            return ()
+
+
+def _days(period: Period) -> tuple[object, object]:
+    return period.first, period.last

@@ -1,0 +1,243 @@
+"""Asks the model for the next call, out of a closed set: a server for a whole call, an embedded model piece by piece.
+
+Neither returns text of the model: what comes back is one of the candidates, the same object that was offered. What a
+server composes is compared with them; anything else is refused. Checked by tests/unit/planner/test_composers.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+
+from support_agent.errors import ToolCallRejected
+from support_agent.model import CallModel, Model, Prompt, Scores, Usage, ask_for_call, ask_model
+from support_agent.planner.candidates import Argument, Candidate
+from support_agent.planner.choice import ARGUMENT_WEIGHTS, BARE_PICK, PRIORS, Vote
+from support_agent.planner.hints import Hints
+from support_agent.tools.catalogue import TOOLS
+
+SYSTEM = (
+    "You answer the mail of a company's support desk by calls, one at a time; a program carries them out. You never "
+    "see the customer's data: a call returns a pointer such as @1, and later calls take it. Rows are fetched, then "
+    "filtered, sorted or made one number as the customer asks, then sent. Escalate where no call answers the question. "
+    "Finish once everything that was asked for is sent."
+)
+FIRST = "What must be done first?"
+NEXT = "What must be done next?"
+
+
+class Composed(NamedTuple):
+    """A call that the model composed; `probability` is the joint one of its pieces, None where it told none."""
+
+    call: Candidate
+    probability: float | None
+    votes: tuple[Vote, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class Step:
+    """What the model is asked: the question, what was called for it and came back, and the calls that may come next."""
+
+    question: str
+    so_far: tuple[str, ...]
+    calls: tuple[Candidate, ...]
+    hints: Hints
+
+
+class Composer(Protocol):
+    """Asks a model for the next call."""
+
+    def compose(self, step: Step) -> Composed:
+        """One of the step's calls.
+
+        Raises:
+            ToolCallRejected: the model made no usable call.
+            SupportAgentError: what the model raises.
+        """
+        ...
+
+
+def composer_for(model: Model) -> Composer:
+    """The composer for a model: one that composes calls by itself, or scores closed options."""
+    return ServerComposer(model) if isinstance(model, CallModel) else ScoringComposer(model)
+
+
+class ServerComposer:
+    """Lets a server compose a whole call, from the schemas of the tools with their closed sets as enumerations."""
+
+    def __init__(self, model: CallModel) -> None:
+        self._model = model
+
+    def compose(self, step: Step) -> Composed:
+        """One of the step's calls, with no probability.
+
+        Raises:
+            ToolCallRejected: another call (code `not_offered`), or none.
+        """
+        prompt = _prompt(step.question, step.so_far, (("\n\nMake the next call.", True),))
+        said = ask_for_call(self._model, prompt, schemas(step))
+        for call in step.calls:
+            if said.tool == call.tool and _is_same(said.arguments, dict(call.arguments)):
+                return Composed(call, None, (), said.usage)
+        raise ToolCallRejected("the model composed a call that was not offered", code="not_offered")
+
+
+class ScoringComposer:
+    """Decodes a call piece by piece: the tool, then each argument, each a choice by title from what is left.
+
+    A piece's probability joins the model's pick, with its prior taken off, and the vote of the customer's words; that
+    of the call is their product. Where one member is left, the model is not asked.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._priors: dict[tuple[Prompt, tuple[str, ...]], Scores] = {}
+
+    def compose(self, step: Step) -> Composed:
+        """One of the step's calls, and how likely it is among them."""
+        return _Decoding(self, step).call()
+
+    def score(self, prompt: Prompt, titles: tuple[str, ...]) -> Scores:
+        """What the model says."""
+        return ask_model(self._model, prompt, titles)
+
+    def prior(self, prompt: Prompt, titles: tuple[str, ...]) -> Scores:
+        """What it says to no question at all: kept, and then at no cost."""
+        if (kept := self._priors.get((prompt, titles))) is not None:
+            return kept.model_copy(update={"usage": Usage()})
+        if len(self._priors) >= PRIORS:
+            self._priors.clear()
+        self._priors[prompt, titles] = self.score(prompt, titles)
+        return self._priors[prompt, titles]
+
+
+class _Decoding:
+    """One call while it is decoded."""
+
+    def __init__(self, composer: ScoringComposer, step: Step) -> None:
+        self.composer = composer
+        self.step = step
+        self.left = list(step.calls)
+        self.probability = 1.0
+        self.votes: tuple[Vote, ...] = ()
+        self.usage = Usage()
+
+    def call(self) -> Composed:
+        hints, calls = self.step.hints, self.step.calls
+        tool = self._choose(
+            NEXT if self.step.so_far else FIRST,
+            list(dict.fromkeys(call.tool for call in calls)),
+            lambda name: hints.title_of_tool(str(name)),
+            lambda name: hints.of_tool(str(name), calls),
+        )
+        self.left = [call for call in calls if call.tool == tool]
+        for place, argument in enumerate(TOOLS[str(tool)].model_fields):
+            self._choose_argument(str(tool), place, argument)
+        return Composed(self.left[0], self.probability, self.votes, self.usage)
+
+    def _choose_argument(self, tool: str, place: int, argument: str) -> None:
+        hints = self.step.hints
+        values = list(dict.fromkeys(call.arguments[place][1] for call in self.left))
+        chosen = self._choose(
+            f"What is done next: {hints.title_of_tool(tool)}. Which {argument}?",
+            values,
+            lambda value: hints.title(tool, argument, value),
+            lambda value: hints.of_value(tool, argument, value, values),
+        )
+        self.left = [call for call in self.left if call.arguments[place][1] == chosen]
+
+    def _choose(
+        self,
+        ask: str,
+        values: Sequence[Argument],
+        title: Callable[[Argument], str],
+        hint: Callable[[Argument], float],
+    ) -> Argument:
+        """The likeliest of these values; its probability and the votes are put down."""
+        if len(values) == 1:
+            return values[0]
+        titles = _different([title(value) for value in values], values)
+        picks = self._picks(ask, titles)
+        hints = [hint(value) for value in values]
+        weights = ARGUMENT_WEIGHTS
+        scores = [weights.picked * pick + weights.mentioned * said for pick, said in zip(picks, hints, strict=True)]
+        chances = _normalised(scores)
+        votes = [
+            Vote(key=str(value), similarity=0.0, mentioned=said, picked=pick, judged=None, probability=chance)
+            for value, said, pick, chance in zip(values, hints, picks, chances, strict=True)
+        ]
+        self.votes += tuple(sorted(votes, key=lambda vote: -vote.probability))
+        best = max(range(len(values)), key=chances.__getitem__)
+        self.probability *= chances[best]
+        return values[best]
+
+    def _picks(self, ask: str, titles: tuple[str, ...]) -> list[float]:
+        """How the model scores the titles for the question, less a part of how it does for none."""
+        listing = "\n".join(f"- {title}" for title in titles)
+        parts = ((f"\n\n{ask}\n", True), (listing, False))
+        now = self.composer.score(_prompt(self.step.question, self.step.so_far, parts), titles)
+        self.usage += now.usage
+        if now.log_probabilities is None:
+            return [0.0 if place == now.picked else -BARE_PICK for place in range(len(titles))]
+        before = self.composer.prior(_prompt("", self.step.so_far, parts), titles)
+        self.usage += before.usage
+        prior = before.log_probabilities or (0.0,) * len(titles)
+        return [said - ARGUMENT_WEIGHTS.prior * was for said, was in zip(now.log_probabilities, prior, strict=True)]
+
+
+def schemas(step: Step) -> tuple[type[BaseModel], ...]:
+    """The tools of a step as closed models: each argument an enumeration, its members explained by their titles."""
+    tools = dict.fromkeys(call.tool for call in step.calls)
+    return tuple(_schema(tool, [call for call in step.calls if call.tool == tool], step.hints) for tool in tools)
+
+
+def _schema(tool: str, calls: Sequence[Candidate], hints: Hints) -> type[BaseModel]:
+    fields: dict[str, Any] = {"tool": (_literal([tool]), ...)}
+    for place, argument in enumerate(TOOLS[tool].model_fields):
+        values = list(dict.fromkeys(call.arguments[place][1] for call in calls))
+        titles = "; ".join(f"{value}: {hints.title(tool, argument, value)}" for value in values)
+        fields[argument] = (_literal(values), Field(description=titles))
+    config = ConfigDict(extra="forbid", frozen=True)
+    made: type[BaseModel] = create_model(TOOLS[tool].__name__, __config__=config, __doc__=TOOLS[tool].__doc__, **fields)
+    return made
+
+
+def _literal(values: Sequence[Argument]) -> Any:
+    """A type of these values and no others; pydantic alone would take `true` for 1."""
+
+    def exactly(given: object) -> object:
+        if not any(given == value and type(given) is type(value) for value in values):
+            raise ValueError("not one of the values")
+        return given
+
+    return Annotated[Literal.__getitem__(tuple(values)), BeforeValidator(exactly)]
+
+
+def _prompt(question: str, so_far: Sequence[str], parts: tuple[tuple[str, bool], ...]) -> Prompt:
+    """The question and what was called for it; only the program's own words are trusted."""
+    done = "\n".join(f"{place}. {line}" for place, line in enumerate(so_far, start=1))
+    history = (("\n\nCalls so far:\n", True), (done, False)) if done else ()
+    return Prompt(system=SYSTEM, task="Customer's question:\n", parts=((question, False), *history, *parts))
+
+
+def _is_same(said: dict[str, Any], offered: dict[str, Argument]) -> bool:
+    """Whether arguments are exactly these: True is not 1."""
+    return said == offered and all(type(said[name]) is type(value) for name, value in offered.items())
+
+
+def _different(titles: Sequence[str], values: Sequence[Argument]) -> tuple[str, ...]:
+    """The titles, those that stand twice with their value."""
+    return tuple(
+        f"{title} ({value})" if titles.count(title) > 1 else title for title, value in zip(titles, values, strict=True)
+    )
+
+
+def _normalised(scores: Sequence[float]) -> list[float]:
+    peak = max(scores)
+    powers = [math.exp(score - peak) for score in scores]
+    return [power / sum(powers) for power in powers]

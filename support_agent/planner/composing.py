@@ -1,0 +1,206 @@
+"""The way of planning in which the model composes the calls: one a step, its result a pointer, until it finishes.
+
+What it may compose is a closed set (`candidates`), and what it composed counts no more than the votes allow. The
+confidence of a call is the least of three: what the model said of the call's pieces, where it tells it; the topic's
+choice, the same as in the guided way; and the calls that its pointers came from. They are not multiplied, as the
+topic's votes stand in the pieces as well.
+
+- What is sent must be the likeliest topic. Of an item from two series each must be, with the other taken off the list,
+  and their probabilities are multiplied; the same for a second item beside a first one.
+- Data calls only read, so there a series competes with everything but the other series.
+
+Invariant: a call that was not offered is never made, and nothing is sent below its threshold. Checked by
+tests/unit/planner/test_composing.py, and with whims for calls by tests/integration/test_hostile_composer.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from support_agent.answer.final_answer import Item
+from support_agent.company.periods import mentioned_periods
+from support_agent.errors import ToolCallRejected
+from support_agent.planner.candidates import Candidate, Scope
+from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote
+from support_agent.planner.composers import Composed, Composer, Step
+from support_agent.planner.forms import named_in
+from support_agent.planner.hints import Hints
+from support_agent.planner.work import ENDS, USUAL_PERIODS, Stop, Work, shown, together
+from support_agent.settings import PlannerSettings
+from support_agent.tools.base import Added, Context, Kind, Pointed
+from support_agent.tools.ending import Escalate, Finish, Reason
+
+COMPOSING_VERSION = "tools-1"
+"""Changes with how a composed call's confidence is made."""
+
+
+class Composing(Work):
+    """The plan of one mail whose calls the model composes."""
+
+    def __init__(
+        self,
+        composer: Composer,
+        chooser: Chooser,
+        limits: PlannerSettings,
+        clock: Callable[[], float],
+        context: Context,
+    ) -> None:
+        super().__init__(chooser, limits, clock, context)
+        self.composer = composer
+
+    def _answer(self) -> tuple[Item, ...]:
+        """What the composed calls send for the question in hand, once the model says that it is all."""
+        options = self.guarded(self.shortlist)
+        topic = self.guarded(lambda: self.topic(options))
+        self.considered = topic.votes
+        question = _Question(self, options, topic)
+        if topic.key == NONE_KEY and not question.may_ask_back():
+            raise Stop(Reason.NOT_COVERED)
+        return question.answer()
+
+    def compose(self, step: Step) -> Composed:
+        """The model's next call, after a bounded number of tries."""
+
+        def ask() -> Composed:
+            composed = self.composer.compose(step)
+            self.usage = self.usage + composed.usage
+            return composed
+
+        return self.guarded(ask)
+
+
+class _Question:
+    """One question while its calls are composed."""
+
+    def __init__(self, work: Composing, options: Sequence[Option], topic: Choice) -> None:
+        self.work = work
+        self.context = work.context
+        self.options = options
+        self.topic = topic
+        question = self.context.current_question
+        named = mentioned_periods(question, self.context.today)
+        usual = tuple(name for name in USUAL_PERIODS if name in self.context.periods)
+        self.scope = Scope(
+            context=self.context,
+            topics=frozenset(option.key for option in options),
+            named=named_in(question),
+            periods=named or usual,
+            names_periods=bool(named),
+        )
+        self.hints = Hints(self.scope, options, topic.votes)
+        self.so_far: list[str] = []
+        self.sure: dict[str, float] = {}
+        """How sure the calls were that each pointer came from."""
+        self.topics: dict[str, frozenset[str]] = {}
+        """The series that each pointer came from."""
+        self.sent: frozenset[str] = frozenset()
+        """The topics of the items so far."""
+
+    def may_ask_back(self) -> bool:
+        """Whether a canned question tells documents apart that are together likely enough."""
+        least = self.work.limits.threshold_answer
+        return any(together(number, self.context, self.topic.votes) >= least for number in self.context.clarifications)
+
+    def answer(self) -> tuple[Item, ...]:
+        """The items that the composed calls add, until the model finishes.
+
+        Raises:
+            Stop: the model escalates, a call is not sure enough or rejected too often, or the steps are used up.
+        """
+        refused = 0
+        for _ in range(self.work.limits.max_steps):
+            step = Step(self.context.current_question, tuple(self.so_far), self.scope.calls(), self.hints)
+            composed = self.work.compose(step)
+            if composed.call.tool == Finish.name:
+                return tuple(self.scope.items)
+            if composed.call.tool == Escalate.name:
+                raise Stop(Reason(str(dict(composed.call.arguments)["reason"])))
+            try:
+                self._make(composed)
+            except ToolCallRejected as error:
+                refused += 1
+                if error.code in ENDS:
+                    raise Stop(ENDS[error.code]) from error
+                if refused > self.work.limits.max_repairs:
+                    raise Stop(Reason.TOOL_FAILED) from error
+                self.scope.made.add(composed.call)
+                self.so_far.append(f"{_text(composed.call)} -> refused: {error.code}")
+        raise Stop(Reason.LIMIT)
+
+    def _make(self, composed: Composed) -> None:
+        """Check a call, carry it out, and put down what came of it."""
+        call = composed.call
+        self._check(call)
+        topics = frozenset(call.topics).union(*(self.topics[pointer] for pointer in call.pointers))
+        of_topic = self._sureness(call, topics)
+        votes = (*(self.topic.votes if call.topics else ()), *composed.votes)
+        if of_topic is None:
+            self.work.record(
+                call.tool, dict(call.arguments), 0.0, votes, "below_threshold", "another topic is likelier"
+            )
+            raise Stop(Reason.UNSURE)
+        said = 1.0 if composed.probability is None else composed.probability
+        sure = min([of_topic, said, *(self.sure[pointer] for pointer in call.pointers)])
+        for of, value in call.members:
+            if of.set_name == "documents":
+                self.work.look(int(value), sure)
+        result = self.work.call(call.tool, dict(call.arguments), sure, votes)
+        match result:
+            case Added(item=item):
+                self.scope.items.append(item)
+                self.sent |= topics
+                self.scope.note(call)
+            case Pointed(pointer=pointer, description=description):
+                self.sure[pointer], self.topics[pointer] = sure, topics
+                self.hints.told[pointer] = description
+                self.scope.note(call, pointer)
+            case _:
+                raise Stop(Reason.TOOL_FAILED)
+        self.so_far.append(f"{_text(call)} -> {shown(result)}")
+
+    def _check(self, call: Candidate) -> None:
+        """What holds for the question of such a call in the guided way, too; all but documents are account data."""
+        sets = {of.set_name for of, _ in call.members}
+        if "fields" in sets:
+            self.work.check_field_question()
+        if "series" in sets or call.pointers:
+            self.work.check_series_question()
+        if not sets & {"documents", "clarifications"}:
+            self.work.check_person()
+
+    def _sureness(self, call: Candidate, topics: frozenset[str]) -> float | None:
+        """The topic's probability for a call, 0..1; None where another topic is likelier, or the call has none."""
+        asked_back = [int(value) for of, value in call.members if of.set_name == "clarifications"]
+        if asked_back:
+            return together(asked_back[0], self.context, self.topic.votes) or None
+        sure = 1.0 if topics else None
+        for topic in sorted(topics):
+            if call.kind is Kind.DATA:
+                one = _among_other_kinds(topic, self.topic.votes)
+            else:
+                choice = self._topic_without((topics | self.sent) - {topic})
+                one = choice.probability if choice.key == topic else None
+            if one is None or sure is None:
+                return None
+            sure *= one
+        return sure
+
+    def _topic_without(self, others: Collection[str]) -> Choice:
+        """The topic's choice with some topics taken off the list."""
+        if not others:
+            return self.topic
+        options = [option for option in self.options if option.key not in others]
+        return self.work.guarded(lambda: self.work.topic(options))
+
+
+def _among_other_kinds(topic: str, votes: Sequence[Vote]) -> float | None:
+    """How likely a topic is among those of other kinds; None where one of them is likelier."""
+    kind = topic.partition(":")[0]
+    rest = [vote for vote in votes if vote.key == topic or vote.key.partition(":")[0] != kind]
+    best = max(rest, key=lambda vote: vote.probability)
+    whole = sum(vote.probability for vote in rest)
+    return best.probability / whole if best.key == topic and whole > 0 else None
+
+
+def _text(call: Candidate) -> str:
+    return f"{call.tool}({', '.join(f'{name}={value}' for name, value in call.arguments)})"

@@ -1,0 +1,123 @@
+"""What the program knows of each member of a step's closed sets: its words for the model, and one vote of its own.
+
+The vote (0..1) is what the topic's choice and the customer's words say: a topic's probability, a period or a form that
+is named, the step that is still missing. It is a vote beside the model's, never the choice. Checked by
+tests/unit/planner/test_composing.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+from support_agent.answer.final_answer import TableItem
+from support_agent.planner import forms
+from support_agent.planner.candidates import TOPICS, Argument, Candidate, Scope
+from support_agent.planner.choice import NONE_KEY, Option, Vote
+from support_agent.planner.work import PERIOD_WORDS, together
+from support_agent.tools.base import Kind
+from support_agent.tools.catalogue import TOOLS
+from support_agent.tools.closed import MemberOf, PointerTo, marker_of
+from support_agent.tools.data import Aggregate, Operation
+from support_agent.tools.ending import Escalate, Finish, Reason
+
+OPERATIONS: frozenset[str] = frozenset(get_args(Operation))
+LIST = "list"
+"""The key of the form in which rows are sent as they are."""
+USUAL = ("all_time", "total", Reason.NOT_COVERED.value)
+"""What is meant where nothing is named: half a vote."""
+
+
+@dataclass
+class Hints:
+    """The words and the votes for one question; `told` is how each pointer was described."""
+
+    scope: Scope
+    options: Sequence[Option]
+    votes: Sequence[Vote]
+    told: dict[str, str] = field(default_factory=dict)
+
+    def title_of_tool(self, tool: str) -> str:
+        """The first line of the tool's description."""
+        return (TOOLS[tool].__doc__ or tool).strip().splitlines()[0].removesuffix(".")
+
+    def title(self, tool: str, argument: str, value: Argument) -> str:
+        """A member as the model reads it: a document by its title, a pointer by what it stands for."""
+        marker = marker_of(TOOLS[tool].model_fields[argument])
+        if isinstance(marker, PointerTo):
+            return f"{value}: {self.told.get(str(value), '')}"
+        if marker is None:
+            return next((form.title for form in forms.FORMS if form.key == value), str(value).replace("_", " "))
+        if marker.set_name in TOPICS:
+            key = f"{TOPICS[marker.set_name]}:{value}"
+            return next((option.title for option in self.options if option.key == key), str(value))
+        if marker.set_name == "clarifications":
+            return self.scope.context.clarifications[int(value)].about
+        return PERIOD_WORDS.get(str(value), str(value))
+
+    def of_tool(self, tool: str, calls: Sequence[Candidate]) -> float:
+        """The vote for a tool, given the calls that may come next."""
+        wanted = self._wanted(calls)
+        if wanted is not None:
+            return float(tool == wanted)
+        if tool == Escalate.name:
+            return self._probability(NONE_KEY)
+        ours = [call for call in calls if call.tool == tool]
+        topics = {topic for call in ours for topic in call.topics}
+        if topics:
+            return sum(self._probability(topic) for topic in topics)
+        return max((self._told_apart(call) for call in ours), default=0.0)
+
+    def of_value(self, tool: str, argument: str, value: Argument, values: Sequence[Argument]) -> float:
+        """The vote for a member, among those that are left for this argument."""
+        marker = marker_of(TOOLS[tool].model_fields[argument])
+        if isinstance(marker, PointerTo):
+            return float(value == next((one for one in self.scope.loose if one in values), None))
+        if isinstance(marker, MemberOf) and marker.set_name in TOPICS:
+            topic = f"{TOPICS[marker.set_name]}:{value}"
+            return 1.0 if self._is_open(topic) else self._probability(topic)
+        if isinstance(marker, MemberOf) and marker.set_name == "periods" and self.scope.names_periods:
+            return float(value == next((one for one in self.scope.periods if one in values), None))
+        return 1.0 if value in self.scope.named else 0.5 * (value in USUAL)
+
+    def _wanted(self, calls: Sequence[Candidate]) -> str | None:
+        """The tool of the first step that is still missing: to shape the rows, then to send, then to finish."""
+        for kind in (Kind.DATA, Kind.ANSWER, Kind.ENDING):
+            for call in calls:
+                if call.kind is kind and self._is_missing(call):
+                    return call.tool
+        return None
+
+    def _is_missing(self, call: Candidate) -> bool:
+        if call.tool == Finish.name:
+            return True
+        data = [self.scope.context.data[pointer] for pointer in call.pointers]
+        if any(pointer not in self.scope.loose for pointer in call.pointers):
+            return False
+        if call.kind is Kind.DATA:
+            is_named = bool(call.choices & self.scope.named) or self._is_side(call)
+            return is_named or any(map(self._is_open, call.topics))
+        return bool(data) and all(
+            not isinstance(one, TableItem) or bool(one.steps) or LIST in self.scope.named for one in data
+        )
+
+    def _is_side(self, call: Candidate) -> bool:
+        """Whether it makes a number for a calculation that is named; the total, where no other number is."""
+        named = self.scope.named
+        return call.tool == Aggregate.name and bool(named & OPERATIONS) and "total" in call.choices
+
+    def _is_open(self, topic: str) -> bool:
+        """Whether rows of a topic were fetched, and not yet those of each period that is named."""
+        fetched = [dict(call.arguments).get("period") for call in self.scope.made if topic in call.topics]
+        return self.scope.names_periods and 0 < len(fetched) < len(self.scope.periods)
+
+    def _probability(self, topic: str) -> float:
+        """Of a topic that nothing was called about yet."""
+        if any(topic in call.topics for call in self.scope.made):
+            return 0.0
+        return next((vote.probability for vote in self.votes if vote.key == topic), 0.0)
+
+    def _told_apart(self, call: Candidate) -> float:
+        numbers = [int(value) for of, value in call.members if of.set_name == "clarifications"]
+        return max((together(number, self.scope.context, self.votes) for number in numbers), default=0.0)

@@ -1,0 +1,278 @@
+"""The plan of one mail while it is made: what both ways of planning share.
+
+`planner.loop` has the guided way, in which the calls follow from a form; `planner.composing` the one in which the model
+composes them. Limits, thresholds, the checks of a question and the record of each call stand here, once.
+
+Invariant: every call is made through `catalogue.validated`, with a confidence of at least its tool's threshold, and
+recorded, made or not. Checked by tests/unit/planner/test_loop.py and tests/unit/planner/test_composing.py.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import structlog
+
+from support_agent.answer.final_answer import Answer, Item, says_the_same
+from support_agent.company.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
+from support_agent.errors import SupportAgentError, ToolCallRejected
+from support_agent.model import Usage
+from support_agent.planner.choice import Choice, Chooser, Option, Vote
+from support_agent.planner.neighbours import asked_in
+from support_agent.planner.plan import Call, Status
+from support_agent.planner.topics import topic_option
+from support_agent.settings import PlannerSettings
+from support_agent.tools.base import Added, Context, Ended, Kind, Pointed, Result
+from support_agent.tools.catalogue import TOOLS, validated
+from support_agent.tools.ending import Reason
+from support_agent.tools.facts import likely_document
+
+MOST_PERIODS = 2
+"""A question that names more goes to a person: none of them is dropped silently."""
+USUAL_PERIODS = ("all_time", "this_year", "last_year", "this_month", "last_month")
+"""On the list where a question names none."""
+PERIOD_WORDS = {
+    "all_time": "all the time since the start",
+    "this_year": "this year",
+    "last_year": "last year",
+    "this_quarter": "this quarter",
+    "last_quarter": "last quarter",
+    "this_month": "this month",
+    "last_month": "last month",
+}
+ENDS = {
+    "level": Reason.LEVEL,
+    "no_data": Reason.NO_DATA,
+    "zero": Reason.NO_DATA,
+    "units": Reason.NO_DATA,
+    "not_valid": Reason.NOT_COVERED,
+    "no_evidence": Reason.NO_EVIDENCE,
+}
+"""A call that is rejected with one of these codes ends its question; another topic would not answer it."""
+ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+log = structlog.get_logger(__name__)
+Arguments = Mapping[str, str | int | bool]
+T = TypeVar("T")
+
+
+class Stop(Exception):
+    """The question, or with `whole_mail` every one that is left, goes to a person."""
+
+    def __init__(self, reason: Reason, *, whole_mail: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.whole_mail = whole_mail
+
+
+class Work(ABC):
+    """The plan of one mail while it is made; the subclasses say how a question is answered."""
+
+    def __init__(self, chooser: Chooser, limits: PlannerSettings, clock: Callable[[], float], context: Context) -> None:
+        self.chooser = chooser
+        self.limits = limits
+        self.clock = clock
+        self.context = context
+        self.started_at = self.recorded_at = clock()
+        self.calls: list[Call] = []
+        self.answers: list[Answer] = []
+        self.reasons: list[Reason] = []
+        self.usage = Usage()
+        self.considered: tuple[Vote, ...] = ()
+        """The votes on the topic of the question in hand, for whoever reads why it was handed over."""
+
+    @abstractmethod
+    def _answer(self) -> tuple[Item, ...]:
+        """What answers the question in hand, one item at least.
+
+        Raises:
+            Stop: a person must answer it.
+        """
+
+    def run(self) -> None:
+        """Every question in turn; then `finish`."""
+        for number in range(1, len(self.context.questions) + 1):
+            self.context.question = number
+            self.considered = ()
+            try:
+                if number > self.limits.max_questions:
+                    raise Stop(Reason.LIMIT)
+                answer = Answer(items=self._answer())
+                self._check_not_sent(answer)
+            except Stop as stop:
+                self._end("escalate", {"reason": stop.reason.value}, self.considered)
+                self.reasons.append(stop.reason)
+                if stop.whole_mail:
+                    self.reasons += [stop.reason] * (len(self.context.questions) - number)
+                    return
+            else:
+                if answer not in self.answers:
+                    self.answers.append(answer)
+        self._end("finish", {}, ())
+
+    def _check_not_sent(self, answer: Answer) -> None:
+        """What was answered already, to the last value, did not help, or a machine asks (RFC 3834, section 2)."""
+        for item in answer.items:
+            same = (sent for sent in self.context.sent if any(says_the_same(item, one) for one in sent.answer.items))
+            if (earlier := next(same, None)) is not None:
+                self.context.repeated.append(earlier)
+                raise Stop(Reason.REPEATED)
+
+    def shortlist(self) -> list[Option]:
+        """The topics nearest to the question in hand, as the model sees them."""
+        number = self.context.question
+        if number not in self.context.found:
+            self.call("find_documents", {"question": number}, 1.0, ())
+        return [topic_option(match, self.context) for match in self.context.found[number][: self.limits.shortlist]]
+
+    def topic(self, options: Sequence[Option]) -> Choice:
+        """Which of these documents, account values and series answers the question, or none.
+
+        Raises:
+            Stop: there are no options.
+        """
+        if not options:
+            raise Stop(Reason.NOT_COVERED)
+        return self._spend(self.chooser.topic(self.context.current_question, options, self.limits.threshold_answer))
+
+    def look(self, document: int, sure: float) -> None:
+        """Have the fact room look into a document before it is sent, where it does not know yet whether that answers.
+
+        What answers may be what the case knew already, or another document. Args: `sure` is the topic's probability.
+        """
+        context, number = self.context, self.context.question
+        if context.room is None or sure < self.limits.threshold_answer:
+            return
+        finding = context.findings.get(number)
+        is_known = finding is not None and bool(finding.sentences_of(document))
+        is_refused = finding is not None and not finding.is_answered and likely_document(context, number) == document
+        if document in context.sendable and not (is_known or is_refused):
+            self.call("find_evidence", {"question": number, "number": document}, 1.0, ())
+
+    def check_field_question(self) -> None:
+        """A field has the value of now and of the sender: a question about another time goes to a person.
+
+        Times beside what is asked ("I decide before the end of the month") are not asked about.
+        """
+        whole, today = self.context.current_question, self.context.today
+        question = without_now(" ".join(asked_in(whole)) or whole)
+        is_past = any(self.context.periods[name].last < today for name in mentioned_periods(question, today))
+        if is_past or has_inexpressible_period(question, today):
+            raise Stop(Reason.NOT_COVERED)
+        self.check_person()
+
+    def check_person(self) -> None:
+        """Whose values they are is not for the mail to say."""
+        customer = self.context.customer
+        own = customer.address.lower() if customer else ""
+        if any(found.lower() != own for found in ADDRESS.findall(self.context.current_question)):
+            raise Stop(Reason.NOT_COVERED)
+
+    def check_series_question(self) -> tuple[str, ...]:
+        """The periods that a question about a series names, at most `MOST_PERIODS`.
+
+        A period named in a language that is not read would look like none, so a person gets it.
+        """
+        question = self.context.current_question
+        self.check_person()
+        if has_inexpressible_period(question, self.context.today):
+            raise Stop(Reason.NOT_COVERED)
+        named = mentioned_periods(question, self.context.today)
+        if len(named) > MOST_PERIODS or not (named or is_readable(question)):
+            raise Stop(Reason.NOT_COVERED)
+        return named
+
+    def call(self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...]) -> Result:
+        """Carry out one call, if it is sure enough, and record it either way."""
+        self._check_limits()
+        if not sure >= self._threshold(tool):  # a NaN is not sure either
+            self.record(tool, arguments, sure, votes, "below_threshold", "")
+            raise Stop(Reason.UNSURE)
+        try:
+            result = validated(tool, arguments, self.context).run(self.context)
+        except ToolCallRejected as error:
+            self.record(tool, arguments, sure, votes, "rejected", str(error))
+            raise
+        except SupportAgentError as error:
+            self.record(tool, arguments, sure, votes, "failed", f"{error.code}: {error}")
+            raise Stop(Reason.TOOL_FAILED) from error
+        self.record(tool, arguments, sure, votes, "done", shown(result))
+        return result
+
+    def _end(self, tool: str, arguments: Arguments, votes: tuple[Vote, ...]) -> None:
+        result = validated(tool, arguments, self.context).run(self.context)
+        self.record(tool, arguments, 1.0, votes, "done", shown(result))
+
+    def record(
+        self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...], status: Status, result: str
+    ) -> None:
+        """Put down a call, made or not, with the time since the one before it."""
+        now = self.clock()
+        self.calls.append(
+            Call(
+                question=self.context.question,
+                tool=tool,
+                args=dict(arguments),
+                confidence=sure,
+                threshold=self._threshold(tool),
+                considered=votes,
+                status=status,
+                result=result,
+                usage=self.usage,
+                seconds=now - self.recorded_at,
+            )
+        )
+        self.recorded_at = now
+
+    def _threshold(self, tool: str) -> float:
+        match TOOLS[tool].kind:
+            case Kind.ANSWER:
+                return self.limits.threshold_answer
+            case Kind.DATA:
+                return self.limits.threshold_data
+            case Kind.FACT | Kind.ENDING:
+                return 0.0
+
+    def guarded(self, choose: Callable[[], T]) -> T:
+        """A choice of the model; whatever it does wrong ends in a person's hands, after the bounded tries."""
+        for _ in range(self.limits.max_repairs + 1):
+            self._check_limits()
+            try:
+                return choose()
+            except ToolCallRejected:
+                continue
+            except SupportAgentError as error:
+                log.error("model_failed", code=error.code, error=str(error))
+                raise Stop(Reason.MODEL_FAILED, whole_mail=True) from error
+        raise Stop(Reason.MODEL_FAILED)
+
+    def _spend(self, choice: Choice) -> Choice:
+        self.usage = self.usage + choice.usage
+        return choice
+
+    def _check_limits(self) -> None:
+        if (
+            len(self.calls) >= self.limits.max_calls
+            or self.usage.tokens >= self.limits.max_tokens
+            or self.clock() - self.started_at >= self.limits.max_s
+        ):
+            raise Stop(Reason.LIMIT, whole_mail=True)
+
+
+def together(number: int, context: Context, votes: Sequence[Vote]) -> float:
+    """How likely the answer is one of the documents that a canned question tells apart; 0 where it tells none apart."""
+    keys = {f"document:{document}" for document in context.clarifications[number].between}
+    return sum(vote.probability for vote in votes if vote.key in keys) if len(keys) > 1 else 0.0
+
+
+def shown(result: Result) -> str:
+    """A result as the model and the record have it: what it is, never the data."""
+    match result:
+        case Added(item=item):
+            return f"added {item.kind}"
+        case Pointed(pointer=pointer, description=description):
+            return f"{pointer}: {description}"
+        case Ended(reason=reason):
+            return reason or "finished"
