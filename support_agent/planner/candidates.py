@@ -23,7 +23,7 @@ from support_agent.model import MAX_OPTIONS
 from support_agent.tools.base import Context, Data, Kind, Tool
 from support_agent.tools.catalogue import TOOLS
 from support_agent.tools.closed import MemberOf, PointerTo, marker_of, members_of
-from support_agent.tools.data import Keep, Order
+from support_agent.tools.data import Aggregation, Keep, Operation, Order
 from support_agent.tools.ending import Escalate, Finish, Reason
 
 TOPICS: Mapping[str, str] = {"documents": "document", "fields": "field", "series": "series"}
@@ -34,6 +34,8 @@ MOST_CALLS = 2_000
 """A tool with more possible calls is not offered."""
 KEEPS: frozenset[str] = frozenset(get_args(Keep))
 ORDERS: frozenset[str] = frozenset(get_args(Order))
+AGGREGATIONS: frozenset[str] = frozenset(get_args(Aggregation))
+OPERATIONS: frozenset[str] = frozenset(get_args(Operation))
 Argument = str | int | bool
 
 
@@ -101,7 +103,7 @@ class Scope:
         )
 
     def is_complete(self) -> bool:
-        """Whether something is answered, and each period and each part that the question names stands in it."""
+        """Whether something is answered, and each period, step and number that the question names stands in it."""
         data = [part for item in self.items for part in _parts(item)]
         if not self.items or not data:
             return bool(self.items)
@@ -109,15 +111,22 @@ class Scope:
         days = {(part.period.first, part.period.last) for part in data}
         asked = {_days(self.context.periods[name]) for name in self.periods} if self.names_periods else set()
         wanted = self.named & (KEEPS | ORDERS if any(isinstance(part, TableItem) for part in data) else KEEPS)
-        return asked <= days and wanted <= carried
+        numbers = {part.aggregation for part in data if isinstance(part, Operand)}
+        is_counted = not numbers or self.named & AGGREGATIONS <= numbers
+        return asked <= days and wanted <= carried and is_counted
 
     def note(self, call: Candidate, pointer: str | None = None) -> None:
         """Put down a call that was made, and the pointer that it returned."""
         self.made.add(call)
-        self.loose = [loose for loose in self.loose if loose not in call.pointers]
+        self.loose = [loose for loose in self.loose if loose not in call.pointers or self._is_due_again(call)]
         if pointer is not None:
             self.pointers.append(pointer)
             self.loose.append(pointer)
+
+    def _is_due_again(self, call: Candidate) -> bool:
+        """Whether the same data must go through the same tool for something else that the question names."""
+        others = [other for other in self._calls_of(TOOLS[call.tool]) if other.pointers == call.pointers]
+        return any(other.choices & self.named for other in others if other not in self.made)
 
     def _calls_of(self, tool: type[Tool]) -> Iterator[Candidate]:
         if tool is Finish and not self.is_complete():
@@ -156,12 +165,24 @@ class Scope:
         return not any(step in call.choices for one in data if isinstance(one, TableItem) for step in one.steps)
 
     def _carries_what_is_named(self, data: Data) -> bool:
-        """Rows that were not filtered or sorted as asked are no answer; of a number the order says nothing."""
+        """Rows that were not filtered or sorted as asked are no answer, nor is one of two numbers that are compared.
+
+        Of a number the order of its rows says nothing.
+        """
+        if isinstance(data, Operand) and self._is_comparison():
+            return False
         for part in _parts(data):
             groups = (KEEPS, ORDERS) if isinstance(part, TableItem) else (KEEPS,)
             if any(self.named & group and not self.named & group & set(part.steps) for group in groups):
                 return False
         return True
+
+    def _is_comparison(self) -> bool:
+        """Whether a calculation is named, and two things for it: periods, numbers, or the series that were fetched."""
+        data = [self.context.data[pointer] for pointer in self.pointers]
+        series = {one.series for one in data if isinstance(one, TableItem)}
+        is_pair = len(series) > 1 or len(self.named & AGGREGATIONS) > 1
+        return bool(self.named & OPERATIONS) and (is_pair or (self.names_periods and len(self.periods) > 1))
 
 
 def _parts(data: Data | Item) -> tuple[TableItem | Operand, ...]:

@@ -149,14 +149,21 @@ def forms_for(question: str, period_count: int) -> Sequence[Form]:
     ]
 
 
+_AMOUNT = re.compile(r"how much|spent|spend|cost|wie ?viel|cuánto|gastado", re.IGNORECASE)
+_NUMBERS = frozenset(["average", "highest", "lowest", "count", "latest"])
+
+
 def named_in(question: str) -> frozenset[str]:
     """The keys of the forms that a question names.
 
-    Words within those of another form do not count: "above average" names no average, "highest first" no highest.
+    Words within those of another form do not count: "above average" names no average, "highest first" no highest. And
+    "how much" names no total where another number is named: "how much was the highest?".
     """
     spans = {form.key: [match.span() for match in re.finditer(form.cue, question, re.IGNORECASE)] for form in FORMS}
     every = [span for found in spans.values() for span in found]
-    return frozenset(key for key, found in spans.items() if any(not _is_inside(span, every) for span in found))
+    named = {key for key, found in spans.items() if any(not _is_inside(span, every) for span in found)}
+    is_amount = all(_AMOUNT.match(question[start:end]) for start, end in spans["total"])
+    return frozenset(named - {"total"} if is_amount and named & _NUMBERS else named)
 
 
 def _is_inside(span: tuple[int, int], spans: Sequence[tuple[int, int]]) -> bool:

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import get_args
 
 from support_agent.answer.final_answer import TableItem
 from support_agent.planner import forms
-from support_agent.planner.candidates import TOPICS, Argument, Candidate, Scope
+from support_agent.planner.candidates import AGGREGATIONS, OPERATIONS, TOPICS, Argument, Candidate, Scope
 from support_agent.planner.choice import NONE_KEY, Option, Vote
 from support_agent.planner.work import PERIOD_WORDS, together
 from support_agent.tools.base import Kind
 from support_agent.tools.catalogue import TOOLS
 from support_agent.tools.closed import MemberOf, PointerTo, marker_of
-from support_agent.tools.data import Aggregate, Operation
+from support_agent.tools.data import Aggregate
 from support_agent.tools.ending import Escalate, Finish, Reason
 
-OPERATIONS: frozenset[str] = frozenset(get_args(Operation))
 LIST = "list"
 """The key of the form in which rows are sent as they are."""
 USUAL = ("all_time", "total", Reason.NOT_COVERED.value)
@@ -79,7 +77,8 @@ class Hints:
             return 1.0 if self._is_open(topic) else self._probability(topic)
         if isinstance(marker, MemberOf) and marker.set_name == "periods" and self.scope.names_periods:
             return float(value == next((one for one in self.scope.periods if one in values), None))
-        return 1.0 if value in self.scope.named else 0.5 * (value in USUAL)
+        first = next((one for one in values if one in self.scope.named), None)
+        return float(value == first) if first is not None else 0.5 * (value in USUAL)
 
     def _wanted(self, calls: Sequence[Candidate]) -> str | None:
         """The tool of the first step that is still missing: to shape the rows, then to send, then to finish."""
@@ -105,7 +104,8 @@ class Hints:
     def _is_side(self, call: Candidate) -> bool:
         """Whether it makes a number for a calculation that is named; the total, where no other number is."""
         named = self.scope.named
-        return call.tool == Aggregate.name and bool(named & OPERATIONS) and "total" in call.choices
+        is_total = call.tool == Aggregate.name and "total" in call.choices
+        return is_total and bool(named & OPERATIONS) and not named & AGGREGATIONS
 
     def _is_open(self, topic: str) -> bool:
         """Whether rows of a topic were fetched, and not yet those of each period that is named."""

@@ -148,6 +148,8 @@ def test_every_topic_of_the_search_belongs_to_a_set() -> None:
         ("my payments this year above average, highest first", {"above_average", "highest_first"}),
         ("What did I pay on average?", {"average"}),
         ("the three highest payments, newest first", {"highest_3", "newest_first"}),
+        ("How much was my highest payment?", {"highest"}),
+        ("How much did I pay in total, and how much was the highest?", {"total", "highest"}),
         ("How do I reset my password?", set()),
     ],
 )

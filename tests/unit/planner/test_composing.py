@@ -189,15 +189,16 @@ def test_below_its_threshold_a_composed_call_does_not_happen() -> None:
     ("question", "reason"),
     [
         ("How much did I pay in the last 90 days?", "not_covered"),
-        ("Combien ai-je payé l'année dernière ?", "not_covered"),
+        ("Nimelipa kiasi gani kwa jumla mwaka jana?", "not_covered"),
         ("How much did james@example.org pay in 2024?", "not_covered"),
     ],
 )
 def test_what_the_guided_way_leaves_to_a_person_the_composed_one_does_too(question: str, reason: str) -> None:
     """A period without a member, a language that nobody here reads, another person's values."""
     given = payments(question)
-    made, _ = composed(given, ("fetch_series", {"series": "payments", "period": "last_year"}), FETCH, FETCH, FETCH)
-    assert made.reason in (reason, "model_failed")
+    period = "2024" if "2024" in question else "last_year"
+    made, _ = composed(given, ("fetch_series", {"series": "payments", "period": period}))
+    assert (made.outcome, made.reason) == ("escalate", reason)
     assert not any(call.tool == "fetch_series" and call.status == "done" for call in made.calls)
 
 
@@ -267,6 +268,27 @@ def test_it_cannot_finish_before_each_period_that_is_named_is_answered() -> None
     sends = (("send_table", {"pointer": "@1"}), ("send_table", {"pointer": "@2"}))
     whole, _ = composed(given, first, second, *sends, FINISH)
     assert [item.period.name for item in whole.answers[0].items if isinstance(item, TableItem)] == ["2024", "2025"]
+
+
+DIFFERENCE = "What is the difference between my highest and my lowest payment this year?"
+
+
+def test_one_of_two_numbers_that_are_compared_is_not_sent() -> None:
+    """Failure: asked for the difference, the embedded model went for the lowest payment alone."""
+    lowest = ("aggregate", {"pointer": "@1", "aggregation": "lowest"})
+    _, model = composed(payments(DIFFERENCE), FETCH, lowest, ("escalate", {"reason": "unsure"}))
+    assert "send_aggregate" not in model.offers[-1]
+    made = plan(Prefers("payments"), payments(DIFFERENCE))
+    item = made.answers[0].items[0]
+    assert isinstance(item, CalculationItem)
+    assert (item.left.aggregation, item.right.aggregation, item.result) == ("highest", "lowest", eur("40.00"))
+
+
+def test_it_cannot_finish_before_each_number_that_is_named_is_answered() -> None:
+    given = payments("What was my average and what was my highest payment this year?")
+    average = ("aggregate", {"pointer": "@1", "aggregation": "average"}), ("send_aggregate", {"pointer": "@2"})
+    _, model = composed(given, FETCH, *average, ("escalate", {"reason": "unsure"}))
+    assert "finish" not in model.offers[-1]
 
 
 def test_what_the_model_escalates_goes_to_a_person_for_its_reason() -> None:
