@@ -15,6 +15,7 @@ tests/unit/planner/test_composing.py, and with whims for calls by tests/integrat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 
 from support_agent.answer.final_answer import Item
@@ -140,7 +141,8 @@ class _Question:
             )
             raise Stop(Reason.UNSURE)
         said = 1.0 if composed.probability is None else composed.probability
-        sure = min([of_topic, said, *(self.sure[pointer] for pointer in call.pointers)])
+        parts = (of_topic, said, *(self.sure[pointer] for pointer in call.pointers))
+        sure = math.nan if any(map(math.isnan, parts)) else min(parts)
         for of, value in call.members:
             if of.set_name == "documents":
                 self.work.look(int(value), sure)

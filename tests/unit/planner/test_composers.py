@@ -14,6 +14,8 @@ from support_agent.planner.choice import Option, Vote
 from support_agent.planner.composers import ScoringComposer, ServerComposer, Step, composer_for, schemas
 from support_agent.planner.hints import Hints
 from support_agent.planner.openai import OpenAIModel
+from support_agent.tools.answers import SendDocument
+from support_agent.tools.data import FetchSeries
 from tests.fakes import ScriptedModel
 from tests.servers.openai import FakeOpenAI, Reply, message, tool_call
 from tests.unit.tools.fakes import context
@@ -22,8 +24,9 @@ SECRET = "my card number is X4000 0000"
 FETCH = Candidate(tool="fetch_series", arguments=(("series", "payments"), ("period", "2024")))
 SEND = Candidate(tool="send_document", arguments=(("number", 7),))
 DOCUMENT, SERIES = "Refund policy", "This customer's own payments over time"
-FETCH_TITLE = "Fetch the rows of one of the customer's dated series, for a period"
-SEND_TITLE = "Send the numbered document that answers the question"
+FETCH_TITLE, SEND_TITLE = (
+    (tool.__doc__ or "").splitlines()[0].removesuffix(".") for tool in (FetchSeries, SendDocument)
+)
 
 
 def vote(key: str, probability: float) -> Vote:

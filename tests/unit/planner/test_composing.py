@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -22,7 +23,9 @@ from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Money
 from support_agent.errors import PermanentError, ToolCallRejected
 from support_agent.model import Model
-from support_agent.planner.composing import COMPOSING_VERSION
+from support_agent.planner.choice import Chooser
+from support_agent.planner.composers import Composed, ScoringComposer, Step
+from support_agent.planner.composing import COMPOSING_VERSION, Composing
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.settings import PlannerSettings
@@ -177,6 +180,18 @@ def test_the_confidence_is_the_least_of_topic_pieces_and_pointers() -> None:
     assert all(call.confidence <= fetch.confidence for call in later)
     topic = max(vote.probability for vote in fetch.considered if vote.key == "series:payments")
     assert later[-1].confidence <= topic
+
+
+def test_a_probability_that_is_no_number_is_not_sure() -> None:
+    class Nameless(ScoringComposer):
+        def compose(self, step: Step) -> Composed:
+            return super().compose(step)._replace(probability=math.nan)
+
+    work = Composing(
+        Nameless(Prefers("payments")), Chooser(Prefers("payments")), PlannerSettings(), lambda: 0.0, payments()
+    )
+    work.run()
+    assert (work.answers, work.reasons) == ([], ["unsure"])
 
 
 def test_below_its_threshold_a_composed_call_does_not_happen() -> None:
