@@ -40,7 +40,7 @@ from support_agent.store.store import Store
 if TYPE_CHECKING:
     from support_agent.agent import Agent
     from support_agent.decide import Decider
-    from support_agent.facts.embedding import Embedder
+    from support_agent.embedding.minilm import MiniLM
     from support_agent.facts.inquiry.room import Finder, Rooms
     from support_agent.facts.search import CompanySearch
     from support_agent.facts.spending import CountTokens
@@ -148,16 +148,16 @@ def close(*parts: object) -> None:
         getattr(part, "close", lambda: None)()
 
 
-def open_embedder(settings: Settings) -> Embedder:
-    """The configured embedding model.
+def open_embedder(settings: Settings) -> MiniLM:
+    """The embedding model of the index of documents and passages.
 
     Raises:
         ConfigError: it cannot be used.
     """
-    from support_agent.facts.embedding import Embedder
+    from support_agent.embedding.minilm import MiniLM
     from support_agent.planner.models import embedding_model
 
-    return Embedder(embedding_model(settings.model, progress()))
+    return MiniLM(embedding_model(settings.model, progress()), threads=settings.embedding.threads)
 
 
 def count_tokens_of(model: Model) -> CountTokens:
@@ -244,13 +244,28 @@ def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str
 
 def open_search(settings: Settings, company: Company, *, in_memory: bool) -> CompanySearch:
     """The search over the company's topics, brought up to date; only changed texts are embedded."""
-    from support_agent.facts.index import Index, memory_client, open_client
-    from support_agent.facts.search import CompanySearch, entries_of
+    from support_agent.facts.topics import topics_of
 
-    embedder = open_embedder(settings)
-    index = Index(memory_client() if in_memory else open_client(settings.chroma), embedder)
-    index.update(entries_of(company))
-    return CompanySearch(index, embedder)
+    search = open_topic_search(settings, in_memory=in_memory)
+    search.update(topics_of(company))
+    return search
+
+
+def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "options") -> CompanySearch:
+    """A search that holds nothing yet.
+
+    Args:
+        name: Of its collections in the vector store; one that is kept in memory needs a name of its own.
+    """
+    from support_agent.embedders import load_embedders
+    from support_agent.facts.index import Index, memory_client, open_client
+    from support_agent.facts.search import ENGLISH, CompanySearch
+
+    models = [model.value for model in settings.embedding.models]
+    embedders = dict(zip(models, load_embedders(settings, progress(), minilm=open_embedder(settings)), strict=True))
+    client = memory_client() if in_memory else open_client(settings.chroma)
+    names = {model: name if model == ENGLISH else f"{name}-{model}" for model in models}
+    return CompanySearch(embedders, {model: Index(client, embedders[model], name=names[model]) for model in models})
 
 
 def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, model: Model | None = None) -> Decider:
@@ -263,6 +278,7 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
         ConfigError: a file of the company or a model cannot be used.
     """
     from support_agent.decide import Decider
+    from support_agent.planner.combiner import committed
     from support_agent.planner.loop import Planner
 
     company = Company.load(settings.company)
@@ -271,7 +287,7 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
     model = model or open_model(settings.model, progress)
     return Decider(
         company=company,
-        planner=Planner(model, settings.planner, time.monotonic),
+        planner=Planner(model, settings.planner, time.monotonic, combiner=committed(tuple(settings.embedding.models))),
         search=search,
         templates=templates,
         settings=settings,

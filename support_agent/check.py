@@ -66,6 +66,7 @@ def check(settings: Settings, today: date, path: Path | None = None) -> list[Fin
         *_servers(settings, path),
         *check_company(settings.company, today),
         *_documents_told_apart(settings.company),
+        *_records_asked_about(settings.company),
         *_same_titles(settings.company.policies),
         *_same_labels(settings.company.accounts),
         *check_templates(settings.company.templates, tool_codes()),
@@ -217,6 +218,33 @@ def _documents_told_apart(settings: CompanySettings) -> Iterator[Finding]:
             )
 
 
+def _records_asked_about(settings: CompanySettings) -> Iterator[Finding]:
+    """`about_records` of a canned question names a kind of records, and no two questions the same one."""
+    path = settings.policies / QUESTIONS_FILE
+    try:
+        asked = [question for question in load_questions(path) if question.about_records]
+        file = read_toml(path) if asked else None
+        specs, _ = read_specs(read_toml(settings.accounts))
+    except ConfigError:
+        return  # the checks of the two files say what is wrong
+    if file is None or specs is None:
+        return
+    numbers = [table["number"] for table in file.data["question"]]
+    first: dict[str, int] = {}
+    for question in asked:
+        kind, twin = question.about_records, first.setdefault(question.about_records, question.number)
+        what, todo = f"question {question.number} is about the records {kind!r}, ", "leave about_records out"
+        line = file.line("question", "about_records", numbers.index(question.number))
+        if kind not in specs.records:
+            known = f"name one of {', '.join(specs.records)}, or " if specs.records else ""
+            yield Finding(
+                severity=Severity.ERROR, path=path, line=line, what=f"{what}which do not exist", todo=known + todo
+            )
+        elif twin != question.number:
+            what = f"{what}and so is question {twin}, which is the one that is asked"
+            yield Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=f"{todo} of one of them")
+
+
 def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding]:
     """The company's own locale has templates, and a language that has templates has the other words too."""
     try:
@@ -269,7 +297,7 @@ def _same_labels(accounts: Path) -> Iterator[Finding]:
     specs, _ = read_specs(file)
     if specs is None:
         return
-    for kind, entries in (("fields", specs.fields), ("series", specs.series)):
+    for kind, entries in (("fields", specs.fields), ("series", specs.series), ("records", specs.records)):
         first: dict[str, str] = {}
         for name, spec in entries.items():
             twin = first.setdefault(spec.label_for(FALLBACK_LOCALE).strip().casefold(), name)

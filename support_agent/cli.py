@@ -343,11 +343,13 @@ def demo(
 def model_pull(config: ConfigOption = None) -> None:
     """Fetch and verify the models."""
     from support_agent.app import progress
-    from support_agent.planner.models import embedding_model, language_model
+    from support_agent.embedders import needed_models
+    from support_agent.planner.models import cache_dir, language_model, limits, pull
 
     settings = _settings(config, optional=True)
     typer.echo(str(language_model(settings.model, progress())))
-    typer.echo(str(embedding_model(settings.model, progress())))
+    for model in needed_models(settings):
+        typer.echo(str(pull(model, cache_dir(settings.model), progress(), limits(settings.model))))
 
 
 @model_app.command("list")
@@ -362,11 +364,13 @@ def model_list(config: ConfigOption = None, as_json: JsonOption = False) -> None
 @model_app.command("verify")
 def model_verify(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Hash the model files and compare with the pinned sums."""
+    from support_agent.embedders import is_needed
     from support_agent.planner.models import cache_dir, verify
     from support_agent.planner.pinned import MODELS
 
-    cache = cache_dir(_settings(config, optional=True).model)
-    findings = [finding for model in MODELS for finding in verify(model, cache)]
+    settings = _settings(config, optional=True)
+    needed = [model for model in MODELS if is_needed(model, settings)]
+    findings = [finding for model in needed for finding in verify(model, cache_dir(settings.model))]
     _print(findings, as_json, printing.findings(findings))
     raise typer.Exit(FAILED if findings else DONE)
 

@@ -260,6 +260,7 @@ class Decider:
             accounts=accounts,
             search=self.search,
             questions=self._questions(message),
+            mail=f"{message.subject}\n{asked_text(message)}",
             sent=sent,
             room=room,
             translations=self.company.in_language(locale, today),
@@ -325,6 +326,8 @@ def _why(plan: Plan, context: Context) -> str:
         vetoed = next(call.question for call in plan.calls if call.args.get("reason") == plan.reason)
         finding = context.findings.get(vetoed)
         return "" if finding is None else f"question {vetoed} was looked into: {told(finding)}"
+    if plan.reason == Reason.UNKNOWN_RECORD:
+        return f"the mail names {', '.join(context.unknown_records)}, which is none of the customer's own records"
     if plan.reason != Reason.REPEATED or not context.repeated:
         return ""
     earlier = context.repeated[0]

@@ -16,11 +16,12 @@ from typing import NamedTuple
 from support_agent.check import check_agent
 from support_agent.cursor import Cursor
 from support_agent.diagnosis import Diagnosis, error, mails, ok, warning
+from support_agent.embedders import needed_models
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.findings import Severity
 from support_agent.model import Scores
 from support_agent.planner.models import State, cache_dir, language_model, listing
-from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
+from support_agent.planner.pinned import LANGUAGE_MODEL
 from support_agent.planner.progress import progress_on
 from support_agent.settings import AgentSettings, ChromaSettings, ModelSettings, SentCopies, Settings
 from support_agent.store_health import look_at_clock, look_at_database, look_at_traffic, read_progress
@@ -170,7 +171,8 @@ def _model(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
 
 
 def _embedding(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
-    yield _stored("embedding model", EMBEDDING_MODEL.name, settings.model)
+    for model in needed_models(settings):
+        yield _stored("embedding model", model.name, settings.model)
 
 
 def _stored(subject: str, name: str, settings: ModelSettings) -> Diagnosis:

@@ -22,12 +22,12 @@ from support_agent.settings import Settings
 from support_agent.settings_facts import GradingSettings, Ways
 
 if TYPE_CHECKING:
+    from support_agent.embedding.port import Vectors
     from support_agent.evals.dstc11_parts import Variant
     from support_agent.evals.evidence import FindEvidence
     from support_agent.evals.retrieval import OpenSearch
     from support_agent.evals.web_search import Mode
     from support_agent.facts.chunks import Source
-    from support_agent.facts.embedding import Vectors
     from support_agent.facts.index import TextEmbedder
     from support_agent.facts.judge import Judge
     from support_agent.facts.passages import PassageIndex, Retriever

@@ -21,6 +21,7 @@ from support_agent.answer.final_answer import (
     FinalAnswer,
     Item,
     Operand,
+    RecordItem,
     TableItem,
 )
 from support_agent.answer.formatting import format_value
@@ -363,8 +364,19 @@ def _told(item: Item) -> tuple[str, str]:
             return f"{item.operation}: {result} ({operands})", source
         case ClarificationItem():
             return item.text, f"canned question {item.number}"
+        case RecordItem():
+            return _record_told(item)
         case _ as never:
             assert_never(never)
+
+
+def _record_told(item: RecordItem) -> tuple[str, str]:
+    values = (
+        f"{one.label}: {'no entry' if one.value is None else format_value(one.value, STAFF_LOCALE)}"
+        for one in item.columns
+    )
+    columns = ", ".join(one.column for one in item.columns)
+    return f"{item.label} {item.identifier}, {', '.join(values)}", f"record {item.record}, {columns}"
 
 
 def _operand_says(operand: Operand) -> str:

@@ -35,7 +35,8 @@ from support_agent.mail.outgoing import reply_subject
 from support_agent.store.records import LetterKind, LetterRecord, OutboxRecord
 
 VERSION_CHARACTERS = 12
-QUERY_PARTS = frozenset({"value", "day", "row_day", "row_label", "row_value"})
+RECORD_PARTS = frozenset({"record", "identifier", "column", "column_value"})
+QUERY_PARTS = frozenset({"value", "day", "row_day", "row_label", "row_value", "identifier", "column_value"})
 """Parts of an account source that the query returned; the others are labels and periods."""
 NOT_STORED = "(not stored for the version of the company that decided this mail)"
 UNKNOWN_HEADER = "unknown"
@@ -247,10 +248,18 @@ def document_named(number: int, language: str | None) -> str:
 
 def _account(source: AccountSource, queries: Queries | None) -> WhySource:
     """A value names its query; labels and periods are no values."""
-    series = {} if queries is None else queries.series
-    known = series if queries is None else {**queries.fields, **series}
-    kind = "series" if source.name in series or source.part not in ("label", "value") else "account field"
+    known, kind = _queries_of(source, queries)
     row = "" if source.row is None else f" {source.row}"
     query = " ".join(known.get(source.name, NOT_STORED).split()) if source.part in QUERY_PARTS else None
     what = f"{kind} {source.name}, {source.part.replace('_', ' ')}{row}"
     return WhySource(kind="account", text="", what=what, name=source.name, query=query)
+
+
+def _queries_of(source: AccountSource, queries: Queries | None) -> tuple[Mapping[str, str], str]:
+    """The queries of the kind of data that a value is of, and what that kind is called."""
+    known = queries or Queries(fields={}, series={})
+    if source.part in RECORD_PARTS:
+        return known.records, "record"
+    if source.name in known.series or source.part not in ("label", "value"):
+        return known.series, "series"
+    return known.fields, "account field"

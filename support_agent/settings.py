@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 
 from support_agent.levels import AUTHENTICATED, CUSTOMER
 from support_agent.locales import FALLBACK_LOCALE, LocaleTag
+from support_agent.settings_embedding import EmbeddingSettings
 from support_agent.settings_facts import EvidenceSettings, FactSettings, GradingSettings
 from support_agent.settings_search import LOOPBACK, SearchSettings
 from support_agent.settings_sources import ENV_PREFIX
@@ -280,7 +281,7 @@ class CompanySettings(Section):
 
 
 class ModelSettings(Section):
-    """The language model and the embedding model."""
+    """The language model, and where all models are kept."""
 
     planner: Literal["llama", "openai"] = "llama"
     path: OptionalPath = None
@@ -323,6 +324,11 @@ class PlannerSettings(Section):
     threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.6
     threshold_data: Annotated[float, Field(ge=0, le=1)] = 0.5
     shortlist: Annotated[int, Field(ge=2, le=16)] = 6
+    """Topics that the language model chooses among."""
+    max_records: Annotated[int, Field(ge=1, le=10)] = 3
+    """Records that one question may name; with more, a person gets it."""
+    model_votes: Literal["always", "doubtful", "never"] = "doubtful"
+    """When the language model is asked which topic answers; `doubtful`: where the other votes leave it open."""
 
 
 class StoreSettings(Section):
@@ -382,6 +388,7 @@ class Settings(BaseSettings):
     company: CompanySettings = CompanySettings()
     model: ModelSettings = ModelSettings()
     planner: PlannerSettings = PlannerSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     grading: GradingSettings = GradingSettings()
     evidence: EvidenceSettings = EvidenceSettings()
     store: StoreSettings = StoreSettings()

@@ -13,6 +13,8 @@ from typing import Any, get_args
 from pydantic import BaseModel
 
 from support_agent.model import ComposedCall, Model, Prompt, Scores, Usage, check_options
+from support_agent.planner.combiner import Asked as AskedWeights
+from support_agent.planner.combiner import Combiner, Weights
 
 PREFERRED = 0.98
 """Probability of an option that is named alone."""
@@ -32,6 +34,14 @@ class Asked:
         """All that the model read."""
         parts = "".join(text for text, _ in self.prompt.parts)
         return f"{self.prompt.system}\n{self.prompt.task}{parts}{self.prompt.lead}"
+
+
+PLAIN = Combiner(
+    version="plain",
+    silent=Weights(topic={"minilm.raw": 1.0, "minilm.lead": 0.5}, none={"bias": 5.6}),
+    asked=AskedWeights(before=1.0, picked=0.5, judged=1.2, is_judged=0.5),
+)
+"""Weighs a match by its score alone, where a test is about something else than the weights."""
 
 
 class ScriptedModel:

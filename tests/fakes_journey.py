@@ -33,13 +33,22 @@ from support_agent.pipeline import handle
 from support_agent.planner.choice import NONE_TITLE
 from support_agent.planner.loop import Planner
 from support_agent.resources import packaged
-from support_agent.settings import AgentSettings, CompanySettings, DeskSettings, EngineSettings, Settings, SmtpSettings
+from support_agent.settings import (
+    AgentSettings,
+    CompanySettings,
+    DeskSettings,
+    EngineSettings,
+    PlannerSettings,
+    Settings,
+    SmtpSettings,
+)
 from support_agent.stages import Stages
 from support_agent.steps import Steps, Work
 from support_agent.store.records import LetterKind, MailId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.threads import known_as
 from support_agent.tools.base import Match
+from tests.fakes import PLAIN
 
 T = TypeVar("T")
 TODAY = date(2026, 11, 20)
@@ -223,7 +232,7 @@ class Office:
         limits = self.settings.planner
         if threshold is not None:
             limits = limits.model_copy(update={"threshold_answer": threshold})
-        planner = Planner(SureModel(sureness), limits, lambda: 0.0)
+        planner = Planner(SureModel(sureness), limits, lambda: 0.0, combiner=PLAIN)
         return replace(self, decider=replace(self.decider, planner=planner))
 
 
@@ -256,10 +265,11 @@ def open_office(company: CompanySettings, store: Store, loaded: tuple[Company, T
             pause_file=company.policies.parent / "paused",
         ),
         desk=DeskSettings(address=DESK),
+        planner=PlannerSettings(model_votes="always"),
     )
     decider = Decider(
         company=files,
-        planner=Planner(SureModel(), settings.planner, lambda: 0.0),
+        planner=Planner(SureModel(), settings.planner, lambda: 0.0, combiner=PLAIN),
         search=WordSearch(),
         templates=templates,
         settings=settings,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from support_agent.answer.final_answer import DocumentItem
+from support_agent.company.account_specs import ALL_COLUMNS
 from support_agent.trial import Tried, TriedCall
 
 MAILS = Path(__file__).parent / "mails"
@@ -102,14 +103,23 @@ def labels(name: str) -> tuple[Label, ...]:
             level=row["level"],
             kind=row["kind"],
             language=row["language"],
-            expected=tuple(tuple(outcomes) for outcomes in row["expected"]),
-            sections=tuple(_sections(question) for question in row.get("sections", ())),
+            expected=tuple(acceptable(outcomes) for outcomes in row["expected"]),
+            sections=tuple(sections_in(question) for question in row.get("sections", ())),
         )
         for row in map(json.loads, lines)
     )
 
 
-def _sections(question: Mapping[str, Mapping[str, Sequence[str]]]) -> Mapping[int, Sections]:
+def acceptable(outcomes: Sequence[str]) -> tuple[str, ...]:
+    """The outcomes of a label; where a column of a record is acceptable, so is the whole record, which has it."""
+    whole = (
+        outcome.rpartition(",")[0] + f",{ALL_COLUMNS})" for outcome in outcomes if outcome.startswith("send_record(")
+    )
+    return tuple(dict.fromkeys([*outcomes, *whole]))
+
+
+def sections_in(question: Mapping[str, Mapping[str, Sequence[str]]]) -> Mapping[int, Sections]:
+    """The acceptable sections of the documents of one question."""
     return {
         int(number): Sections(frozenset(sections["any_of"]), frozenset(sections["needs"]))
         for number, sections in question.items()
@@ -151,6 +161,10 @@ def outcomes_of(calls: Sequence[TriedCall]) -> tuple[str, ...]:
             case "send_aggregate":
                 value = said[args["pointer"]]
                 sent.append(value if value.startswith("calculate(") else f"send_aggregate({value})")
+            case "fetch_record":
+                said[f"@{len(said) + 1}"] = f"{args['records']},{args['id']}"
+            case "send_record":
+                sent.append(f"send_record({said[args['pointer']]},{args['column']})")
             case "send_document":
                 sent.append(f"send_document({args['number']})")
             case "send_account_field":
@@ -162,8 +176,8 @@ def outcomes_of(calls: Sequence[TriedCall]) -> tuple[str, ...]:
 
 def score(label: Label, sent: Sent) -> Score:
     """One mail."""
-    acceptable = {outcome for outcomes in label.expected for outcome in outcomes}
-    is_other = any(outcome not in acceptable for outcome in sent.outcomes)
+    expected = {outcome for outcomes in label.expected for outcome in outcomes}
+    is_other = any(outcome not in expected for outcome in sent.outcomes)
     is_beside = any(
         not any(headings & sections.any_of for sections in label.of_document(number))
         for number, headings in sent.sections.items()

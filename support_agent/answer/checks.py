@@ -38,7 +38,7 @@ from support_agent.errors import GateRefused
 from support_agent.findings import Finding, Severity, nearest
 from support_agent.locales import FALLBACK_LOCALE, is_locale, language_of
 
-ITEM_KINDS = ("document", "account_field", "table", "aggregate", "calculation", "clarification")
+ITEM_KINDS = ("document", "account_field", "table", "aggregate", "calculation", "clarification", "record")
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
 STAFF_SECTIONS = ("level", "reason", "finding")
 """Sections of words that only the desk reads."""

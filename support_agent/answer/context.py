@@ -21,6 +21,7 @@ from support_agent.answer.final_answer import (
     FinalAnswer,
     Item,
     Operand,
+    RecordItem,
     TableItem,
 )
 from support_agent.answer.formatting import (
@@ -56,6 +57,7 @@ from support_agent.answer.views import (
     CellsView,
     CellView,
     ClarificationView,
+    ColumnView,
     CountsView,
     DocumentView,
     FieldView,
@@ -64,6 +66,7 @@ from support_agent.answer.views import (
     NoticeView,
     OperandView,
     PeriodView,
+    RecordView,
     RowView,
     SectionView,
     SentenceView,
@@ -138,6 +141,8 @@ class Maker:
             case ClarificationItem():
                 source = ClarificationSource(answer=self.answer, item=self.item, number=item.number)
                 return ClarificationView(kind=item.kind, text=self.ledger.put(item.text, source))
+            case RecordItem():
+                return self._record(item)
             case _ as never:
                 assert_never(never)
 
@@ -281,13 +286,23 @@ class Maker:
             value=None if value is None else self._of_account(item.field, "value", value),
         )
 
-    def _of_account(
-        self,
-        name: str,
-        part: AccountPart,
-        text: str,
-        row: int | None = None,
-    ) -> Sourced:
+    def _record(self, item: RecordItem) -> RecordView:
+        def view(place: int) -> ColumnView:
+            one = item.columns[place]
+            value = None if one.value is None else format_value(one.value, self.locale)
+            return ColumnView(
+                label=self._of_account(item.record, "column", one.label, place),
+                value=None if value is None else self._of_account(item.record, "column_value", value, place),
+            )
+
+        return RecordView(
+            kind=item.kind,
+            label=self._of_account(item.record, "record", item.label),
+            identifier=self._of_account(item.record, "identifier", item.identifier),
+            columns=tuple(map(view, range(len(item.columns)))),
+        )
+
+    def _of_account(self, name: str, part: AccountPart, text: str, row: int | None = None) -> Sourced:
         source = AccountSource(answer=self.answer, item=self.item, name=name, part=part, row=row, side=self.side)
         return self.ledger.put(text, source)
 

@@ -21,6 +21,7 @@ from support_agent.answer.final_answer import (
     FinalAnswer,
     Item,
     Operand,
+    RecordItem,
     TableItem,
 )
 from support_agent.answer.formatting import (
@@ -166,6 +167,8 @@ def _of_account(source: AccountSource, final: FinalAnswer, locale: str) -> str:
     item = _item(source, final)
     if isinstance(item, FieldItem):
         return _of_field(source, item, locale)
+    if isinstance(item, RecordItem):
+        return _of_record(source, item, locale)
     data = _data(item, source)
     if data.series != source.name:
         raise _nothing(source)
@@ -184,6 +187,8 @@ def _of_account(source: AccountSource, final: FinalAnswer, locale: str) -> str:
             return _of_operand(source, data, locale)
         case "row_day" | "row_label" | "row_value":
             return _of_row(source, data, locale)
+        case "record" | "identifier" | "column" | "column_value":
+            raise _nothing(source)
         case _ as never:
             assert_never(never)
 
@@ -193,6 +198,19 @@ def _of_field(source: AccountSource, item: FieldItem, locale: str) -> str:
         return item.label
     if item.field == source.name and source.part == "value" and item.value is not None:
         return format_value(item.value, locale)
+    raise _nothing(source)
+
+
+def _of_record(source: AccountSource, item: RecordItem, locale: str) -> str:
+    if item.record != source.name or source.side is not None:
+        raise _nothing(source)
+    if source.part in ("record", "identifier") and source.row is None:
+        return item.label if source.part == "record" else item.identifier
+    column = _at(item.columns, source.row, source)
+    if source.part == "column":
+        return column.label
+    if source.part == "column_value" and column.value is not None:
+        return format_value(column.value, locale)
     raise _nothing(source)
 
 

@@ -119,8 +119,29 @@ class ClarificationItem(Frozen):
     text: str
 
 
+class RecordColumn(Frozen):
+    """One value of a record; None: the record has no such value."""
+
+    column: str
+    label: str
+    value: Value | None
+
+
+class RecordItem(Frozen):
+    """One record of the customer (`record` is its kind, "invoices"), and those of its columns that were asked for.
+
+    `label` says what it is ("Invoice"), `identifier` which one, as the company's database has it.
+    """
+
+    kind: Literal["record"] = "record"
+    record: str
+    label: str
+    identifier: str
+    columns: Annotated[tuple[RecordColumn, ...], Field(min_length=1)]
+
+
 Item = Annotated[
-    DocumentItem | FieldItem | TableItem | AggregateItem | CalculationItem | ClarificationItem,
+    DocumentItem | FieldItem | TableItem | AggregateItem | CalculationItem | ClarificationItem | RecordItem,
     Field(discriminator="kind"),
 ]
 

@@ -1,8 +1,8 @@
 """What a company says, looked up again: the items of an answer against the files that they were taken from.
 
 Invariant: a document's title, address, date, headings, sentences, numbers and cells, a canned question, and the name
-and label of a field or series stand in an answer as in the company's files. The values of an account change, so they
-cannot be looked up again: the gate compares them with what was read for this answer. Checked by
+and labels of a field, a series or a record stand in an answer as in the company's files. The values of an account
+change, so they cannot be looked up again: the gate compares them with what was read for this answer. Checked by
 tests/unit/answer/test_grounds.py.
 """
 
@@ -20,6 +20,7 @@ from support_agent.answer.final_answer import (
     FieldItem,
     FinalAnswer,
     Operand,
+    RecordItem,
     TableItem,
 )
 from support_agent.company.company import Company
@@ -86,7 +87,9 @@ def _stands_in(excerpt: Excerpt, document: Document, keeps_form: bool) -> bool:
 
 
 def _wrong_name(
-    item: FieldItem | TableItem | AggregateItem | CalculationItem | ClarificationItem, company: Company, locale: str
+    item: FieldItem | TableItem | AggregateItem | CalculationItem | ClarificationItem | RecordItem,
+    company: Company,
+    locale: str,
 ) -> str | None:
     match item:
         case ClarificationItem():
@@ -102,6 +105,21 @@ def _wrong_name(
             return _wrong_series(item.operand, company, locale)
         case CalculationItem():
             return _wrong_series(item.left, company, locale) or _wrong_series(item.right, company, locale)
+        case RecordItem():
+            return _wrong_record(item, company, locale)
+
+
+def _wrong_record(item: RecordItem, company: Company, locale: str) -> str | None:
+    spec = company.accounts.records.get(item.record)
+    is_so = (
+        spec is not None
+        and spec.label_for(locale) == item.label
+        and all(
+            one.column in spec.columns and spec.columns[one.column].label_for(locale) == one.label
+            for one in item.columns
+        )
+    )
+    return None if is_so else f"record {item.record} is not the company's, or has other labels or columns"
 
 
 def _wrong_series(data: TableItem | Operand, company: Company, locale: str) -> str | None:

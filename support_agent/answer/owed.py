@@ -19,6 +19,7 @@ from support_agent.answer.final_answer import (
     FinalAnswer,
     Item,
     Operand,
+    RecordItem,
     TableItem,
 )
 from support_agent.answer.formatting import period_code
@@ -77,6 +78,11 @@ def owed(item: Item, answer: int = 0, position: int = 0, locale: str = FALLBACK_
             yield ComputedSource(part="result", answer=answer, item=position)
         case ClarificationItem():
             yield ClarificationSource(answer=answer, item=position, number=item.number)
+        case RecordItem():
+            yield from (_account(item.record, part, answer, position) for part in ("record", "identifier"))
+            for number, column in enumerate(item.columns):
+                for part in ("column",) if column.value is None else ("column", "column_value"):
+                    yield _account(item.record, part, answer, position, row=number)
 
 
 def _owed_by(made_from: MadeFrom, locale: str) -> Iterator[Source]:

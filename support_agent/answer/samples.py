@@ -24,6 +24,8 @@ from support_agent.answer.final_answer import (
     FinalAnswer,
     Item,
     Operand,
+    RecordColumn,
+    RecordItem,
     TableItem,
 )
 from support_agent.company.values import Count, Day, Money, Noun, Period, Quantity, Row, Text
@@ -65,6 +67,12 @@ _TOTAL = Operand(
     row_count=12,
     value=Money(amount=Decimal("228.00"), currency="EUR"),
 )
+_COLUMNS = (
+    RecordColumn(column="amount", label="Amount", value=Money(amount=Decimal("19.00"), currency="EUR")),
+    RecordColumn(column="due_on", label="Due on", value=Day(day=date(2024, 3, 17))),
+    RecordColumn(column="seats", label="Seats", value=Count(count=9, unit=Noun(one="seat", other="seats"))),
+    RecordColumn(column="paid_on", label="Paid on", value=None),
+)
 
 
 def sample_items(steps: tuple[str, ...] = ()) -> Iterator[Item]:
@@ -92,6 +100,8 @@ def sample_items(steps: tuple[str, ...] = ()) -> Iterator[Item]:
             }
         )
     yield ClarificationItem(number=1, text="Which invoice do you mean?")
+    for shown in (_COLUMNS, _COLUMNS[:1], _COLUMNS[-1:]):
+        yield RecordItem(record="invoices", label="Invoice", identifier='EX-2024 <"3"> & more', columns=shown)
 
 
 def around(*items: Item, locale: str = "en", asked: int | None = None) -> FinalAnswer:
@@ -111,7 +121,7 @@ def sample_answers(locale: str) -> Iterator[FinalAnswer]:
     """Whole answers: partial or not, with and without name and subject, with the notice at the top and below."""
     items = tuple(sample_items())
     yield around(*items, locale=locale)
-    for kinds in ({"document"}, {"account_field"}, {"document", "account_field"}, {"clarification"}):
+    for kinds in ({"document"}, {"account_field"}, {"document", "account_field"}, {"clarification"}, {"record"}):
         chosen = (item for item in items if item.kind in kinds)
         yield around(*chosen, locale=locale).model_copy(update={"notice": "top"})
     yield around(items[0], locale=locale, asked=2)

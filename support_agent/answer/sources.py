@@ -80,13 +80,18 @@ AccountPart = Literal[
     "row_day",
     "row_label",
     "row_value",
+    "record",
+    "identifier",
+    "column",
+    "column_value",
 ]
-"""Which part of a field or a series a piece of text shows."""
+"""Which part of a field, a series or a record a piece of text shows: `record` is what a record is called, `column` the
+label of a column."""
 
 
 class AccountSource(Frozen):
-    """A value of the customer's account: `name` is the field or series; `row` counts the rows of a table from
-    0.
+    """A value of the customer's account: `name` is the field, the series or the kind of records; `row` counts the rows
+    of a table, or the columns of a record, from 0.
     """
 
     kind: Literal["account"] = "account"

@@ -189,6 +189,21 @@ class ClarificationView(ItemView):
 
 
 @dataclass(frozen=True)
+class ColumnView:
+    """`value` is None where the record has no such value."""
+
+    label: Sourced
+    value: Sourced | None
+
+
+@dataclass(frozen=True)
+class RecordView(ItemView):
+    label: Sourced
+    identifier: Sourced
+    columns: tuple[ColumnView, ...]
+
+
+@dataclass(frozen=True)
 class AnswerView:
     items: tuple[ItemView, ...]
 
@@ -285,8 +300,8 @@ class PacketView:
 
 VIEWS: tuple[type, ...] = (
     PeriodView, SentenceView, CellView, CellsView, BlockView, SectionView, DocumentView, FieldView, RowView, TableView,
-    OperandView, AggregateView, CalculationView, ClarificationView, AnswerView, NoticeView, CountsView, RunnerUpView,
-    ConsideredView, FoundView, QuotedView, EvidenceView, LookedView, PacketView,
+    OperandView, AggregateView, CalculationView, ClarificationView, ColumnView, RecordView, AnswerView, NoticeView,
+    CountsView, RunnerUpView, ConsideredView, FoundView, QuotedView, EvidenceView, LookedView, PacketView,
 )  # fmt: skip
 LOOP_NAMES = frozenset({"first", "last", "index", "length"})
 ROOT_NAMES = frozenset(

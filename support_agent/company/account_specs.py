@@ -1,4 +1,4 @@
-"""What `accounts.toml` declares: the database, the customer query, account fields and series.
+"""What `accounts.toml` declares: the database, the customer query, account fields, series and records.
 
 Invariant: a spec that exists is whole: English words, nouns with the plural forms of their language, a query that is
 one SELECT with exactly the parameters it may have. `:customer_id` is required, so that a query can never return
@@ -31,6 +31,9 @@ _TODO = {
 }
 """What to do about a key whose shape is wrong, where pydantic's own words would not help."""
 NAME = re.compile(r"^[a-z][a-z0-9_]{0,39}$")
+ALL_COLUMNS = "all"
+"""Stands for every column of a record, where a column is chosen."""
+_GROUPS = ("fields", "series", "records")
 Label = dict[LocaleTag, Phrase]
 Nouns = dict[LocaleTag, Phrase | Noun]
 
@@ -65,6 +68,8 @@ class DatabaseSpec(Frozen):
     """For each connection and each statement."""
     max_rows: Annotated[int, Field(ge=1, le=100_000)] = 5_000
     """Of one series in one period; more is an error, never a shorter table."""
+    max_records: Annotated[int, Field(ge=1, le=10_000)] = 1_000
+    """Of one kind of records of one customer; with more, a person gets the questions about them."""
 
     @model_validator(mode="after")
     def _one_url(self) -> DatabaseSpec:
@@ -81,29 +86,16 @@ class CustomerSpec(_Table):
     sample_addresses: tuple[str, ...] = ()
 
 
-class _Described(_Table):
-    """What account fields and series share; `label` maps locales to words, `summary` is for the model.
-
-    `level` can only be 3: the query needs the customer, and who that is is known at level 3 alone. It stands here so
-    that a file can say it, and so that a lower one is refused instead of having no effect.
-    """
+class _Labelled(Frozen):
+    """What a customer reads of it: `label` maps locales to words; `summary` is for the model."""
 
     label: Label
     summary: Annotated[str, Field(min_length=1, max_length=500)]
-    questions: tuple[str, ...] = ()
-    unit: Phrase | Nouns = ""
-    level: int = CUSTOMER
 
     @model_validator(mode="after")
-    def _level_has_effect(self) -> _Described:
-        if self.level != CUSTOMER:
-            raise ValueError(f"level: a customer is known at level {CUSTOMER} alone: {_LEVEL_TODO}")
-        return self
-
-    @model_validator(mode="after")
-    def _words_are_whole(self) -> _Described:
+    def _words_are_whole(self) -> _Labelled:
         for key, texts in self.texts().items():
-            if FALLBACK_LOCALE not in texts and not key.startswith("values."):
+            if FALLBACK_LOCALE not in texts and "values." not in key:
                 raise ValueError(f'{key}: no English text: add en = "...", which the others fall back to')
             for locale, words in texts.items():
                 if isinstance(words, Noun) and (defect := _noun_defect(words, locale)):
@@ -112,31 +104,34 @@ class _Described(_Table):
 
     def texts(self) -> dict[str, Mapping[str, Counted]]:
         """What a customer may read of it and differs between languages, by key ("label", "values.on") and locale."""
-        return {"label": self.label, **_translated("unit", self.unit)}
+        return {"label": self.label}
 
     def label_for(self, locale: str) -> str:
         """The label for a locale tag: the tag's, its language's, else the English one."""
         return localised(self.label, locale)
 
+
+class _Measured(_Labelled):
+    """What can have a unit."""
+
+    unit: Phrase | Nouns = ""
+
+    def texts(self) -> dict[str, Mapping[str, Counted]]:
+        return {**super().texts(), **_translated("unit", self.unit)}
+
     def unit_for(self, locale: str) -> Counted:
-        """The unit in the same way; "" for none."""
+        """The unit in the same way as the label; "" for none."""
         return localised(_by_locale(self.unit), locale)
 
 
-class FieldSpec(_Described):
-    """`[fields.NAME]`: one value of a customer's account.
-
-    `values` are the words for the texts that the query returns, by locale; a text that is not among them is shown as
-    it is.
-    """
-
-    parameters = frozenset({"customer_id"})
+class _Typed(_Measured):
+    """One typed value; `values` are the words for the texts of the query, by locale: others are shown as they are."""
 
     type: ValueType
     values: dict[Phrase, Label] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _values_are_texts(self) -> FieldSpec:
+    def _values_are_texts(self) -> _Typed:
         if self.values and self.type is not ValueType.TEXT:
             raise ValueError('values: only a text has words for its values: delete it, or write type = "text"')
         return self
@@ -149,7 +144,30 @@ class FieldSpec(_Described):
         return localised({FALLBACK_LOCALE: text, **self.values.get(text, {})}, locale)
 
 
-class SeriesSpec(_Described):
+class _Asked(_Labelled, _Table):
+    """What customers ask for: it has example questions and a query of its own.
+
+    `level` can only be 3: the query needs the customer, and who that is is known at level 3 alone. It stands here so
+    that a file can say it, and so that a lower one is refused instead of having no effect.
+    """
+
+    questions: tuple[str, ...] = ()
+    level: int = CUSTOMER
+
+    @model_validator(mode="after")
+    def _level_has_effect(self) -> _Asked:
+        if self.level != CUSTOMER:
+            raise ValueError(f"level: a customer is known at level {CUSTOMER} alone: {_LEVEL_TODO}")
+        return self
+
+
+class FieldSpec(_Typed, _Asked):
+    """`[fields.NAME]`: one value of a customer's account."""
+
+    parameters = frozenset({"customer_id"})
+
+
+class SeriesSpec(_Measured, _Asked):
     """`[series.NAME]`: dated rows of a customer. `row_noun` says what the rows are ("invoice", "invoices")."""
 
     parameters = frozenset({"customer_id", "first", "last"})
@@ -165,6 +183,39 @@ class SeriesSpec(_Described):
         return localised(_by_locale(self.row_noun), locale)
 
 
+class ColumnSpec(_Typed):
+    """`[records.NAME.columns.COLUMN]`: one value of a record, in the query's column of that name."""
+
+
+class RecordSpec(_Asked):
+    """`[records.NAME]`: things of a customer that have a number, such as invoices; `label` says what one is called."""
+
+    parameters = frozenset({"customer_id"})
+
+    identifier: Annotated[str, Field(pattern=NAME.pattern)]
+    """The query's column with what identifies a record among the customer's own."""
+    columns: Annotated[dict[str, ColumnSpec], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _columns_have_names(self) -> RecordSpec:
+        for name in self.columns:
+            if not NAME.match(name) or name == ALL_COLUMNS:
+                raise ValueError(f"columns: {name} is no usable name: use small letters, digits and underscores")
+        return self
+
+    def texts(self) -> dict[str, Mapping[str, Counted]]:
+        columns = {
+            f"columns.{name}.{key}": words for name, spec in self.columns.items() for key, words in spec.texts().items()
+        }
+        return {**super().texts(), **columns}
+
+    @property
+    def needed_columns(self) -> set[str]:
+        """What the query must return; further columns are not read."""
+        has_money = any(column.type is ValueType.MONEY for column in self.columns.values())
+        return {self.identifier, *self.columns} | ({"currency"} if has_money else set())
+
+
 class AccountSpecs(Frozen):
     """The whole file."""
 
@@ -172,12 +223,13 @@ class AccountSpecs(Frozen):
     customer: CustomerSpec
     fields: dict[str, FieldSpec] = Field(default_factory=dict)
     series: dict[str, SeriesSpec] = Field(default_factory=dict)
+    records: dict[str, RecordSpec] = Field(default_factory=dict)
 
 
 def read_specs(file: TomlFile) -> tuple[AccountSpecs | None, list[Finding]]:
     """The specs of a file, or every error in it with its line."""
     findings = []
-    for group in ("fields", "series"):
+    for group in _GROUPS:
         tables = file.data.get(group, {})
         for name in tables if isinstance(tables, dict) else ():
             if not NAME.match(name):
@@ -208,9 +260,13 @@ def line_of(file: TomlFile, table: str, key: str) -> int | None:
 
 
 def _explain(file: TomlFile, loc: tuple[int | str, ...], error_type: str, message: str) -> Finding:
-    """One refused key as a finding; `loc` is ("fields", NAME, key) or ("database", key)."""
+    """One refused key as a finding; `loc` is ("fields", NAME, key), ("records", NAME, "columns", COLUMN, key) or
+    ("database", key).
+    """
     parts = [str(part) for part in loc]
-    depth = 2 if parts[0] in {"fields", "series"} else 1
+    depth = 2 if parts[0] in _GROUPS else 1
+    if parts[0] == "records" and parts[2:3] == ["columns"] and len(parts) > 3:
+        depth = 4
     table, key = ".".join(parts[:depth]), parts[depth] if len(parts) > depth else ""
     if error_type == "value_error":
         rest = message.removeprefix("Value error, ")
@@ -226,7 +282,7 @@ def _explain(file: TomlFile, loc: tuple[int | str, ...], error_type: str, messag
     if error_type == "missing":
         return spec_finding(file, line, f"[{table}] {key}".strip() + " is missing", f"add {key or table}")
     if error_type == "extra_forbidden":
-        known = _known_keys(parts[0]) if key else tuple(AccountSpecs.model_fields)
+        known = _known_keys("columns" if depth == 4 else parts[0]) if key else tuple(AccountSpecs.model_fields)
         what = f"[{table}] unknown key {key}" if key else f"unknown table [{table}]"
         todo = f"delete it{nearest(key or table, known)}; known: {', '.join(known)}"
         return spec_finding(file, line, what, todo)
@@ -236,6 +292,7 @@ def _explain(file: TomlFile, loc: tuple[int | str, ...], error_type: str, messag
 def _known_keys(table: str) -> tuple[str, ...]:
     kinds: dict[str, Any] = {
         "database": DatabaseSpec, "customer": CustomerSpec, "fields": FieldSpec, "series": SeriesSpec,
+        "records": RecordSpec, "columns": ColumnSpec,
     }  # fmt: skip
     return tuple(kinds[table].model_fields)
 

@@ -1,4 +1,4 @@
-"""The customers' accounts: who an address is, and the declared fields and series of the company's database.
+"""The customers' accounts: who an address is, and the declared fields, series and records of the company's database.
 
 Invariant: every value comes from a query declared in `accounts.toml`, run read-only for one known customer;
 NULL and no row are None, never a zero. Checked by tests/unit/company/test_accounts.py.
@@ -14,11 +14,15 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field
 
 from support_agent.company.account_specs import (
     AccountSpecs,
+    ColumnSpec,
     FieldSpec,
+    RecordSpec,
     SeriesSpec,
     read_specs,
     spec_finding,
@@ -32,6 +36,7 @@ from support_agent.company.values import (
     Money,
     Period,
     Quantity,
+    Record,
     Row,
     Text,
     Value,
@@ -45,21 +50,25 @@ from support_agent.locales import FALLBACK_LOCALE, TAG
 from support_agent.settings_sources import sqlite_url_in
 from support_agent.toml_file import TomlFile, read_toml
 
-__all__ = ["Accounts", "FieldSpec", "Queries", "SeriesSpec", "check_accounts"]
+__all__ = ["Accounts", "FieldSpec", "Queries", "RecordSpec", "SeriesSpec", "check_accounts"]
 
 CUSTOMER_COLUMNS = frozenset({"id", "name", "address", "locale"})
+MOST_CHARACTERS = 80
+"""Of an identifier: a customer could not write a longer one."""
 _TODO = ": correct the query"
 _T = TypeVar("_T")
+_Limit = Literal["max_rows", "max_records"]
 _NOBODY = Customer(id="", name="", address="", locale="")
 """Has no row in any table: the empty id goes to the queries as NULL, which equals no id of any type."""
 _EVERY_DAY = Period(name="all_time", first=date(1970, 1, 1), last=date(9999, 12, 31))
 
 
 class Queries(Frozen):
-    """The queries of the declared fields and series, by name: not the whole file, which may hold a password."""
+    """The declared queries, by kind and name: not the whole file, which may hold a password."""
 
     fields: dict[str, str]
     series: dict[str, str]
+    records: dict[str, str] = Field(default_factory=dict)
 
 
 class Accounts:
@@ -69,6 +78,7 @@ class Accounts:
         self._file, self._specs, self._database = file, specs, database
         self.fields: Mapping[str, FieldSpec] = MappingProxyType(specs.fields)
         self.series: Mapping[str, SeriesSpec] = MappingProxyType(specs.series)
+        self.records: Mapping[str, RecordSpec] = MappingProxyType(specs.records)
 
     @property
     def queries(self) -> Queries:
@@ -76,6 +86,7 @@ class Accounts:
         return Queries(
             fields={name: spec.query for name, spec in self.fields.items()},
             series={name: spec.query for name, spec in self.series.items()},
+            records={name: spec.query for name, spec in self.records.items()},
         )
 
     @property
@@ -149,10 +160,7 @@ class Accounts:
         cells = dict(zip(result.columns, result.rows[0], strict=True))
         currency = cells.pop("currency") if spec.type is ValueType.MONEY else None
         (cell,) = cells.values()
-        if cell is None or (isinstance(cell, str) and not cell.strip()):
-            return None
-        value = self._read(table, lambda: to_value(spec.type, cell, currency, spec.unit_for(locale)))
-        return Text(text=spec.word_for(value.text, locale)) if isinstance(value, Text) else value
+        return self._read(table, lambda: _to_value(spec, cell, currency, locale))
 
     def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]:
         """The rows of a series within a period, by day, label and amount; rows without an amount left out.
@@ -179,6 +187,26 @@ class Accounts:
             raise self._wrong(table, "the query returns days outside :first to :last")
         return tuple(sorted(rows, key=lambda row: (row.day, row.label, _number_of(row))))
 
+    def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[Record, ...]:
+        """Every record of a kind that is the customer's own, in the order of the query.
+
+        Args:
+            locale: Whose words a unit and a text with words of its own are given in: the answer's.
+
+        Raises:
+            KeyError: no such kind is declared.
+            PermanentError: more records than `[database] max_records`, or a cell cannot be used.
+            ConfigError, TransientError: as `customer`; an identifier that stands twice is the query's fault.
+        """
+        spec, table = self.records[kind], f"records.{kind}"
+        result = self._select(spec.query, {"customer_id": customer.id or None}, table, "max_records")
+        self._require(table, result, spec.needed_columns, optional=set(result.columns))
+        rows = (dict(zip(result.columns, row, strict=True)) for row in result.rows)
+        records = tuple(self._read(table, partial(_to_record, spec, cells, locale)) for cells in rows)
+        if len({record.identifier for record in records}) < len(records):
+            raise self._wrong(table, f"the query returns one {spec.identifier} twice for a customer")
+        return records
+
     def check(self) -> list[Finding]:
         """Run every query, for nobody and for each of `[customer] sample_addresses`: what is wrong.
 
@@ -198,6 +226,10 @@ class Accounts:
                 for customer in customers:
                     read = partial(self.rows, name, customer, _EVERY_DAY, FALLBACK_LOCALE)
                     self._try(f"series.{name}", read, findings)
+            for kind in self.records:
+                for customer in customers:
+                    own = partial(self.own_records, kind, customer, FALLBACK_LOCALE)
+                    self._try(f"records.{kind}", own, findings)
         except TransientError as error:  # not the query's fault, and the next would wait as long
             line, todo = self._file.line("database"), "start the database, or correct [database]"
             findings.append(spec_finding(self._file, line, str(error), todo))
@@ -238,9 +270,11 @@ class Accounts:
         """Close the database."""
         self._database.close()
 
-    def _select(self, query: str, parameters: Mapping[str, Any], table: str) -> Result:
+    def _select(self, query: str, parameters: Mapping[str, Any], table: str, setting: _Limit = "max_rows") -> Result:
+        limits = self._specs.database
+        most = {"max_rows": limits.max_rows, "max_records": min(limits.max_records, limits.max_rows)}[setting]
         try:
-            return self._database.select(query, parameters, self._specs.database.max_rows)
+            return self._database.select(query, parameters, most, setting)
         except (TransientError, PermanentError) as error:
             raise type(error)(f"{self._place(table)}{error}", code=error.code) from None
         except ConfigError as error:
@@ -306,6 +340,23 @@ def _open(file: TomlFile, specs: AccountSpecs, environ: Mapping[str, str]) -> Re
         return ReadOnlyDatabase(absolute, spec.timeout_s)
     except ConfigError as error:
         raise ConfigError(f"{place} {error}", code="accounts") from None
+
+
+def _to_value(spec: FieldSpec | ColumnSpec, cell: Any, currency: Any, locale: str) -> Value | None:
+    """A typed value in the words of a locale; None for NULL and for empty text."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return None
+    value = to_value(spec.type, cell, currency, spec.unit_for(locale))
+    return Text(text=spec.word_for(value.text, locale)) if isinstance(value, Text) else value
+
+
+def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str) -> Record:
+    identifier = "" if cells[spec.identifier] is None else _one_line(cells[spec.identifier])
+    if not any(character.isalnum() for character in identifier) or len(identifier) > MOST_CHARACTERS:
+        raise CellRefused(f"a {spec.identifier} is empty or has more than {MOST_CHARACTERS} characters")
+    currency = cells.get("currency")
+    values = {name: _to_value(column, cells[name], currency, locale) for name, column in spec.columns.items()}
+    return Record(identifier=identifier, values=values)
 
 
 def _to_row(spec: SeriesSpec, cells: Mapping[str, Any], unit: Counted) -> Row:

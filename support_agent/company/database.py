@@ -108,8 +108,13 @@ class ReadOnlyDatabase:
         except (ArgumentError, ValueError):
             raise ConfigError(f"not a database URL: {DATABASE_URL_HELP}") from None
 
-    def select(self, sql: str, parameters: Mapping[str, str | date], max_rows: int) -> Result:
+    def select(
+        self, sql: str, parameters: Mapping[str, str | date], max_rows: int, setting: str = "max_rows"
+    ) -> Result:
         """Run one query in a transaction that is always rolled back.
+
+        Args:
+            setting: Of `[database]`, that `max_rows` comes from.
 
         Raises:
             ConfigError: it is no single SELECT, or the database does not accept it.
@@ -129,7 +134,7 @@ class ReadOnlyDatabase:
         except SQLAlchemyError as error:
             raise _mapped(error, self._timeout_s) from None
         if len(rows) > max_rows:
-            message = f"more than {max_rows} rows: raise [database] max_rows"
+            message = f"more than {max_rows} rows: raise [database] {setting}"
             raise PermanentError(message, code="too_many_rows")
         return Result(columns, rows)
 

@@ -27,6 +27,8 @@ class CannedQuestion(Frozen):
     text: dict[LocaleTag, Annotated[str, Field(min_length=1, max_length=1_000)]]
     between: tuple[int, ...] = ()
     """Numbers of the documents that it tells apart: it is asked where the answer is one of them, not which."""
+    about_records: str = ""
+    """Kind of records ("invoices") of which it asks which one is meant; "" for none."""
 
     def text_for(self, locale: str) -> str:
         """The words for a locale tag, else the English ones."""

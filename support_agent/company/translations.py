@@ -36,7 +36,7 @@ def _of_accounts(path: Path, languages: Collection[str]) -> Iterator[Finding]:
     specs, _ = read_specs(file)
     if specs is None:
         return
-    for group, entries in (("fields", specs.fields), ("series", specs.series)):
+    for group, entries in (("fields", specs.fields), ("series", specs.series), ("records", specs.records)):
         for name, spec in entries.items():
             table = f"{group}.{name}"
             for key, texts in spec.texts().items():

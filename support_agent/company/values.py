@@ -114,3 +114,10 @@ class Row(Frozen):
     day: date
     value: Number
     label: str = ""
+
+
+class Record(Frozen):
+    """One thing of a customer that has a number; `values` are those of its declared columns, None for no entry."""
+
+    identifier: str
+    values: dict[str, Value | None]

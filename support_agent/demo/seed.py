@@ -32,6 +32,9 @@ PRICES_CENTS: dict[tuple[Plan, Currency], tuple[int, int]] = {
 }
 """(monthly, yearly) price of one seat."""
 
+NAMED_INVOICE = ("c05", 2025, 30)
+"""Customer, year and number of the invoice that a mail of the demo asks about, on any day of seeding before 2028."""
+
 SCHEMA = """
 CREATE TABLE customers (
     id TEXT PRIMARY KEY,
@@ -273,19 +276,31 @@ def _insert_usage(connection: sqlite3.Connection, today: date) -> None:
 
 
 def _numbered_invoices(today: date) -> tuple[Invoice, ...]:
-    """Every customer's invoices in the order of issue, numbered HF-YYYY-NNNN anew in each year."""
+    """Every customer's invoices in the order of issue, numbered HF-YYYY-NNNN anew in each year.
+
+    Some numbers before the `NAMED_INVOICE` are left out, as if those invoices had been withdrawn.
+    """
     invoices = sorted(
         (invoice for account in ACCOUNTS for invoice in _invoices(account, today)),
         key=lambda invoice: (invoice.issued_on, invoice.account.id),
     )
     in_year: dict[int, int] = {}
     numbered = []
+    named, left_out = _named_invoice(invoices)
     for invoice in invoices:
         year = invoice.issued_on.year
-        in_year[year] = in_year.get(year, 0) + 1
+        in_year[year] = in_year.get(year, 0) + 1 + left_out * (invoice is named)
         number = f"HF-{year}-{in_year[year]:04d}"
         numbered.append(replace(invoice, number=number))
     return tuple(numbered)
+
+
+def _named_invoice(invoices: list[Invoice]) -> tuple[Invoice | None, int]:
+    """The invoice that gets the `NAMED_INVOICE`'s number, and how many numbers before it are left out."""
+    customer, year, number = NAMED_INVOICE
+    of_year = [invoice for invoice in invoices if invoice.issued_on.year == year]
+    places = [place for place, one in enumerate(of_year[:number], 1) if one.account.id == customer]
+    return (of_year[places[-1] - 1], number - places[-1]) if places else (None, 0)
 
 
 def _invoices(account: Account, today: date) -> list[Invoice]:

@@ -15,9 +15,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from support_agent.embedding.port import Vectors
 from support_agent.evals.dstc11_data import Benchmark, EntityKey
 from support_agent.evals.dstc11_measures import golds_of, snippets_of
-from support_agent.facts.embedding import Vectors
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.words import WordIndex
 

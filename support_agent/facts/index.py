@@ -27,8 +27,8 @@ from chromadb.config import Settings as ChromaConfig
 from chromadb.errors import ChromaError, NotFoundError
 from pydantic import Field
 
+from support_agent.embedding.port import Vectors
 from support_agent.errors import ConfigError, TransientError
-from support_agent.facts.embedding import Vectors
 from support_agent.frozen import Frozen
 from support_agent.settings import ChromaSettings
 
@@ -45,10 +45,11 @@ GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neigh
 
 
 class Entry(Frozen):
-    """One text of one option."""
+    """One text of one option; `kind` says what it is of it ("head", "question", "section")."""
 
     key: str = Field(min_length=1)
     text: str
+    kind: str = "head"
 
 
 class Match(Frozen):
@@ -190,12 +191,15 @@ class Collection:
         rows = zip(found["ids"], found["distances"] or [], found["metadatas"] or [], strict=True)
         return [[Near(*entry) for entry in zip(*row, strict=True)] for row in rows]
 
-    def stored(self, word: str, values: Sequence[str]) -> tuple[list[Metadata], Vectors]:
-        """What is held where the word has one of the values: in the same order the words about it, and the vectors."""
+    def stored(self, word: str, values: Sequence[str] | None) -> tuple[list[Metadata], Vectors]:
+        """What is held where the word has one of the values: in the same order the words about it, and the vectors.
+
+        Args:
+            values: None: whatever the word has.
+        """
+        where = None if values is None else {word: {"$in": list(values)}}
         with _errors(self._chroma.name):
-            stored = self._chroma.get(
-                where=cast(Any, {word: {"$in": list(values)}}), include=["embeddings", "metadatas"]
-            )
+            stored = self._chroma.get(where=cast(Any, where), include=["embeddings", "metadatas"])
         return stored["metadatas"] or [], np.asarray(stored["embeddings"], dtype=np.float32)
 
 
@@ -258,8 +262,27 @@ class Index:
         matches = self._scored(vectors, keys) if keys else []
         return sorted(matches, key=lambda match: (-match.score, match.key))[:n_keys]
 
+    def candidates(self, vectors: Vectors, n_keys: int) -> list[str]:
+        """Keys of the options nearest to any of the vectors, at most `n_keys`.
+
+        Raises:
+            TransientError: the vector store does not answer.
+        """
+        return self._candidate_keys(vectors, n_keys)
+
+    def held(self, keys: Sequence[str] | None = None) -> tuple[list[Entry], Vectors]:
+        """The entries of these options, or of all, and their vectors, in an order that depends on the entries alone.
+
+        Raises:
+            TransientError: the vector store does not answer.
+        """
+        metadatas, vectors = self._collection.stored("key", keys)
+        entries = [Entry.model_validate(metadata) for metadata in metadatas]
+        order = sorted(range(len(entries)), key=lambda row: (entries[row].key, entries[row].kind, entries[row].text))
+        return [entries[row] for row in order], vectors[order]
+
     def _id_of(self, entry: Entry) -> str:
-        return id_of(self._embedder.name, entry.key, entry.text)
+        return id_of(self._embedder.name, entry.key, entry.kind, entry.text)
 
     def _candidate_keys(self, vectors: Vectors, n_keys: int) -> list[str]:
         """The keys of the entries nearest to any of the vectors; `n_keys` of them, if there are so many."""

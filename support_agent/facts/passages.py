@@ -20,8 +20,8 @@ from typing import Protocol
 
 import numpy as np
 
+from support_agent.embedding.port import Vectors
 from support_agent.facts.chunks import Chunk, Cutting, Source, cut
-from support_agent.facts.embedding import Vectors
 from support_agent.facts.index import Collection, TextEmbedder, id_of, version_of
 from support_agent.facts.words import Allowed, WordIndex
 from support_agent.frozen import Frozen

@@ -1,8 +1,9 @@
 """The closed set of calls that may come next, for a model that composes them; and what the customer's words say of it.
 
-Everything is read from the catalogue and from `Context.sets()`: a tool that is added there is offered here. Of each set
-stays what fits the question in hand: topics on its short list, periods it names (or the usual ones), members of a
-`Literal` that its words name (or all), and pointers that were returned for it, none of another question.
+Everything is read from the catalogue and from `Context.sets()`: a tool that is added there is offered here, but for
+those of records. Of each set stays what fits the question in hand: topics on its short list, periods it names (or the
+usual ones), members of a `Literal` that its words name (or all), and pointers that were returned for it, none of
+another question.
 
 Invariant: a call that is no member of `Scope.calls()` is never made. Checked by
 tests/unit/planner/test_candidates.py.
@@ -25,11 +26,14 @@ from support_agent.tools.catalogue import TOOLS
 from support_agent.tools.closed import MemberOf, PointerTo, marker_of, members_of
 from support_agent.tools.data import Aggregation, Keep, Operation, Order
 from support_agent.tools.ending import Escalate, Finish, Reason
+from support_agent.tools.records import FetchRecord, SendRecord
 
 TOPICS: Mapping[str, str] = {"documents": "document", "fields": "field", "series": "series"}
 """The company's sets whose members are topics of the search, and how the topics begin."""
 MODEL_REASONS = (Reason.NOT_COVERED, Reason.UNSURE, Reason.PERSON_ASKED_FOR)
 """Of the reasons to escalate: those that the model can know."""
+NOT_COMPOSED = frozenset({FetchRecord.name, SendRecord.name})
+"""Which record a question gets follows from what it names, in both ways of planning: see `Work.record_items`."""
 MOST_CALLS = 2_000
 """A tool with more possible calls is not offered."""
 KEEPS: frozenset[str] = frozenset(get_args(Keep))
@@ -97,7 +101,7 @@ class Scope:
         return tuple(
             call
             for tool in TOOLS.values()
-            if tool.kind is not Kind.FACT
+            if tool.kind is not Kind.FACT and tool.name not in NOT_COMPOSED
             for call in self._calls_of(tool)
             if self._fits(call)
         )

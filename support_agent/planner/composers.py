@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 from support_agent.errors import ToolCallRejected
 from support_agent.model import CallModel, Model, Prompt, Scores, Usage, ask_for_call, ask_model
 from support_agent.planner.candidates import Argument, Candidate
-from support_agent.planner.choice import ARGUMENT_WEIGHTS, BARE_PICK, PRIORS, Vote
+from support_agent.planner.choice import BARE_PICK, MENTIONED_WEIGHT, PICKED_WEIGHT, PRIOR, PRIORS, Vote
 from support_agent.planner.hints import Hints
 from support_agent.tools.catalogue import TOOLS
 
@@ -164,8 +164,7 @@ class _Decoding:
         titles = _different([title(value) for value in values], values)
         picks = self._picks(ask, titles)
         hints = [hint(value) for value in values]
-        weights = ARGUMENT_WEIGHTS
-        scores = [weights.picked * pick + weights.mentioned * said for pick, said in zip(picks, hints, strict=True)]
+        scores = [PICKED_WEIGHT * pick + MENTIONED_WEIGHT * said for pick, said in zip(picks, hints, strict=True)]
         chances = _normalised(scores)
         votes = [
             Vote(key=str(value), similarity=0.0, mentioned=said, picked=pick, judged=None, probability=chance)
@@ -187,7 +186,7 @@ class _Decoding:
         before = self.composer.prior(_prompt("", self.step.so_far, parts), titles)
         self.usage += before.usage
         prior = before.log_probabilities or (0.0,) * len(titles)
-        return [said - ARGUMENT_WEIGHTS.prior * was for said, was in zip(now.log_probabilities, prior, strict=True)]
+        return [said - PRIOR * was for said, was in zip(now.log_probabilities, prior, strict=True)]
 
 
 def schemas(step: Step) -> tuple[type[BaseModel], ...]:

@@ -26,10 +26,10 @@ from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.composers import Composed, Composer, Step
 from support_agent.planner.forms import named_in
 from support_agent.planner.hints import Hints
-from support_agent.planner.work import ENDS, USUAL_PERIODS, Stop, Work, shown, together
+from support_agent.planner.work import USUAL_PERIODS, Stop, Work, together
 from support_agent.settings import PlannerSettings
-from support_agent.tools.base import Added, Context, Kind, Pointed
-from support_agent.tools.ending import Escalate, Finish, Reason
+from support_agent.tools.base import Added, Context, Kind, Pointed, shown
+from support_agent.tools.ending import ENDS, Escalate, Finish, Reason
 
 COMPOSING_VERSION = "tools-1"
 """Changes with how a composed call's confidence is made."""
@@ -55,7 +55,10 @@ class Composing(Work):
         topic = self.guarded(lambda: self.topic(options))
         self.considered = topic.votes
         question = _Question(self, options, topic)
-        if topic.key == NONE_KEY and not question.may_ask_back():
+        kind, _, name = topic.key.partition(":")
+        if kind == "record":  # which of them is meant is no matter of composing
+            return self.record_items(name, topic)
+        if self.named or (topic.key == NONE_KEY and not question.may_ask_back()):
             raise Stop(Reason.NOT_COVERED)
         return question.answer()
 

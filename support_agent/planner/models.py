@@ -93,7 +93,7 @@ def language_model(settings: ModelSettings, progress: Progress) -> Path:
 
 
 def embedding_model(settings: ModelSettings, progress: Progress) -> Path:
-    """The embedding model's folder; downloaded where it is missing.
+    """The folder of the embedding model of the index (MiniLM); downloaded where it is missing.
 
     Raises:
         ConfigError: it cannot be had.

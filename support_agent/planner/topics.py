@@ -28,7 +28,10 @@ def topic_option(match: Match, context: Context) -> Option:
         case "series":
             series = context.accounts.series[name]
             title, summary = f"This customer's own {series.label_for('en').lower()} over time", series.summary
+        case "record":
+            record = context.accounts.records[name]
+            title, summary = f"One {record.label_for('en').lower()} of this customer, by its number", record.summary
         case _:
             raise PermanentError(f"the search found a topic of no known kind: {match.topic!r}", code="topic")
     says = split_sentences(summary)[0].removesuffix(".") if summary else ""
-    return Option(key=match.topic, title=title, summary=says, similarity=match.score)
+    return Option(key=match.topic, title=title, summary=says)

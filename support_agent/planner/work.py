@@ -9,23 +9,24 @@ recorded, made or not. Checked by tests/unit/planner/test_loop.py and tests/unit
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import structlog
 
-from support_agent.answer.final_answer import Answer, Item, says_the_same
+from support_agent.answer.final_answer import Answer, Item
 from support_agent.company.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Usage
 from support_agent.planner.choice import Choice, Chooser, Option, Vote
-from support_agent.planner.neighbours import asked_in
+from support_agent.planner.identifiers import Found
+from support_agent.planner.neighbours import asked_in, names_another
 from support_agent.planner.plan import Call, Status
+from support_agent.planner.records import Records, columns_of
 from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings
-from support_agent.tools.base import Added, Context, Ended, Kind, Pointed, Result
+from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Result, shown
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason
 from support_agent.tools.facts import likely_document
@@ -43,16 +44,6 @@ PERIOD_WORDS = {
     "this_month": "this month",
     "last_month": "last month",
 }
-ENDS = {
-    "level": Reason.LEVEL,
-    "no_data": Reason.NO_DATA,
-    "zero": Reason.NO_DATA,
-    "units": Reason.NO_DATA,
-    "not_valid": Reason.NOT_COVERED,
-    "no_evidence": Reason.NO_EVIDENCE,
-}
-"""A call that is rejected with one of these codes ends its question; another topic would not answer it."""
-ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 log = structlog.get_logger(__name__)
 Arguments = Mapping[str, str | int | bool]
 T = TypeVar("T")
@@ -80,6 +71,9 @@ class Work(ABC):
         self.answers: list[Answer] = []
         self.reasons: list[Reason] = []
         self.usage = Usage()
+        self.records = Records(context, limits.max_records)
+        self.named: tuple[Found, ...] = ()
+        """The records that the question in hand names, own ones and others."""
         self.considered: tuple[Vote, ...] = ()
         """The votes on the topic of the question in hand, for whoever reads why it was handed over."""
 
@@ -99,6 +93,9 @@ class Work(ABC):
             try:
                 if number > self.limits.max_questions:
                     raise Stop(Reason.LIMIT)
+                self.named = self.records.named()
+                if any(one.outcome == "unknown" for one in self.named):
+                    raise Stop(self.records.unknown)
                 answer = Answer(items=self._answer())
                 self._check_not_sent(answer)
             except Stop as stop:
@@ -114,28 +111,40 @@ class Work(ABC):
 
     def _check_not_sent(self, answer: Answer) -> None:
         """What was answered already, to the last value, did not help, or a machine asks (RFC 3834, section 2)."""
-        for item in answer.items:
-            same = (sent for sent in self.context.sent if any(says_the_same(item, one) for one in sent.answer.items))
-            if (earlier := next(same, None)) is not None:
-                self.context.repeated.append(earlier)
-                raise Stop(Reason.REPEATED)
+        earlier = [next((sent for sent in self.context.sent if sent.says(item)), None) for item in answer.items]
+        if earlier[0] is not None and None not in earlier:
+            self.context.repeated.append(earlier[0])
+            raise Stop(Reason.REPEATED)
 
     def shortlist(self) -> list[Option]:
-        """The topics nearest to the question in hand, as the model sees them."""
+        """The topics likeliest to answer the question in hand, as the model sees them, the likeliest first."""
         number = self.context.question
         if number not in self.context.found:
             self.call("find_documents", {"question": number}, 1.0, ())
-        return [topic_option(match, self.context) for match in self.context.found[number][: self.limits.shortlist]]
+        matches = self.context.found[number]
+        if not matches:
+            return []
+        chances = self.chooser.unasked(matches).chances[:-1]
+        ranked = sorted(zip(chances, matches, strict=True), key=lambda pair: -pair[0])[: self.limits.shortlist]
+        return self.records.options([topic_option(match, self.context) for _, match in ranked], self.named)
 
     def topic(self, options: Sequence[Option]) -> Choice:
-        """Which of these documents, account values and series answers the question, or none.
+        """Which of these documents, account values, series and records answers the question, or none.
 
+        Args:
+            options: Some of the shortlist; what was taken off it does not take part.
         Raises:
             Stop: there are no options.
         """
         if not options:
             raise Stop(Reason.NOT_COVERED)
-        return self._spend(self.chooser.topic(self.context.current_question, options, self.limits.threshold_answer))
+        left_out = {option.key for option in self.shortlist()} - {option.key for option in options}
+        found = self.context.found[self.context.question]
+        unfound = {option.key for option in options} - {match.topic for match in found}
+        matches = [match for match in found if match.topic not in left_out]
+        matches += [Match(topic=topic, score=0.0) for topic in sorted(unfound)]
+        question, least = self.context.current_question, self.limits.threshold_answer
+        return self._spend(self.chooser.topic(question, matches, options, least))
 
     def look(self, document: int, sure: float) -> None:
         """Have the fact room look into a document before it is sent, where it does not know yet whether that answers.
@@ -165,9 +174,7 @@ class Work(ABC):
 
     def check_person(self) -> None:
         """Whose values they are is not for the mail to say."""
-        customer = self.context.customer
-        own = customer.address.lower() if customer else ""
-        if any(found.lower() != own for found in ADDRESS.findall(self.context.current_question)):
+        if names_another(self.context.current_question, self.context.customer):
             raise Stop(Reason.NOT_COVERED)
 
     def check_series_question(self) -> tuple[str, ...]:
@@ -183,6 +190,39 @@ class Work(ABC):
         if len(named) > MOST_PERIODS or not (named or is_readable(question)):
             raise Stop(Reason.NOT_COVERED)
         return named
+
+    def record_items(self, kind: str, topic: Choice) -> tuple[Item, ...]:
+        """Send columns of the records that are meant, or ask which one is."""
+        wanted = self.records.wanted(kind, self.named)
+        if wanted.clarification is not None:
+            return (self.send("ask_clarification", {"number": wanted.clarification}, topic.probability, topic.votes),)
+        if not wanted.identifiers:
+            raise Stop(wanted.reason)
+        self.check_person() if self.named else self.check_field_question()
+        choice = self.guarded(lambda: self._spend(self.records.column(kind, self.chooser)))
+        columns, sure = columns_of(choice, topic.probability, self.limits.threshold_answer)
+        if not columns:
+            raise Stop(Reason.UNSURE)
+        items, votes = list[Item](), (*topic.votes, *choice.votes)
+        for identifier in wanted.identifiers:
+            fetched = self.call("fetch_record", {"records": kind, "id": identifier}, sure, votes)
+            sent = ({"pointer": self.pointer(fetched), "column": column} for column in columns)
+            items += [self.send("send_record", arguments, sure, votes) for arguments in sent]
+        return tuple(items)
+
+    def send(self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...]) -> Item:
+        """Call an answer tool; its item."""
+        result = self.call(tool, arguments, sure, votes)
+        if isinstance(result, Added):
+            return result.item
+        raise Stop(Reason.TOOL_FAILED)
+
+    @staticmethod
+    def pointer(result: Result) -> str:
+        """Where the data of a call is."""
+        if isinstance(result, Pointed):
+            return result.pointer
+        raise Stop(Reason.TOOL_FAILED)
 
     def call(self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...]) -> Result:
         """Carry out one call, if it is sure enough, and record it either way."""
@@ -265,14 +305,3 @@ def together(number: int, context: Context, votes: Sequence[Vote]) -> float:
     """How likely the answer is one of the documents that a canned question tells apart; 0 where it tells none apart."""
     keys = {f"document:{document}" for document in context.clarifications[number].between}
     return sum(vote.probability for vote in votes if vote.key in keys) if len(keys) > 1 else 0.0
-
-
-def shown(result: Result) -> str:
-    """A result as the model and the record have it: what it is, never the data."""
-    match result:
-        case Added(item=item):
-            return f"added {item.kind}"
-        case Pointed(pointer=pointer, description=description):
-            return f"{pointer}: {description}"
-        case Ended(reason=reason):
-            return reason or "finished"

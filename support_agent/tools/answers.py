@@ -12,6 +12,7 @@ from support_agent.answer.final_answer import (
     Excerpt,
     FieldItem,
     Operand,
+    RecordItem,
     TableItem,
 )
 from support_agent.company.documents import Document, Sentence
@@ -163,7 +164,7 @@ class SendAggregate(Tool):
                 return Added(item=AggregateItem(operand=data))
             case CalculationItem():
                 return Added(item=data)
-            case TableItem():
+            case TableItem() | RecordItem():
                 raise ToolCallRejected(f"{self.pointer} is not a number", code="pointer")
             case _ as never:
                 assert_never(never)

@@ -15,14 +15,24 @@ from typing import ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from support_agent.answer.final_answer import Answer, CalculationItem, Item, Operand, TableItem
-from support_agent.company.accounts import FieldSpec, SeriesSpec
+from support_agent.answer.final_answer import (
+    Answer,
+    CalculationItem,
+    Item,
+    Operand,
+    RecordItem,
+    TableItem,
+    says_the_same,
+)
+from support_agent.company.account_specs import ALL_COLUMNS
+from support_agent.company.accounts import FieldSpec, RecordSpec, SeriesSpec
 from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
-from support_agent.company.values import Customer, Period, Row, Value
+from support_agent.company.values import Customer, Period, Record, Row, Value
 from support_agent.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
 from support_agent.tools.fact_room import FactRoom, Finding
+from support_agent.tools.signs import Signs
 
 
 class Kind(StrEnum):
@@ -35,10 +45,14 @@ class Kind(StrEnum):
 
 
 class Match(Frozen):
-    """How near a topic ("document:6", "field:plan", "series:payments") is to a question, -1..1."""
+    """How near a topic ("document:6", "field:plan", "series:payments", "record:invoices") is to a question, -1..1.
+
+    `signs` is all that speaks for it; None where nothing but the score is known.
+    """
 
     topic: str
     score: float
+    signs: Signs | None = None
 
 
 class Added(Frozen):
@@ -64,7 +78,18 @@ class Ended(Frozen):
 
 
 Result = Added | Pointed | Ended
-Data = TableItem | Operand | CalculationItem
+Data = TableItem | Operand | CalculationItem | RecordItem
+
+
+def shown(result: Result) -> str:
+    """A result as it is recorded: never data."""
+    match result:
+        case Added(item=item):
+            return f"added {item.kind}"
+        case Pointed(pointer=pointer, description=description):
+            return f"{pointer}: {description}"
+        case Ended(reason=reason):
+            return reason or "finished"
 
 
 class AccountData(Protocol):
@@ -76,9 +101,14 @@ class AccountData(Protocol):
     @property
     def series(self) -> Mapping[str, SeriesSpec]: ...
 
+    @property
+    def records(self) -> Mapping[str, RecordSpec]: ...
+
     def field(self, name: str, customer: Customer, locale: str) -> Value | None: ...
 
     def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]: ...
+
+    def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[Record, ...]: ...
 
 
 class Search(Protocol):
@@ -99,10 +129,18 @@ class SentAnswer(Frozen):
     sent_at: datetime
     answer: Answer
 
+    def says(self, item: Item) -> bool:
+        """Whether it told the sender this very item."""
+        return any(says_the_same(item, one) for one in self.answer.items)
+
 
 @dataclass
 class Context:
     """Everything the tools may see of the mail in hand, and what they have put down for it so far.
+
+    `mail` is all that the customer wrote, the subject too. `records` are the customer's own by kind, read before the
+    model is asked anything; `unread_records` are the kinds that could not be read, `unknown_records` the identifiers
+    in the mail that none of them has.
 
     `questions` are the customer's own, cut out of the mail; `data` is filled by the data tools ("@1", "@2",
     ...) and `found` by `find_documents`, by question number from 1. `sent` is what the sender was answered lately, the
@@ -122,6 +160,10 @@ class Context:
     accounts: AccountData
     search: Search
     questions: tuple[str, ...]
+    mail: str = ""
+    records: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
+    unread_records: frozenset[str] = frozenset()
+    unknown_records: tuple[str, ...] = ()
     question: int = 1
     """The number of the question in hand, from 1."""
     data: dict[str, Data] = field(default_factory=dict)
@@ -155,12 +197,26 @@ class Context:
             MemberOf("documents"): tuple(self.documents),
             MemberOf("fields"): tuple(self.accounts.fields),
             MemberOf("series"): tuple(self.accounts.series),
+            MemberOf("records"): tuple(self.accounts.records),
+            MemberOf("identifiers"): tuple(
+                dict.fromkeys(record.identifier for own in self.records.values() for record in own)
+            ),
+            MemberOf("columns"): self._columns(),
             MemberOf("periods"): tuple(self.periods),
             MemberOf("clarifications"): tuple(self.clarifications),
             MemberOf("questions"): tuple(range(1, len(self.questions) + 1)),
-            PointerTo("table"): tuple(name for name, data in self.data.items() if isinstance(data, TableItem)),
-            PointerTo("number"): tuple(name for name, data in self.data.items() if not isinstance(data, TableItem)),
+            PointerTo("table"): self._pointers(TableItem),
+            PointerTo("number"): self._pointers(Operand, CalculationItem),
+            PointerTo("record"): self._pointers(RecordItem),
         }
+
+    def _columns(self) -> tuple[str, ...]:
+        """Of all kinds of records, with what stands for every one; `send_record` refuses one of another kind."""
+        names = [name for spec in self.accounts.records.values() for name in spec.columns]
+        return tuple(dict.fromkeys([*names, ALL_COLUMNS])) if names else ()
+
+    def _pointers(self, *kinds: type[Data]) -> tuple[str, ...]:
+        return tuple(name for name, data in self.data.items() if isinstance(data, kinds))
 
 
 class Tool(BaseModel, ABC):

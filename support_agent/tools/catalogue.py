@@ -26,6 +26,7 @@ from support_agent.tools.closed import members_of
 from support_agent.tools.data import Aggregate, Calculate, FetchSeries, Filter, Sort
 from support_agent.tools.ending import Escalate, Finish
 from support_agent.tools.facts import FindDocuments, FindEvidence
+from support_agent.tools.records import FetchRecord, SendRecord
 
 TOOLS: Mapping[str, type[Tool]] = {
     tool.name: tool
@@ -34,8 +35,10 @@ TOOLS: Mapping[str, type[Tool]] = {
         SendAccountField,
         SendTable,
         SendAggregate,
+        SendRecord,
         AskClarification,
         FetchSeries,
+        FetchRecord,
         Filter,
         Sort,
         Aggregate,

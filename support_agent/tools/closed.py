@@ -22,8 +22,10 @@ from support_agent.errors import ConfigError
 MAX_MEMBERS = 1_000
 """An integer with more values than this is not a choice."""
 
-SetName = Literal["documents", "fields", "series", "periods", "clarifications", "questions"]
-PointerKind = Literal["table", "number"]
+SetName = Literal[
+    "documents", "fields", "series", "records", "identifiers", "columns", "periods", "clarifications", "questions"
+]
+PointerKind = Literal["table", "number", "record"]
 Members = tuple[str, ...] | tuple[int, ...] | tuple[bool, ...]
 
 
@@ -44,11 +46,16 @@ class PointerTo:
 DocumentNumber = Annotated[int, MemberOf("documents")]
 FieldName = Annotated[str, MemberOf("fields")]
 SeriesName = Annotated[str, MemberOf("series")]
+RecordKind = Annotated[str, MemberOf("records")]
+RecordIdentifier = Annotated[str, MemberOf("identifiers")]
+"""Of the customer's own records of any kind; `fetch_record` refuses one of another kind."""
+ColumnName = Annotated[str, MemberOf("columns")]
 PeriodName = Annotated[str, MemberOf("periods")]
 ClarificationNumber = Annotated[int, MemberOf("clarifications")]
 QuestionNumber = Annotated[int, MemberOf("questions")]
 TablePointer = Annotated[str, PointerTo("table")]
 NumberPointer = Annotated[str, PointerTo("number")]
+RecordPointer = Annotated[str, PointerTo("record")]
 
 
 class OpenArgument(ConfigError):

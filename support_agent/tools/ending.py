@@ -13,6 +13,7 @@ class Reason(StrEnum):
 
     NOT_COVERED = "not_covered"
     NO_EVIDENCE = "no_evidence"
+    UNKNOWN_RECORD = "unknown_record"
     UNSURE = "unsure"
     LEVEL = "level"
     NO_DATA = "no_data"
@@ -21,6 +22,17 @@ class Reason(StrEnum):
     MODEL_FAILED = "model_failed"
     PERSON_ASKED_FOR = "person_asked_for"
     REPEATED = "repeated"
+
+
+ENDS = {
+    "level": Reason.LEVEL,
+    "no_data": Reason.NO_DATA,
+    "zero": Reason.NO_DATA,
+    "units": Reason.NO_DATA,
+    "not_valid": Reason.NOT_COVERED,
+    "no_evidence": Reason.NO_EVIDENCE,
+}
+"""A call that is rejected with one of these codes ends its question; another topic would not answer it."""
 
 
 class Escalate(Tool):

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.embedders import needed_models
 from support_agent.planner.models import cache_dir, locate
-from support_agent.planner.pinned import EMBEDDING_MODEL, LANGUAGE_MODEL
-from support_agent.settings import ModelSettings
+from support_agent.planner.pinned import LANGUAGE_MODEL
+from support_agent.settings import ModelSettings, Settings
 from tests.acceptance.program import workspace_in
 from tests.servers.postgres import skip_or_fail
 
@@ -21,7 +22,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def models() -> None:
-    """Both models are in the user's cache; without them the test is skipped, and fails where `CI` is set."""
-    for model in (LANGUAGE_MODEL, EMBEDDING_MODEL):
+    """All models are in the user's cache; without them the test is skipped, and fails where `CI` is set."""
+    for model in (LANGUAGE_MODEL, *needed_models(Settings())):
         if locate(model, cache_dir(ModelSettings())) is None:
             skip_or_fail("the models are not in the cache: run 'support-agent model pull'")

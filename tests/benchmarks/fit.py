@@ -1,361 +1,384 @@
-"""`python -m tests.benchmarks.fit`: fits the weights of `support_agent/planner/choice.py` to recorded votes.
+"""`python -m tests.benchmarks.fit`: fits the weights of `support_agent/planner/combiner.json` to many companies.
 
-Three sets, because the choice is made in three steps: of similarity, with yes/no, with the pick from the list. The
-first says which options are asked about. The constants that part the steps were chosen on the same questions, so the
-ten-fold numbers are a little too good.
+The weights without the language model are fitted to the demo's tuning mails, to three made-up companies, and, with
+`--intents DIR`, to companies made of public labelled questions (training splits alone): topics drawn from them, with
+few or many examples, and questions to topics that were left out. What the model's votes add is fitted where they were
+recorded; `--ask` records them anew (half an hour). Every company counts the same. Printed is the leave-one-company-out
+result: each company weighed by the fit to the others.
 
-The questions are those of the tuning mails and of `tests/mails/questions.jsonl`. With `--ask FILE` the embedded model
-is asked for its votes first, with the product's own search and prompts (half an hour); else the recorded ones are used.
-What is minimised: the mean negative log-probability of the right options in a conditional logit, plus a ridge.
-
-Invariant: the committed weights are what this fit makes of the recorded votes, and its probabilities are the
-product's. Checked by tests/unit/test_benchmarks.py.
+What is minimised: the mean negative log-probability of the right options, plus a ridge. Two of the made-up companies
+(`tests/companies`: rail, insurer) and the labelled mails are never read here.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
+import random
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from itertools import islice
+from datetime import date
 from pathlib import Path
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-from support_agent.app import open_decider, open_model, progress
+from support_agent.app import open_model, open_topic_search, progress
+from support_agent.company.company import Company
 from support_agent.configuration import load
-from support_agent.decide import Decider
+from support_agent.evals.intents import OUT_OF_SCOPE, Line, read_lines, topics_of_lines
+from support_agent.facts.search import CompanySearch
+from support_agent.facts.topics import Topic, topics_of
 from support_agent.frozen import Frozen
-from support_agent.mail.message import parse
-from support_agent.model import ask_model
-from support_agent.planner.choice import (
-    BARE_PICK,
-    JUDGED_WEIGHTS,
-    LOWEST_PICK,
-    MOST_JUDGED,
-    NONE_KEY,
-    NONE_TITLE,
-    SIMILAR_WEIGHTS,
-    TOPIC_ASK,
-    WEIGHTS,
-    Chooser,
-    Option,
-    Weights,
-    _judge_prompt,
-    _list_prompt,
-    are_asked_about,
-    is_settled,
+from support_agent.planner.choice import LOWEST_PICK, MOST_JUDGED, NONE_KEY, NONE_TITLE, TOPIC_ASK, Chooser, Option
+from support_agent.planner.combiner import (
+    Asked as AskedWeights,
 )
-from support_agent.planner.questions import questions_of
+from support_agent.planner.combiner import (
+    Calibration,
+    Combiner,
+    Features,
+    Votes,
+    Weights,
+    features_of,
+)
 from support_agent.planner.topics import topic_option
-from support_agent.settings import PlannerSettings
-from support_agent.tools.base import Context
+from support_agent.settings import PlannerSettings, Settings
+from support_agent.tools.base import Context, Match, Search
 from support_agent.workspace import CONFIG_FILE, init
-from tests.labelled import MAILS, labels
+from tests.benchmarks.companies import Asked, company_questions, demo_questions, open_company
 
-QUESTIONS = MAILS / "questions.jsonl"
-RECORDED = MAILS / "votes.jsonl"
-TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
-KINDS = {
-    "send_document": "document",
-    "send_account_field": "field",
-    "send_aggregate": "series",
-    "send_table": "series",
-    "calculate": "series",
-}
-"""Which kind of topic a call in a label is about."""
-STAGES = {"SIMILAR_WEIGHTS": SIMILAR_WEIGHTS, "JUDGED_WEIGHTS": JUDGED_WEIGHTS, "WEIGHTS": WEIGHTS}
-"""The steps of a choice, by the name of their weights."""
-FITTED = ("similarity", "nearest", "picked", "judged", "judged_bias", "none_bias", "none_picked")
-SCALE = np.array([0.1, 0.1, 1.0, 1.0, 1.0, 0.1, 1.0])
-"""How strongly the ridge holds each of them: similarities differ by hundredths, so their weights must be large."""
-RIDGE = 0.02
-WITHOUT_TOPIC = 1.3
-"""What a question that nothing answers counts: a wrong answer is worse than none."""
-FOLDS = 10
-SURE = PlannerSettings().threshold_answer
-NEARLY_CERTAIN = 0.95
-STEPS = 200
+FITTED = ("shop", "utility", "office")
+"""Made-up companies that are fitted to; the others are only reported."""
+WEIGHTS = Path(__file__).parents[2] / "support_agent" / "planner" / "combiner.json"
+VOTES = Path(__file__).parents[1] / "companies"
+VERSION = "topic-4"
+RIDGE = 0.03
+RIDGE_ASKED = 0.01
+TINY = 1e-12
+SHORTLIST = PlannerSettings().shortlist
+SEED = 14
+TODAY = date(2026, 11, 16)
 Floats = NDArray[np.float64]
 
 
-class Asked(Frozen):
-    """A question and every topic that answers it, `none` among them where a person may; `mail` is "" for none."""
+class Question(NamedTuple):
+    """One question of a company with its features; `votes` are those of the language model, by topic and `none`."""
 
-    mail: str
+    text: str
+    keys: tuple[str, ...]
+    topics: list[Features]
+    none: Features
+    right: tuple[bool, ...]
+    """Of each topic and, last, of `none`."""
+    votes: dict[str, Votes]
+
+
+class Group(NamedTuple):
+    """The questions of one company."""
+
+    name: str
+    questions: list[Question]
+
+
+class Recorded(Frozen):
+    """What the language model said of one question's short list."""
+
     question: str
-    topics: tuple[str, ...]
-
-
-class Voted(Asked):
-    """With the votes on it: the options with the most similar first, log-probabilities of the pick from their list
-    and `None`, the same for an empty mail, and the log-odds of yes for the first few.
-    """
-
-    options: tuple[str, ...]
-    similarity: tuple[float, ...]
-    picked: tuple[float, ...]
-    prior: tuple[float, ...]
-    judged: tuple[float, ...]
-
-    @property
-    def right(self) -> list[bool]:
-        """Which of the options and `None` are right: `None` where no option on the list is."""
-        found = [key in self.topics for key in (*self.options, NONE_KEY)]
-        return found if any(found) else [*found[:-1], True]
+    votes: dict[str, Votes]
 
 
 def main() -> None:
-    """Ask if told to, fit and print."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.fit", description="Fit the choice's weights.")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--votes", type=Path, default=RECORDED, metavar="FILE", help="recorded votes to fit to")
-    which.add_argument("--ask", type=Path, metavar="FILE", help="ask the model, write its votes here and fit to them")
-    parser.add_argument("--first", type=int, metavar="N", help="with --ask: only so many questions, for a trial")
+    """Ask if told to, fit, write the weights and print what they are worth."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.fit", description="Fit the combiner's weights.")
+    parser.add_argument("--intents", type=Path, metavar="DIR", help="folder of the public labelled questions")
+    parser.add_argument("--ask", action="store_true", help="record the language model's votes anew first")
+    parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
-    if args.ask is not None:
-        record(args.ask, islice([*tuning_questions(), *other_questions()], args.first))
-    questions = read(args.ask or args.votes)
-    found = fit(questions)
-    for stage, values in zip(STAGES, (found.similar, found.judged, found.whole), strict=True):
-        print(pasted(stage, weights_of(values, stage)))  # noqa: T201
-    print(cross_validated(questions))  # noqa: T201
+    with tempfile.TemporaryDirectory() as folder:
+        settings = _settings(Path(folder) / "workspace")
+        groups = [own_group(name, settings) for name in ("demo", *FITTED)]
+        if args.intents:
+            groups += intent_groups(args.intents, settings)
+        if args.ask:
+            silent = Combiner(version=VERSION, silent=fit(groups), asked=AskedWeights())
+            for group in groups[: 1 + len(FITTED)]:
+                record(group, settings, silent)
+            groups = [with_votes(group) for group in groups]
+    without = [fit([other for other in groups if other.name != group.name]) for group in groups]
+    combiner = Combiner(version=VERSION, silent=fit(groups), asked=fit_asked(groups, without))
+    for is_asked in (False, True):
+        _print(f"{'with' if is_asked else 'without'} the language model's votes, each company left out of the fit:")
+        for group, weights in zip(groups, without, strict=True):
+            if shown := told(group, combiner.model_copy(update={"silent": weights}), is_asked=is_asked):
+                _print(f"  {group.name:<12} {shown}")
+    if not args.dry:
+        WEIGHTS.write_text(json.dumps(combiner.model_dump(), indent=1) + "\n", encoding="utf-8")
 
 
-def tuning_questions() -> list[Asked]:
-    """The questions of the tuning mails, where they are as many as the label's or the label has one."""
-    found = []
-    for label in labels("tuning"):
-        message = parse(label.path.read_bytes())
-        questions = questions_of(message.subject, message.visible_text)
-        if len(label.expected) == 1:
-            questions = (" ".join(questions),)
-        if len(questions) == len(label.expected):
-            for question, outcomes in zip(questions, label.expected, strict=True):
-                topics = tuple(sorted({topic_of(outcome) for outcome in outcomes}))
-                found.append(Asked(mail=label.path.name, question=question, topics=topics))
-    return found
+def _settings(workspace: Path) -> Settings:
+    init(workspace, TODAY)
+    return load(workspace / CONFIG_FILE)
 
 
-def topic_of(outcome: str) -> str:
-    """The topic an outcome of a label is about, `none` where it is about none."""
-    call = re.match(r"(\w+)\((\w+)", outcome)
-    return f"{KINDS[call[1]]}:{call[2]}" if call and call[1] in KINDS else NONE_KEY
+def own_group(name: str, settings: Settings) -> Group:
+    """A company with documents: the demo's tuning questions, or those of a made-up one."""
+    with open_company(name, settings) as company:
+        asked = demo_questions() if name == "demo" else company_questions(name)
+        topics = topics_of(company)
+        return with_votes(Group(name, _questions(name, settings, topics, asked)))
 
 
-def other_questions() -> list[Asked]:
-    """Those of `questions.jsonl`."""
-    rows = map(json.loads, QUESTIONS.read_text(encoding="utf-8").splitlines())
-    return [Asked(mail="", question=row["question"], topics=(row["topic"],)) for row in rows]
+def _questions(name: str, settings: Settings, topics: Sequence[Topic], asked: Sequence[Asked]) -> list[Question]:
+    search = open_topic_search(settings, in_memory=True, name=f"fit-{name}")
+    search.update(topics)
+    return [_question(search, one) for one in asked]
 
 
-def read(path: Path) -> list[Voted]:
-    """Recorded votes, a line a question."""
-    return [Voted.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def _question(search: CompanySearch, asked: Asked) -> Question:
+    matches = search.nearest(asked.question)
+    topics, none = features_of(matches)
+    keys = tuple(match.topic for match in matches)
+    right = [key in asked.topics for key in keys]
+    return Question(asked.question, keys, topics, none, (*right, NONE_KEY in asked.topics or not any(right)), {})
 
 
-def record(path: Path, questions: Iterator[Asked]) -> None:
-    """Ask the embedded model about each question, on the demo company, and write its votes."""
-    with tempfile.TemporaryDirectory() as folder, path.open("w", encoding="utf-8") as file:
-        workspace = Path(folder) / "workspace"
-        init(workspace, TODAY.date())
-        settings = load(workspace / CONFIG_FILE)
-        model = open_model(settings.model, progress())
-        decider = open_decider(settings, progress(), in_memory=True, model=model)
-        for number, asked in enumerate(questions, start=1):
-            file.write(_votes(asked, decider, Chooser(model)).model_dump_json() + "\n")
-            print(f"{number}  {asked.question[:80]}", file=sys.stderr)  # noqa: T201
-
-
-def _votes(asked: Asked, decider: Decider, chooser: Chooser) -> Voted:
-    """Every vote, also where the product would not have asked for it because the others are sure enough."""
-    options = _options(asked.question, decider)
-    titles = (*(option.title for option in options), NONE_TITLE)
-    prior, _ = chooser._prior(TOPIC_ASK, titles)
-    scores = ask_model(chooser.model, _list_prompt(asked.question, TOPIC_ASK, titles), titles)
-    judged = []
-    for option in options[:MOST_JUDGED]:
-        yes, no = ask_model(chooser.model, _judge_prompt(asked.question, option), ("yes", "no")).log_probabilities or (
-            0.0,
-            0.0,
+def intent_groups(folder: Path, settings: Settings) -> Iterator[Group]:
+    """Companies made of public labelled questions; validation and test splits are not read."""
+    rng = random.Random(SEED)
+    clinc = read_lines(folder / "clinc150_train.jsonl")
+    strange = read_lines(folder / "clinc150_oos_train.jsonl")
+    for number, examples in enumerate((0, 2, 5, 10, 20)):
+        yield _intent_company(
+            f"clinc-{examples}", clinc, rng, settings, topics=15 + 10 * number, examples=examples, strange=strange
         )
-        judged.append(yes - no)
-    return Voted(
-        **asked.model_dump(),
-        options=tuple(option.key for option in options),
-        similarity=_rounded(option.similarity for option in options),
-        picked=_rounded(scores.log_probabilities or ()),
-        prior=_rounded(prior),
-        judged=_rounded(judged),
+    banking = read_lines(folder / "banking77_oos_inscope_train.jsonl")
+    for examples in (3, 10, 40):
+        yield _intent_company(f"banking-{examples}", banking, rng, settings, topics=36, examples=examples, strange=[])
+    curekart = read_lines(folder / "hint3_curekart_train.jsonl")
+    for examples in (5, 20):
+        yield _intent_company(f"curekart-{examples}", curekart, rng, settings, topics=21, examples=examples, strange=[])
+
+
+def _intent_company(
+    name: str,
+    lines: Sequence[Line],
+    rng: random.Random,
+    settings: Settings,
+    *,
+    topics: int,
+    examples: int,
+    strange: Sequence[Line],
+) -> Group:
+    """Some of the labels as topics with so many examples each; questions to them, and to labels that are left out."""
+    by_label: dict[str, list[Line]] = {}
+    for line in lines:
+        if line.label != OUT_OF_SCOPE:
+            by_label.setdefault(line.label, []).append(line)
+    labels = rng.sample(sorted(by_label), topics)
+    known, asked = [], []
+    for label in labels:
+        shuffled = rng.sample(by_label[label], len(by_label[label]))
+        known += shuffled[:examples]
+        asked += shuffled[examples:]
+    left = [line for label in sorted(by_label) if label not in labels for line in by_label[label]]
+    outside = [*rng.sample(left, min(60, len(left))), *rng.sample(list(strange), min(30, len(strange)))]
+    made = (
+        topics_of_lines(known)
+        if examples
+        else tuple(Topic(key=f"document:{label}", title=label.replace("_", " ")) for label in sorted(labels))
     )
+    questions = [
+        *(
+            Asked(question=line.text, topics=(f"document:{line.label}",), language="en")
+            for line in rng.sample(asked, min(150, len(asked)))
+        ),
+        *(Asked(question=line.text, topics=(NONE_KEY,), language="en") for line in outside),
+    ]
+    return Group(name, _questions(name, settings, made, questions))
 
 
-def _options(question: str, decider: Decider) -> list[Option]:
-    company = decider.company
-    context = Context(
-        today=TODAY.date(),
-        locale=decider.settings.company.locale,
+def record(group: Group, settings: Settings, combiner: Combiner) -> None:
+    """Ask the embedded model about the short list of each question, and write its votes beside the company's mails."""
+    model = open_model(settings.model, progress())
+    chooser = Chooser(model, combiner, model_votes="always")
+    path = votes_file(group.name)
+    kept = {one.question for one in read_votes(group.name)}
+    with open_company(group.name, settings) as company, path.open("a", encoding="utf-8") as file:
+        context = _context(company)
+        for question in group.questions:
+            if question.text in kept:
+                continue
+            votes = _asked(chooser, question, context)
+            file.write(Recorded(question=question.text, votes=votes).model_dump_json(exclude_none=True) + "\n")
+            file.flush()
+            print(f"{group.name}  {question.text[:80]}", file=sys.stderr)  # noqa: T201
+
+
+def _asked(chooser: Chooser, question: Question, context: Context) -> dict[str, Votes]:
+    """Every vote on the short list, also where the product would not have asked."""
+    chances = chooser.combiner.chances(question.topics, question.none, None, Calibration())
+    order = sorted(range(len(question.keys)), key=lambda place: -chances[place])[:SHORTLIST]
+    listed = [topic_option(Match(topic=question.keys[place], score=0.0), context) for place in order]
+    whole = [*listed, Option(key=NONE_KEY, title=NONE_TITLE)]
+    picks = chooser._pick(question.text, TOPIC_ASK, whole)
+    judged = chooser._judgements(question.text, whole, [1.0] * MOST_JUDGED + [0.0] * (len(whole) - MOST_JUDGED))
+    return {
+        option.key: Votes(picked=round(max(pick, LOWEST_PICK), 4), judged=None if said is None else round(said, 4))
+        for option, pick, said in zip(whole, picks.scores, judged.said, strict=True)
+    }
+
+
+def _context(company: Company) -> Context:
+    """What tells how a topic is shown to the model."""
+    return Context(
+        today=TODAY,
+        locale="en",
         level=0,
         customer=None,
         documents={document.number: document for document in company.documents},
         clarifications={},
         periods={},
         accounts=company.accounts,
-        search=decider.search,
-        questions=(question,),
+        search=cast(Search, None),
+        questions=("",),
     )
-    matches = decider.search.nearest(question)[: decider.settings.planner.shortlist]
-    return [topic_option(match, context) for match in matches]
 
 
-def _rounded(values: Sequence[float] | Iterator[float]) -> tuple[float, ...]:
-    return tuple(round(value, 5) for value in values)
+def votes_file(name: str) -> Path:
+    """Where the votes on a company's questions are kept."""
+    return VOTES / f"{name}-votes.jsonl"
 
 
-class Fit(Frozen):
-    """Weights of the three steps, in the order of `FITTED`."""
-
-    similar: tuple[float, ...]
-    judged: tuple[float, ...]
-    whole: tuple[float, ...]
-
-
-def fit(questions: Sequence[Voted]) -> Fit:
-    """The weights of each step, fitted to these questions."""
-    similar = _solved(questions, "SIMILAR_WEIGHTS", np.zeros(len(FITTED)))
-    judged, whole = (_solved(questions, stage, similar) for stage in ("JUDGED_WEIGHTS", "WEIGHTS"))
-    return Fit(similar=tuple(similar), judged=tuple(judged), whole=tuple(whole))
+def read_votes(name: str) -> list[Recorded]:
+    """The recorded votes of a company; none where nothing was recorded."""
+    path = votes_file(name)
+    rows = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return [Recorded.model_validate_json(row) for row in rows]
 
 
-def committed() -> Fit:
-    """The weights that stand in the program."""
-    similar, judged, whole = (tuple(getattr(weights, name) for name in FITTED) for weights in STAGES.values())
-    return Fit(similar=similar, judged=judged, whole=whole)
+def with_votes(group: Group) -> Group:
+    """The same questions with what was recorded."""
+    kept = {one.question: one.votes for one in read_votes(group.name)}
+    return Group(group.name, [one._replace(votes=kept.get(one.text, {})) for one in group.questions])
 
 
-def weights_of(values: Sequence[float], stage: str) -> Weights:
-    """To three digits, under the committed version."""
-    rounded = {name: round(float(value), 3) for name, value in zip(FITTED, values, strict=True)}
-    return Weights(version=STAGES[stage].version, prior=STAGES[stage].prior, **rounded)
+def _rows(question: Question, names: Sequence[str], nones: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
+    """A row an option and a last one for `none`; the columns of `none` follow those of the topics."""
+    rows = np.zeros((len(question.keys) + 1, len(names) + len(nones)))
+    for row, features in enumerate(question.topics):
+        rows[row, : len(names)] = [features.get(name, 0.0) for name in names]
+    rows[-1, len(names) :] = [question.none.get(name, 0.0) for name in nones]
+    return rows, np.array(question.right)
 
 
-def pasted(name: str, weights: Weights) -> str:
-    """The weights as they stand in the program; the version is the committed one, to be changed with any weight."""
-    fields = {"version": "TOPIC_VERSION", **weights.model_dump(exclude_defaults=True, exclude={"version"})}
-    lines = [f"    {field}={value}," for field, value in fields.items()]
-    return "\n".join([f"{name} = Weights(", *lines, ")"]).replace("'", '"')
+def fit(groups: Sequence[Group]) -> Weights:
+    """The weights that make the right options likeliest without the language model; every company counts the same."""
+    names = sorted(
+        {name for group in groups for one in group.questions for features in one.topics for name in features}
+    )
+    nones = sorted({name for group in groups for one in group.questions for name in one.none})
+    blocks = [_block([_rows(one, names, nones) for one in group.questions]) for group in groups]
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        value, slope = RIDGE * float(weights @ weights), 2 * RIDGE * weights
+        for features, right, real in blocks:
+            chances = _softmax(features @ weights, real)
+            hit = np.maximum((chances * right).sum(axis=1), TINY)
+            value -= float(np.log(hit).mean())
+            wanted = chances * right / hit[:, None]
+            slope = slope + np.einsum("nk,nkf->f", chances - wanted, features) / len(features)
+        return value, slope
+
+    found = minimize(loss, np.zeros(len(names) + len(nones)), jac=True, method="L-BFGS-B", options={"maxiter": 2000})
+    values = [round(float(value), 4) for value in found.x]
+    return Weights(
+        topic=dict(zip(names, values, strict=False)), none=dict(zip(nones, values[len(names) :], strict=True))
+    )
 
 
-class Made(Frozen):
-    """A choice: the probabilities of the options and `None`, whether the list was asked, and which are right."""
+def fit_asked(groups: Sequence[Group], silent: Sequence[Weights]) -> AskedWeights:
+    """What the language model's votes add to a fit without them.
 
-    chances: tuple[float, ...]
-    is_listed: bool
-    right: tuple[bool, ...]
+    Args:
+        silent: For each group, weights that were fitted without it.
+    """
+    start = AskedWeights()
+    names = tuple(AskedWeights.model_fields)
 
-    @property
-    def top(self) -> int:
-        return int(np.argmax(self.chances))
+    def loss(values: Floats) -> float:
+        asked = AskedWeights(**dict(zip(names, map(float, values), strict=True)))
+        total = RIDGE_ASKED * float(((values - np.array(list(start.model_dump().values()))) ** 2).sum())
+        for group, weights in zip(groups, silent, strict=True):
+            combiner = Combiner(version=VERSION, silent=weights, asked=asked)
+            hits = [_hit(one, combiner) for one in group.questions if one.votes]
+            total += -float(np.mean(np.log(np.maximum(hits, TINY)))) if hits else 0.0
+        return total
 
-    @property
-    def is_right(self) -> bool:
-        return self.right[self.top]
-
-    def is_answer(self, least: float) -> bool:
-        """Whether an option, and not `None`, has so much."""
-        return self.top < len(self.chances) - 1 and self.chances[self.top] >= least
-
-
-def made(question: Voted, by: Fit) -> Made:
-    """The choice as the product makes it at its default threshold."""
-    similar = _softmax(_features(question, "SIMILAR_WEIGHTS", by.similar) @ by.similar)
-    chances = _softmax(_features(question, "JUDGED_WEIGHTS", by.similar) @ by.judged)
-    asked = are_asked_about(similar)
-    judged = [odds if index in asked else None for index, odds in enumerate(question.judged)]
-    judged += [None] * (len(chances) - len(judged))
-    is_listed = not is_settled(chances, similar, judged, SURE)
-    if is_listed:
-        chances = _softmax(_features(question, "WEIGHTS", by.similar) @ by.whole)
-    return Made(chances=tuple(chances), is_listed=is_listed, right=tuple(question.right))
+    found = minimize(loss, np.array(list(start.model_dump().values())), method="Powell", options={"maxiter": 20})
+    return AskedWeights(**{name: round(float(value), 4) for name, value in zip(names, found.x, strict=True)})
 
 
-def cross_validated(questions: Sequence[Voted]) -> str:
-    """How often the most probable option is right, each question weighed by fits to the other folds."""
-    choices: list[Made] = []
-    for fold in range(FOLDS):
-        others = [question for number, question in enumerate(questions) if number % FOLDS != fold]
-        if others and questions[fold::FOLDS]:
-            by = fit(others)
-            choices += [made(question, by) for question in questions[fold::FOLDS]]
-    listed = [choice for choice in choices if choice.is_listed]
-    return f"# {FOLDS} folds: {_told(choices)}\n# of those the list was asked for: {_told(listed)}"
+def _hit(question: Question, combiner: Combiner) -> float:
+    chances, right = _asked_chances(question, combiner)
+    return sum(chance for chance, is_right in zip(chances, right, strict=True) if is_right)
 
 
-def _told(choices: Sequence[Made]) -> str:
-    told = [f"{sum(choice.is_right for choice in choices)} of {len(choices)} right at the top"]
-    for least in (SURE, NEARLY_CERTAIN):
-        above = [choice.is_right for choice in choices if choice.is_answer(least)]
-        told.append(f"{sum(above)} of {len(above)} answers (not none) above {least}")
-    return ", ".join(told)
+def _asked_chances(question: Question, combiner: Combiner) -> tuple[list[float], list[bool]]:
+    """Of the short list that the model was asked about."""
+    places = [place for place, key in enumerate(question.keys) if key in question.votes]
+    right = [question.right[place] for place in places]
+    votes = [question.votes[question.keys[place]] for place in places]
+    topics = [question.topics[place] for place in places]
+    chances = combiner.chances(topics, question.none, [*votes, question.votes.get(NONE_KEY, Votes())], Calibration())
+    return chances, [*right, question.right[-1] or not any(right)]
 
 
-def _features(question: Voted, stage: str, similar: Sequence[float] | Floats) -> Floats:
-    """A row an option and one for `None`, a column a weight; `similar` says which options are asked about."""
-    count = len(question.options)
-    rows = np.zeros((count + 1, len(FITTED)))
-    rows[:count, 0] = question.similarity
-    rows[0, 1] = question.similarity[0] - question.similarity[1]
-    rows[count, 5] = 1.0
-    if stage != "SIMILAR_WEIGHTS":
-        asked = are_asked_about(_softmax(rows @ np.asarray(similar)))
-        rows[asked, 3] = np.minimum(np.array(question.judged)[asked], BARE_PICK)
-        rows[asked, 4] = 1.0
-    if stage == "WEIGHTS":
-        said = zip(question.picked, question.prior, strict=True)
-        picked = [max(now - WEIGHTS.prior * was, LOWEST_PICK) for now, was in said]
-        rows[:count, 2] = picked[:count]
-        rows[count, 6] = picked[count]
-    return rows
+def _block(rows: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, NDArray[np.bool_], Floats]:
+    """Padded to one length; `real` is 0 for a row and minus infinity for what only fills up."""
+    most = max(len(right) for _, right in rows)
+    features = np.zeros((len(rows), most, rows[0][0].shape[1]))
+    right = np.zeros((len(rows), most), dtype=bool)
+    real = np.full((len(rows), most), -np.inf)
+    for place, (own, is_right) in enumerate(rows):
+        features[place, : len(own)], right[place, : len(own)], real[place, : len(own)] = own, is_right, 0.0
+    return features, right, real
 
 
-def _solved(questions: Sequence[Voted], stage: str, similar: Floats) -> Floats:
-    """The minimum, by Newton's method with the step halved while it does not go down."""
-    features = np.stack([_features(question, stage, similar) for question in questions])
-    right = np.array([question.right for question in questions])
-    counts = np.array([WITHOUT_TOPIC if question.topics == (NONE_KEY,) else 1.0 for question in questions])
-    counts /= counts.sum()
-    ridge = RIDGE * SCALE**2
-
-    def loss(weights: Floats) -> float:
-        chances = (_softmax(features @ weights) * right).sum(axis=1)
-        return float(ridge @ weights**2 - counts @ np.log(np.maximum(chances, np.finfo(float).tiny)))
-
-    weights = np.zeros(len(FITTED))
-    for _ in range(STEPS):
-        chances = _softmax(features @ weights)
-        wanted = chances * right
-        wanted /= wanted.sum(axis=1, keepdims=True)
-        slope = np.einsum("n,nk,nkf->f", counts, chances - wanted, features) + 2 * ridge * weights
-        apart = features - np.einsum("nk,nkf->nf", chances, features)[:, None]
-        curve = np.einsum("n,nk,nkf,nkg->fg", counts, chances, apart, apart) + 2 * np.diag(ridge)
-        step = np.linalg.solve(curve, slope)
-        while loss(weights - step) > loss(weights) and np.abs(step).max() > 1e-9:
-            step /= 2
-        weights = weights - step
-        if np.abs(step).max() < 1e-9:
-            break
-    return weights
-
-
-def _softmax(scores: Floats) -> Floats:
-    raised: Floats = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    total: Floats = raised.sum(axis=-1, keepdims=True)
+def _softmax(scores: Floats, real: Floats) -> Floats:
+    scores = scores + real
+    raised: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
+    total: Floats = raised.sum(axis=1, keepdims=True)
     return raised / total
+
+
+def told(group: Group, combiner: Combiner, *, is_asked: bool) -> str:
+    """What the weights are worth on a company: right at the top, and right above some probabilities."""
+    tops = []
+    for one in group.questions:
+        if one.votes or not is_asked:
+            if is_asked:
+                chances, right = _asked_chances(one, combiner)
+            else:
+                chances, right = combiner.chances(one.topics, one.none, None, Calibration()), list(one.right)
+            best = int(np.argmax(chances[:-1]))
+            tops.append(
+                (chances[best], right[best], not one.right[-1], np.log(max(TINY, float(np.dot(chances, right)))))
+            )
+    if not tops:
+        return ""
+    shown = [f"{sum(top[1] for top in tops)} of {sum(top[2] for top in tops)} right at the top"]
+    for least in (0.6, 0.8, 0.9):
+        above = [top[1] for top in tops if top[0] >= least]
+        shown.append(f"above {least}: {sum(above)} of {len(above)}")
+    return ", ".join([*shown, f"loss {-np.mean([top[3] for top in tops]):.3f}"])
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

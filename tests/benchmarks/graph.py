@@ -15,8 +15,8 @@ from pathlib import Path
 
 from support_agent.app import progress
 from support_agent.company.documents import load_documents
+from support_agent.embedding.minilm import MiniLM
 from support_agent.facts.chunks import Source, document_source, in_characters
-from support_agent.facts.embedding import Embedder
 from support_agent.facts.graph.company_entities import entities_of
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.graph.extraction import RuleExtractor
@@ -73,7 +73,7 @@ def _consolidation(folder: Path) -> None:
     sources = [document_source(document) for document in texts]
     index = PassageIndex(
         Collection(memory_client(), "consolidation"),
-        Embedder(embedding_model(ModelSettings(), progress())),
+        MiniLM(embedding_model(ModelSettings(), progress())),
         CUTTING,
         Ways.BOTH,
     )

@@ -23,8 +23,9 @@ from statistics import median
 from chromadb.api import ClientAPI
 
 from support_agent.app import progress
+from support_agent.embedding.minilm import MiniLM
+from support_agent.embedding.port import Vectors
 from support_agent.facts.chunks import Source, cut, in_characters, page_source
-from support_agent.facts.embedding import Embedder, Vectors
 from support_agent.facts.index import Collection, TextEmbedder, open_client
 from support_agent.facts.passages import PassageIndex
 from support_agent.planner.models import embedding_model
@@ -88,7 +89,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=0, help="of the embedding model; 0: one per core")
     asked = parser.parse_args()
     folder_of_model = embedding_model(ModelSettings(), progress())
-    model = WordEmbedder() if asked.hashed else Embedder(folder_of_model, threads=asked.threads)
+    model = WordEmbedder() if asked.hashed else MiniLM(folder_of_model, threads=asked.threads)
     with tempfile.TemporaryDirectory() as folder:
         client = open_client(ChromaSettings(path=Path(folder)))
         if asked.documents:

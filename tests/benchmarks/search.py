@@ -25,7 +25,8 @@ from pathlib import Path
 import numpy as np
 import structlog
 
-from support_agent.facts.embedding import Embedder, Vectors
+from support_agent.embedding.minilm import MiniLM
+from support_agent.embedding.port import Vectors
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.web.merged_search import Merged
 from support_agent.facts.web.open_search import open_merged_search
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     folder = locate(EMBEDDING_MODEL, cache_dir(ModelSettings()))
     if folder is None:
         sys.exit("the embedding model is not in the cache: run `support-agent model pull`")
-    embedder = Embedder(folder)
+    embedder = MiniLM(folder)
     if options.attacks is not None:
         attacks = [text for kind in json.loads(options.attacks.read_text("utf-8")).values() for text in kind]
         sys.stdout.write(json.dumps(asdict(attacked(embedder, QUESTIONS, attacks))) + "\n")

@@ -15,11 +15,13 @@ from support_agent.company.periods import periods
 from support_agent.tools.answers import AskClarification, SendAccountField, SendAggregate, SendDocument, SendTable
 from support_agent.tools.base import Added, Context, Tool
 from support_agent.tools.data import Aggregate, Calculate, FetchSeries, Filter, Sort
+from support_agent.tools.records import FetchRecord, SendRecord
 from tests.fakes_journey import ANNA, TODAY, WordSearch, make_company
 
 APPROVED = Path(__file__).parent / "approved"
 LOCALES = ("en-GB", "de-DE", "fr-FR")
 NAME, ADDRESS, SUBJECT = "Harborfile", "support@harborfile.example", "A question"
+SOPHIE = "sophie.martin@example.org"
 TOM = "tom.becker@example.com"
 """Has no payments, and so no latest invoice."""
 
@@ -72,6 +74,15 @@ CALLS: Mapping[str, tuple[str | None, int, tuple[Tool, ...]]] = {
             SendAggregate(pointer="@5"),
         ),
     ),
+    "record": (
+        SOPHIE,
+        2,
+        (
+            FetchRecord(records="invoices", id="HF-2025-0030"),
+            SendRecord(pointer="@1", column="amount"),
+            SendRecord(pointer="@1", column="all"),
+        ),
+    ),
     "clarification": (None, 2, (AskClarification(number=3),)),
 }
 """By name: the customer, None for a sender who is not known; how many questions were asked; the calls."""
@@ -119,6 +130,8 @@ def final_answer(name: str, company: Company, locale: str) -> FinalAnswer:
         questions=(QUESTION,),
         translations=company.in_language(locale, TODAY),
     )
+    if customer:
+        context.records = {"invoices": company.accounts.own_records("invoices", customer, locale)}
     results = [call.run(context) for call in calls]
     items: list[Item] = [result.item for result in results if isinstance(result, Added)]
     return FinalAnswer(

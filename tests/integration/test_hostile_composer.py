@@ -21,6 +21,7 @@ from support_agent.model import ComposedCall, Model, Prompt, Scores, Usage
 from support_agent.planner.loop import Planner
 from support_agent.settings import Settings
 from support_agent.tools.catalogue import TOOLS
+from tests.fakes import PLAIN
 from tests.integration.test_hostile_model import (
     ANNA,
     NOW,
@@ -85,7 +86,7 @@ def decided(whim: random.Random, model: Model, settings: Settings, company: Comp
     limits = settings.planner.model_copy(update={"mode": "tools"})
     decider = Decider(
         company=company,
-        planner=Planner(model, limits, lambda: 0.0),
+        planner=Planner(model, limits, lambda: 0.0, combiner=PLAIN),
         search=WhimsicalSearch(whim, list(dict.fromkeys(whim.sample(topics, 24)))),
         templates=Templates.load(settings.company.templates),
         settings=settings,

@@ -22,6 +22,7 @@ from support_agent.planner.loop import Planner
 from support_agent.settings import Settings
 from support_agent.tools.base import Match
 from support_agent.workspace import CONFIG_FILE, init
+from tests.fakes import PLAIN
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = "anna.keller@example.net"
@@ -77,6 +78,7 @@ def mail(body: str) -> bytes:
     return f"{head}Content-Type: text/plain; charset=utf-8\r\n\r\n{body}\r\n".encode()
 
 
+TOPICS = ["record:invoices", "field:latest_invoice", "field:plan", "series:payments", "document:10", "document:1"]
 QUESTIONS = (
     "How much did I pay in total last year? Please list every payment of 2025.",
     f"Can I get my money back? {ORDERS}",
@@ -94,10 +96,11 @@ def test_whatever_the_model_chooses_every_byte_has_a_source(seed: int, settings:
         *(f"document:{document.number}" for document in company.documents),
         *(f"field:{name}" for name in company.accounts.fields),
         *(f"series:{name}" for name in company.accounts.series),
+        *(f"record:{kind}" for kind in company.accounts.records),
     ]
     decider = Decider(
         company=company,
-        planner=Planner(Whimsical(whim), settings.planner, lambda: 0.0),
+        planner=Planner(Whimsical(whim), settings.planner, lambda: 0.0, combiner=PLAIN),
         search=WhimsicalSearch(whim, topics),
         templates=Templates.load(Path(settings.company.templates)),
         settings=settings,
@@ -115,6 +118,47 @@ def test_whatever_the_model_chooses_every_byte_has_a_source(seed: int, settings:
         assert "\u202e" not in part
 
 
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("number", ["HF-2025-0030", "HF-2031-0030"])
+def test_whatever_the_model_chooses_a_record_that_is_not_the_customers_own_is_not_answered(
+    seed: int, number: str, settings: Settings, company: Company
+) -> None:
+    """Another customer's invoice and one that does not exist: at most it is asked which one is meant."""
+    whim = random.Random(seed)
+    decider = Decider(
+        company=company,
+        planner=Planner(Whimsical(whim), settings.planner, lambda: 0.0, combiner=PLAIN),
+        search=WhimsicalSearch(whim, TOPICS),
+        templates=Templates.load(Path(settings.company.templates)),
+        settings=settings,
+    )
+    message = parse(mail(f"What was the amount of invoice {number}?"))
+    sender = Sender(address=ANNA, level=3, why="test")
+    decision = decider.decide(message, sender, company.accounts.customer(ANNA), NOW)
+    assert {item.kind for answer in decision.plan.answers for item in answer.items} <= {"clarification"}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_the_model_chooses_an_own_record_is_answered_with_that_record_alone(
+    seed: int, settings: Settings, company: Company
+) -> None:
+    whim = random.Random(seed)
+    anna = company.accounts.customer(ANNA)
+    assert anna is not None
+    number = whim.choice(company.accounts.own_records("invoices", anna, "en")).identifier
+    decider = Decider(
+        company=company,
+        planner=Planner(Whimsical(whim), settings.planner, lambda: 0.0, combiner=PLAIN),
+        search=WhimsicalSearch(whim, TOPICS),
+        templates=Templates.load(Path(settings.company.templates)),
+        settings=settings,
+    )
+    message = parse(mail(f"What was the amount of invoice {number}?"))
+    decision = decider.decide(message, Sender(address=ANNA, level=3, why="test"), anna, NOW)
+    items = [item for answer in decision.plan.answers for item in answer.items]
+    assert {(item.kind, getattr(item, "identifier", None)) for item in items} <= {("record", number)}
+
+
 def test_the_whims_do_answer_sometimes(settings: Settings, company: Company) -> None:
     """The test above would prove nothing if every whim escalated."""
     answered = 0
@@ -123,7 +167,7 @@ def test_the_whims_do_answer_sometimes(settings: Settings, company: Company) -> 
         search = WhimsicalSearch(whim, [f"document:{document.number}" for document in company.documents])
         decider = Decider(
             company=company,
-            planner=Planner(Whimsical(whim), settings.planner, lambda: 0.0),
+            planner=Planner(Whimsical(whim), settings.planner, lambda: 0.0, combiner=PLAIN),
             search=search,
             templates=Templates.load(Path(settings.company.templates)),
             settings=settings,

@@ -32,6 +32,7 @@ from support_agent.store.records import CaseId, MailId
 from support_agent.tools.fact_room import Evidence, FactRoom, Finding
 from support_agent.tools.looking import MAX_TRACE_CHARACTERS
 from support_agent.workspace import CONFIG_FILE, init
+from tests.fakes import PLAIN
 from tests.integration.test_hostile_model import Whimsical, WhimsicalSearch
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -112,7 +113,7 @@ def decided(seed: int, settings: Settings, company: Company) -> tuple[Decider, D
     documents: dict[int, Document] = {document.number: document for document in company.documents}
     decider = Decider(
         company=company,
-        planner=Planner(Whimsical(whim), settings.planner, lambda: 0.0),
+        planner=Planner(Whimsical(whim), settings.planner, lambda: 0.0, combiner=PLAIN),
         search=WhimsicalSearch(whim, [f"document:{number}" for number in documents]),
         templates=Templates.load(Path(settings.company.templates)),
         settings=settings,

@@ -10,7 +10,18 @@ import pytest
 from support_agent.company.documents import load_documents
 from support_agent.trial import TriedCall
 from tests.benchmarks.labelled import demo_trials, summary
-from tests.labelled import Label, Sections, Sent, document_of, labels, outcomes_of, score, scores_of, total
+from tests.labelled import (
+    Label,
+    Sections,
+    Sent,
+    acceptable,
+    document_of,
+    labels,
+    outcomes_of,
+    score,
+    scores_of,
+    total,
+)
 
 POLICIES = Path(__file__).parents[2] / "policies"
 LEAST_NAMED = 0.90
@@ -58,6 +69,23 @@ def test_an_outcome_is_told_by_the_series_its_pointer_came_from() -> None:
     )
 
 
+def test_an_outcome_names_the_record_and_the_column() -> None:
+    calls = (
+        _call("fetch_record", records="invoices", id="HF-2025-0030"),
+        _call("send_record", pointer="@1", column="amount"),
+        _call("send_record", pointer="@1", column="all"),
+    )
+    assert outcomes_of(calls) == ("send_record(invoices,HF-2025-0030,amount)", "send_record(invoices,HF-2025-0030,all)")
+
+
+def test_a_whole_record_has_the_column_that_a_label_asks_for() -> None:
+    assert acceptable(("send_record(invoices,HF-1,amount)", "escalate")) == (
+        "send_record(invoices,HF-1,amount)",
+        "escalate",
+        "send_record(invoices,HF-1,all)",
+    )
+
+
 LABEL = Label(
     labels("labelled")[0].path,
     None,
@@ -98,8 +126,8 @@ def test_each_document_of_a_label_has_sections_that_stand_in_it(name: str) -> No
     for label in labels(name):
         for outcomes, sections in zip(label.expected, label.sections, strict=bool(label.sections)):
             assert set(map(document_of, outcomes)) - {None} == set(sections), label.path.name
-            for number, acceptable in sections.items():
-                assert (acceptable.any_of | acceptable.needs) <= headings[number], label.path.name
+            for number, told in sections.items():
+                assert (told.any_of | told.needs) <= headings[number], label.path.name
         if any("send_document" in word for outcomes in label.expected for word in outcomes):
             assert label.sections, label.path.name
 

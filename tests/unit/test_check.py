@@ -218,6 +218,27 @@ def test_a_clarification_between_unknown_documents_is_found(workspace: Path, edi
     assert finding.what == "question 1 tells apart document 98, 99, which does not exist"
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        (
+            'about_records = "invoices"',
+            'about_records = "orders"',
+            "question 4 is about the records 'orders', which do",
+        ),
+        ("between = [3, 4, 5]", 'about_records = "invoices"', "question 4 is about the records 'invoices', and so is"),
+    ],
+)
+def test_a_clarification_about_unknown_records_or_the_same_as_another_is_found(
+    workspace: Path, edit: Edit, old: str, new: str, what: str
+) -> None:
+    """It would never be asked."""
+    edit("policies/questions.toml", old, new)
+    finding = the_error(workspace)
+    assert finding.what.startswith(what)
+    assert finding.line is not None
+
+
 def test_a_clarification_between_documents_that_are_not_reviewed_is_found(workspace: Path, edit: Edit) -> None:
     """Nobody is sent one, so there is nothing to tell apart."""
     edit("policies/004-installation-macos.md", "---\nnumber: 4", "---\nreviewed: false\nnumber: 4")

@@ -20,6 +20,7 @@ from support_agent.errors import PermanentError
 from support_agent.model import Model
 from support_agent.planner.progress import Progress
 from support_agent.settings import ModelSettings
+from tests.fakes import PLAIN
 from tests.fakes_journey import DESK, JAMES, Office, SureModel, WordSearch, write
 from tests.unit.planner.packages import CONTENT, model
 
@@ -119,6 +120,8 @@ def desk(office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Des
 
     monkeypatch.setattr("support_agent.app.open_model", open_model)
     monkeypatch.setattr("support_agent.app.open_search", open_search)
+    monkeypatch.setattr("support_agent.planner.combiner.committed", lambda *_: PLAIN)
+    monkeypatch.setenv("SUPPORT_AGENT__PLANNER__MODEL_VOTES", "always")
     monkeypatch.setattr("support_agent.app.open_rooms", lambda *_, **__: None)
     office.handle(write(SEATS, sender=JAMES))
     desk = Desk(tmp_path / "desk", office)
@@ -325,8 +328,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tiny = model()
     for name in ("planner.pinned.MODELS", "planner.models.MODELS"):
         monkeypatch.setattr(f"support_agent.{name}", (tiny,))
-    for name in ("LANGUAGE_MODEL", "EMBEDDING_MODEL"):
-        monkeypatch.setattr(f"support_agent.planner.models.{name}", tiny)
+    monkeypatch.setattr("support_agent.planner.models.LANGUAGE_MODEL", tiny)
+    monkeypatch.setattr("support_agent.embedders.needed_models", lambda settings: (tiny,))
     cache = tmp_path / "cache"
     monkeypatch.setenv("SUPPORT_AGENT__MODEL__CACHE_DIR", str(cache))
     monkeypatch.chdir(tmp_path)

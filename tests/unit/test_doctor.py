@@ -11,17 +11,19 @@ from pydantic import SecretStr
 
 from support_agent.app import real_probes
 from support_agent.cursor import Cursor
-from support_agent.diagnosis import Health
+from support_agent.diagnosis import Diagnosis, Health
 from support_agent.doctor import CHECKS, MANY_MAILS, diagnose
+from support_agent.embedders import is_needed
 from support_agent.errors import ConfigError, SupportAgentError, ToolCallRejected, TransientError
 from support_agent.model import Scores, Usage
 from support_agent.planner.models import STAMP_SUFFIX
 from support_agent.planner.pinned import MODELS
 from support_agent.resources import packaged
 from support_agent.settings import SentCopies, Settings
+from support_agent.settings_embedding import EmbeddingModel
 from support_agent.store.store import Store
 from tests.contract.store.examples import NOON
-from tests.fakes_doctor import SURE, Outside, changed, settings_in, the
+from tests.fakes_doctor import SURE, Outside, changed, of, settings_in, the
 from tests.servers.openai import FakeOpenAI, failure, pick
 
 UNSURE = Scores(log_probabilities=None, picked=0, usage=Usage())
@@ -61,7 +63,7 @@ def test_an_agent_before_its_first_start_is_well(settings: Settings, tmp_path: P
     put_models(settings, is_stamped=True)
     before = sorted(tmp_path.rglob("*"))
     diagnoses = diagnose(settings, Outside().probes())
-    assert [(entry.subject, entry.severity) for entry in diagnoses] == [
+    assert list(dict.fromkeys((entry.subject, entry.severity) for entry in diagnoses)) == [
         (subject, Health.OK) for subject, _ in CHECKS if subject != "clock"
     ]
     assert sorted(tmp_path.rglob("*")) == before
@@ -170,20 +172,33 @@ def test_the_mailbox_is_looked_at_without_a_database(settings: Settings, tmp_pat
 # Model
 
 
+def models_of(settings: Settings) -> list[Diagnosis]:
+    """What is said about the language model and each embedding model."""
+    diagnoses = diagnose(settings, Outside().probes())
+    return [entry for subject in ("model", "embedding model") for entry in of(diagnoses, subject)]
+
+
 def test_models_that_are_not_there_are_a_warning(settings: Settings) -> None:
     """The first start would fetch them, which takes minutes."""
-    for subject in ("model", "embedding model"):
-        diagnosis = the(subject, settings)
+    diagnoses = models_of(settings)
+    assert len(diagnoses) == len([model for model in MODELS if is_needed(model, settings)])
+    for diagnosis in diagnoses:
         assert (diagnosis.severity, "is not there" in diagnosis.what) == (Health.WARNING, True)
         assert "model pull" in diagnosis.todo
 
 
 def test_models_of_the_right_size_that_nobody_verified_are_a_warning(settings: Settings) -> None:
     put_models(settings, is_stamped=False)
-    for subject in ("model", "embedding model"):
-        diagnosis = the(subject, settings)
+    for diagnosis in models_of(settings):
         assert (diagnosis.severity, "not verified yet" in diagnosis.what) == (Health.WARNING, True)
         assert "model verify" in diagnosis.todo
+
+
+def test_an_embedding_model_that_is_off_is_not_looked_for(settings: Settings) -> None:
+    """The index's own is, whatever is listed."""
+    alone = changed(settings, "embedding", models=(EmbeddingModel.MINILM,))
+    (diagnosis,) = of(diagnose(alone, Outside().probes()), "embedding model")
+    assert diagnosis.what.startswith("all-MiniLM-L6-v2")
 
 
 def test_a_verified_model_is_told_with_its_size(settings: Settings) -> None:

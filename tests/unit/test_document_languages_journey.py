@@ -14,7 +14,7 @@ from support_agent.answer.grounds import Grounds
 from support_agent.check import check
 from support_agent.errors import GateRefused
 from support_agent.explain import timeline, why
-from support_agent.facts.search import entries_of
+from support_agent.facts.topics import topics_of
 from support_agent.findings import Severity
 from support_agent.letters import answer_letter
 from support_agent.replay import replay
@@ -165,8 +165,9 @@ def test_a_template_that_hides_the_language_is_refused(office: Office) -> None:
 
 def test_a_question_finds_a_document_by_its_words_in_any_language(office: Office) -> None:
     """All of them are one topic: the number is what a call names."""
-    texts = [entry.text for entry in entries_of(office.decider.company) if entry.key == "document:1"]
-    assert {"Refund policy", "Rückerstattungen", "Politique de remboursement"} <= set(texts)
+    (topic,) = [topic for topic in topics_of(office.decider.company) if topic.key == "document:1"]
+    titles = {section.partition(":")[0] for section in topic.sections}
+    assert {"Refund policy", "Rückerstattungen", "Politique de remboursement"} <= titles
 
 
 def test_check_names_documents_of_a_language_without_templates(office: Office) -> None:

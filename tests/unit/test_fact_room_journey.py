@@ -118,8 +118,8 @@ def test_what_was_found_is_kept_with_the_plan(office: Office) -> None:
     assert kept is not None
     finding = Decision.model_validate(kept.trace).findings[1]
     assert finding == found(says(1, 0))
-    assert kept.forward_passes == without.forward_passes + finding.forward_passes
-    assert kept.tokens == without.tokens + finding.tokens
+    assert finding.forward_passes < kept.forward_passes <= without.forward_passes + finding.forward_passes
+    assert finding.tokens < kept.tokens <= without.tokens + finding.tokens
 
 
 def test_the_story_tells_what_was_found_and_marks_the_models_words(office: Office) -> None:

@@ -21,6 +21,7 @@ from support_agent.store.records import (
     MailStatus,
     OutboxStatus,
 )
+from tests.fakes import PLAIN
 from tests.fakes_journey import (
     ANNA,
     DESK,
@@ -80,7 +81,7 @@ def test_series_is_fetched_and_aggregated(office: Office) -> None:
 def test_each_call_is_recorded_with_the_time_it_took(office: Office) -> None:
     """Which choice was slow is the first question when mails are."""
     ticks = count()
-    planner = Planner(SureModel(), office.settings.planner, lambda: next(ticks) / 1000)
+    planner = Planner(SureModel(), office.settings.planner, lambda: next(ticks) / 1000, combiner=PLAIN)
     slow = replace(office, decider=replace(office.decider, planner=planner))
     mail_id, _ = slow.handle(write(REFUND, sender=JAMES))
     plan = slow.store.plan(mail_id)

@@ -12,7 +12,7 @@ from threading import Lock
 
 import numpy as np
 
-from support_agent.facts.embedding import Vectors
+from support_agent.embedding.port import Vectors
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.web.bounded_cache import BoundedCache
 

@@ -17,8 +17,8 @@ import httpx
 import pytest
 from chromadb.api import ClientAPI
 
+from support_agent.embedding.minilm import MiniLM
 from support_agent.facts.chunks import in_characters
-from support_agent.facts.embedding import Embedder
 from support_agent.facts.index import Collection, Index, TextEmbedder, memory_client, open_client
 from support_agent.facts.passages import PassageIndex
 from support_agent.planner.models import cache_dir, locate
@@ -111,6 +111,6 @@ def embedding_model_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def embedder(embedding_model_dir: Path) -> Embedder:
+def embedder(embedding_model_dir: Path) -> MiniLM:
     """The real embedding model, loaded once."""
-    return Embedder(embedding_model_dir)
+    return MiniLM(embedding_model_dir)

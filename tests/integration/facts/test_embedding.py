@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support_agent.embedding.minilm import DIMENSIONS, MAX_TOKENS, MiniLM
 from support_agent.errors import ConfigError
-from support_agent.facts.embedding import DIMENSIONS, MAX_TOKENS, Embedder
 
 TEXTS = [
     "How do I get my money back?",
@@ -26,25 +26,25 @@ USE_EVERYTHING = """
 import sys, warnings
 from pathlib import Path
 warnings.simplefilter("error")
-from support_agent.facts.embedding import Embedder
+from support_agent.embedding.minilm import MiniLM
 from support_agent.facts.index import Entry, Index, memory_client, open_client
 from support_agent.settings import ChromaSettings
 model, folder = map(Path, sys.argv[1:])
 for client in (memory_client(), open_client(ChromaSettings(path=folder))):
-    index = Index(client, Embedder(model))
+    index = Index(client, MiniLM(model))
     index.update([Entry(key="document:1", text="Refund policy"), Entry(key="document:6", text="Passwords")])
     print(index.nearest("I want my money back", 1)[0].key)
 """
 
 
-def test_texts_that_mean_the_same_are_nearer_than_texts_that_do_not(embedder: Embedder) -> None:
+def test_texts_that_mean_the_same_are_nearer_than_texts_that_do_not(embedder: MiniLM) -> None:
     """Rule: the vectors are of use: other words for one thing are near, other things are far."""
     money, refund, installer = embedder.embed(TEXTS[:3])
     assert money @ refund > 0.5
     assert max(money @ installer, refund @ installer) < 0.2
 
 
-def test_vectors_have_length_one_and_the_texts_order(embedder: Embedder) -> None:
+def test_vectors_have_length_one_and_the_texts_order(embedder: MiniLM) -> None:
     """Rule: float32, one row for each text, so that a dot product is a cosine; no text, no row."""
     vectors = embedder.embed(TEXTS)
     assert vectors.shape == (len(TEXTS), DIMENSIONS)
@@ -53,7 +53,7 @@ def test_vectors_have_length_one_and_the_texts_order(embedder: Embedder) -> None
     assert embedder.embed([]).shape == (0, DIMENSIONS)
 
 
-def test_a_text_has_the_same_vector_alone_and_among_others(embedder: Embedder) -> None:
+def test_a_text_has_the_same_vector_alone_and_among_others(embedder: MiniLM) -> None:
     """Rule: padding and neighbours change nothing; an index that grew is the index that was built at once."""
     many = [*TEXTS, *(f"Question number {number} about invoices" for number in range(70))]
     together = embedder.embed(many)
@@ -61,7 +61,7 @@ def test_a_text_has_the_same_vector_alone_and_among_others(embedder: Embedder) -
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
-def test_what_is_behind_the_limit_is_not_seen(embedder: Embedder) -> None:
+def test_what_is_behind_the_limit_is_not_seen(embedder: MiniLM) -> None:
     """Rule: a text of any length has a vector, that of its first 256 tokens, two of which are markers."""
     words = ["team"] * (MAX_TOKENS - 2)
     (short, long, shorter) = embedder.embed(
@@ -71,7 +71,7 @@ def test_what_is_behind_the_limit_is_not_seen(embedder: Embedder) -> None:
     assert short @ shorter < 0.9999
 
 
-def test_the_tokens_of_a_text_are_counted_to_its_end_and_add_up(embedder: Embedder) -> None:
+def test_the_tokens_of_a_text_are_counted_to_its_end_and_add_up(embedder: MiniLM) -> None:
     """Rule: chunks are measured by their words, so a text has as many tokens as its words have; no limit holds."""
     texts = ["team " * (MAX_TOKENS * 2), "Kündigungsfristen, e.g. 30 days (§ 3.2)!", "", "x" * 300]
     counted = embedder.count_tokens(texts)
@@ -83,18 +83,18 @@ def test_the_tokens_of_a_text_are_counted_to_its_end_and_add_up(embedder: Embedd
 def test_a_folder_without_the_model_says_what_to_run(tmp_path: Path) -> None:
     """Rule: a configuration error, one line, with the command."""
     with pytest.raises(ConfigError, match="model pull") as raised:
-        Embedder(tmp_path)
+        MiniLM(tmp_path)
     assert "\n" not in str(raised.value)
 
 
-def test_the_name_is_that_of_the_files(embedder: Embedder, embedding_model_dir: Path, tmp_path: Path) -> None:
+def test_the_name_is_that_of_the_files(embedder: MiniLM, embedding_model_dir: Path, tmp_path: Path) -> None:
     """Rule: the same files have the same name, another tokenizer gives another one."""
     (tmp_path / "model.onnx").symlink_to(embedding_model_dir / "model.onnx")
     tokenizer = tmp_path / "tokenizer.json"
     tokenizer.write_bytes((embedding_model_dir / "tokenizer.json").read_bytes())
-    assert Embedder(tmp_path).name == embedder.name
+    assert MiniLM(tmp_path).name == embedder.name
     tokenizer.write_bytes(tokenizer.read_bytes() + b"\n")
-    assert Embedder(tmp_path).name != embedder.name
+    assert MiniLM(tmp_path).name != embedder.name
 
 
 def test_nothing_is_downloaded_reported_or_written_outside_the_folder(

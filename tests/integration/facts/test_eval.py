@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from support_agent import cli
+from support_agent.embedding.minilm import MiniLM
 from support_agent.eval_parts import web_searches
 from support_agent.evals.web_search import Question, evaluate
-from support_agent.facts.embedding import Embedder
 from support_agent.facts.writer import Draft, Material, WritingUsage
 from support_agent.model import Prompt, Scores, Usage
 from support_agent.settings import Settings
@@ -52,7 +52,7 @@ def measured(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
 
 
 def test_the_sentence_that_answers_is_found_by_meaning(
-    tmp_path: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, embedder: MiniLM, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rule: with the real embedding model both questions have a right sentence first, which share few words."""
     monkeypatch.setattr("support_agent.app.open_embedder", lambda _settings: embedder)

@@ -45,6 +45,7 @@ from support_agent.steps import Steps
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.tools.base import Match
+from tests.fakes import PLAIN
 
 TOPICS = {"refund": "document:1", "renew": "field:renewal_date"}
 """Which word of a question is about which topic; a question with none of them is about nothing."""
@@ -217,7 +218,7 @@ def live(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> None:
         store.upgrade()
         decider = Decider(
             company=Company.load(settings.company),
-            planner=Planner(Undecided(), settings.planner, time.monotonic),
+            planner=Planner(Undecided(), settings.planner, time.monotonic, combiner=PLAIN),
             search=WordSearch(),
             templates=Templates.load(settings.company.templates),
             settings=settings,

@@ -16,6 +16,8 @@ from support_agent.answer.final_answer import (
     FinalAnswer,
     Item,
     Operand,
+    RecordColumn,
+    RecordItem,
     TableItem,
 )
 from support_agent.answer.grounds import Grounds, unfounded
@@ -79,6 +81,12 @@ def items(company: Company) -> dict[str, Item]:
             operation="add", left=one, right=one, result=Money.model_validate({"amount": "1", "currency": "EUR"})
         ),
         "clarification": ClarificationItem(number=question.number, text=question.text_for("en")),
+        "record": RecordItem(
+            record="invoices",
+            label="Invoice",
+            identifier="HF-2025-0030",
+            columns=(RecordColumn(column="status", label="Status", value=None),),
+        ),
     }
 
 
@@ -86,7 +94,7 @@ def wrong(item: Item, company: Company) -> list[str]:
     return list(unfounded(around(item), Grounds.of(company), "en"))
 
 
-@pytest.mark.parametrize("kind", ["document", "field", "table", "aggregate", "calculation", "clarification"])
+@pytest.mark.parametrize("kind", ["document", "field", "table", "aggregate", "calculation", "clarification", "record"])
 def test_what_the_company_says_is_found_again(company: Company, kind: str) -> None:
     assert wrong(items(company)[kind], company) == []
 

@@ -29,6 +29,7 @@ def test_every_field_of_an_item_is_owed(item: Item) -> None:
         ],
         "calculation": ["side=left", "side=right", "section=operation", "part=result"],
         "clarification": ["clarification"],
+        "record": ["part=record", "part=identifier", "part=column row=0"],
     }
     assert all(part in keys for part in shown[item.kind])
     fields = {
@@ -49,5 +50,6 @@ def test_every_field_of_an_item_is_owed(item: Item) -> None:
         "aggregate": {"kind", "operand"},
         "calculation": {"kind", "operation", "left", "right", "result"},
         "clarification": {"kind", "number", "text"},
+        "record": {"kind", "record", "label", "identifier", "columns"},
     }
     assert set(type(item).model_fields) == fields[item.kind]

@@ -45,6 +45,29 @@ def test_fields_and_series_are_the_promised_ones(accounts: Accounts) -> None:
     assert len(set(every)) == len(every)
 
 
+def test_records_are_the_promised_ones(accounts: Accounts) -> None:
+    """The invoices of known customers, each column with a German label; the latest ones as the field says."""
+    assert set(accounts.records) == {"invoices"}
+    spec = accounts.records["invoices"]
+    assert (spec.level, set(spec.columns)) == (3, {"amount", "issued_on", "status"})
+    assert all({"en", "de"} <= set(words.label) for words in (spec, *spec.columns.values()))
+    assert len(set(spec.questions)) == len(spec.questions) >= 12
+    for account in ACCOUNTS:
+        who = customer(accounts, account.id)
+        own = accounts.own_records("invoices", who, who.locale)
+        assert (own[0].values["amount"] if own else None) == accounts.field("latest_invoice", who, who.locale)
+
+
+def test_the_invoice_that_a_mail_asks_about_is_sophies(accounts: Accounts) -> None:
+    owners = [
+        account.name
+        for account in ACCOUNTS
+        for record in accounts.own_records("invoices", customer(accounts, account.id), "en")
+        if record.identifier == "HF-2025-0030"
+    ]
+    assert owners == ["Sophie Martin"]
+
+
 def test_every_customer_is_found_by_address(accounts: Accounts) -> None:
     """Each seeded customer is found, in any case of the address; nobody else is."""
     for account in ACCOUNTS:

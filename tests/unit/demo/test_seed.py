@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support_agent.demo.seed import ACCOUNTS, HISTORY_MONTHS, PRICES_CENTS, seed
+from support_agent.demo.seed import ACCOUNTS, HISTORY_MONTHS, NAMED_INVOICE, PRICES_CENTS, seed
 from tests.unit.demo.conftest import TODAY
 
 TABLES = ("customers", "subscriptions", "invoices", "payments", "storage_readings", "api_usage")
@@ -115,6 +115,16 @@ def test_invoice_numbers_follow_the_days(database: sqlite3.Connection) -> None:
     assert [day for _, day in issued] == sorted(day for _, day in issued)
     assert all(number.startswith(f"HF-{day[:4]}-") for number, day in issued)
     assert len({number for number, _ in issued}) == len(issued)
+
+
+@pytest.mark.parametrize("day", [day for day in DAYS if day.year < 2028])
+def test_the_named_invoice_is_the_same_customers_on_any_day(tmp_path: Path, day: date) -> None:
+    """A mail of the demo asks about it; what its history no longer reaches cannot be there."""
+    seed(tmp_path / "d.sqlite3", day)
+    customer, year, number = NAMED_INVOICE
+    rows = rows_of(tmp_path / "d.sqlite3")["invoices"]
+    assert [row[1] for row in rows if row[0] == f"HF-{year}-{number:04d}"] == [customer]
+    assert len({row[0] for row in rows}) == len(rows)
 
 
 def test_usage_stays_within_the_plan(database: sqlite3.Connection) -> None:

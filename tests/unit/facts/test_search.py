@@ -1,34 +1,41 @@
-"""The search compares a question whole and sentence by sentence, and names topics of the company only."""
+"""The search: what speaks for each topic, whole and by sentence, by kind of text, and as far as a language is read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import cast
 
 import numpy as np
 import pytest
 
-from support_agent.facts.embedding import Embedder, Vectors
-from support_agent.facts.index import Entry, Index, memory_client
-from support_agent.facts.search import CompanySearch
+from support_agent.embedding.port import Role, Vectors
+from support_agent.facts import search as module
+from support_agent.facts.index import Index, memory_client
+from support_agent.facts.search import CompanySearch, fluency
+from support_agent.facts.topics import Topic
 
 WORDS = ("refund", "password", "invoice", "cat")
+REFUND = Topic(key="document:1", title="Refund", summary="Money back.", questions=("My refund?",))
+PASSWORD = Topic(key="document:6", title="Password", sections=("Password: Lost. Ask for a new password.",))
 
 
 class WordEmbedder:
     """A text is the words of `WORDS` that it holds, and a little of nothing."""
 
     name = "words"
+    dimensions = len(WORDS) + 1
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         self.asked += texts
         rows = [[float(word in text.lower()) for word in WORDS] + [0.1] for text in texts]
         vectors = np.array(rows, dtype=np.float32)
         return cast(Vectors, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts]
 
 
 @pytest.fixture
@@ -37,26 +44,24 @@ def embedder() -> WordEmbedder:
 
 
 @pytest.fixture
-def index(request: pytest.FixtureRequest, embedder: WordEmbedder) -> Index:
-    index = Index(memory_client(), embedder, name=f"search-{abs(hash(request.node.name)) % 10**8}")
-    index.update([Entry(key="document:1", text="Refund"), Entry(key="document:6", text="Password")])
-    return index
+def search(request: pytest.FixtureRequest, embedder: WordEmbedder) -> CompanySearch:
+    name = f"search-{abs(hash(request.node.name)) % 10**8}"
+    made = CompanySearch({"minilm": embedder}, {"minilm": Index(memory_client(), embedder, name=name)})
+    made.update([REFUND, PASSWORD])
+    return made
 
 
-@pytest.fixture
-def search(index: Index, embedder: WordEmbedder) -> CompanySearch:
-    return CompanySearch(index, cast(Embedder, embedder))
-
-
-def test_a_text_is_embedded_once_for_one_version_of_the_index(
-    search: CompanySearch, index: Index, embedder: WordEmbedder
-) -> None:
-    """What has changed in the documents since is found."""
+def test_a_text_is_embedded_once_until_the_topics_change(search: CompanySearch, embedder: WordEmbedder) -> None:
     before = search.nearest("a lost invoice")
     assert search.nearest("a lost invoice") == before
     assert embedder.asked.count("a lost invoice") == 1
-    index.update([Entry(key="document:10", text="Invoice"), Entry(key="document:6", text="Password")])
+    search.update([REFUND, PASSWORD, Topic(key="document:10", title="Invoice")])
     assert search.nearest("a lost invoice")[0].topic == "document:10"
+
+
+def test_only_new_texts_are_embedded_again(search: CompanySearch) -> None:
+    assert search.update([REFUND, PASSWORD]) == 0
+    assert search.update([REFUND, PASSWORD, Topic(key="document:10", title="Invoice")]) == 1
 
 
 def test_the_nearest_topic_comes_first(search: CompanySearch) -> None:
@@ -72,10 +77,52 @@ def test_one_sentence_that_asks_is_not_drowned_by_a_story(search: CompanySearch)
     assert best.score > whole.score
 
 
+def test_each_kind_of_text_has_a_likeness_of_its_own_and_what_is_missing_has_none(search: CompanySearch) -> None:
+    refund, password = sorted(search.nearest("refund"), key=lambda match: match.topic)
+    assert refund.signs is not None
+    assert password.signs is not None
+    assert set(refund.signs.likeness["minilm"]) == {"head", "question"}
+    assert set(password.signs.likeness["minilm"]) == {"head", "section"}
+    assert (refund.signs.examples, password.signs.examples) == (1, 0)
+
+
+def test_the_classifier_and_the_words_are_fitted_to_the_topics(search: CompanySearch) -> None:
+    refund, password = sorted(search.nearest("refund"), key=lambda match: match.topic)
+    assert refund.signs is not None
+    assert password.signs is not None
+    assert (refund.signs.classifier or 0) > (password.signs.classifier or 0)
+    assert (refund.signs.words or 0) > (password.signs.words or 0)
+
+
+def test_with_many_topics_the_vector_store_proposes_and_nothing_is_fitted(
+    search: CompanySearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_FITTED", 1)
+    search.update([REFUND, PASSWORD, Topic(key="document:10", title="Invoice")])
+    best = search.nearest("my invoice")[0]
+    assert best.topic == "document:10"
+    assert best.signs is not None
+    assert (best.signs.classifier, best.signs.words) == (None, None)
+
+
+def test_a_company_without_topics_finds_nothing(search: CompanySearch) -> None:
+    search.update([])
+    assert search.nearest("refund") == ()
+
+
+def test_words_that_fall_into_many_pieces_are_not_read_fluently() -> None:
+    assert fluency("my money", lambda texts: [2]) > 0.9
+    assert fluency("Rückerstattung bitte", lambda texts: [7]) < 0.1
+    assert 0 <= fluency("", lambda texts: [0]) <= 1
+
+
 def test_similarities_are_one_a_text_in_order(search: CompanySearch) -> None:
     near, far = search.similarities("refund", ["a refund", "a cat"])
     assert near > 0.9 > far
 
 
-def test_the_version_is_that_of_what_was_indexed(search: CompanySearch, tmp_path: Path) -> None:
-    assert len(search.version) >= 32
+def test_the_version_is_that_of_what_was_indexed(search: CompanySearch) -> None:
+    before = search.version
+    search.update([REFUND])
+    assert len(before) >= 32
+    assert search.version != before

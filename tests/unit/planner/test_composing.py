@@ -30,7 +30,7 @@ from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Match, SentAnswer
-from tests.fakes import ScriptedCallModel
+from tests.fakes import PLAIN, ScriptedCallModel
 from tests.fakes_room import ScriptedRoom, found, says
 from tests.unit.planner.test_loop import Prefers, near, one
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, row
@@ -53,8 +53,8 @@ COMPOSED = (FETCH, KEEP, SORT, ("send_table", {"pointer": "@3"}), FINISH)
 
 def plan(model: Model, given: Context, **limits: Any) -> Plan:
     ticks = itertools.count()
-    settings = PlannerSettings(mode="tools", **limits)
-    return Planner(model, settings, lambda: float(next(ticks)) / 1000).plan(given)
+    settings = PlannerSettings(**{"mode": "tools", "model_votes": "always", **limits})
+    return Planner(model, settings, lambda: float(next(ticks)) / 1000, combiner=PLAIN).plan(given)
 
 
 def composed(
@@ -188,7 +188,7 @@ def test_a_probability_that_is_no_number_is_not_sure() -> None:
             return super().compose(step)._replace(probability=math.nan)
 
     work = Composing(
-        Nameless(Prefers("payments")), Chooser(Prefers("payments")), PlannerSettings(), lambda: 0.0, payments()
+        Nameless(Prefers("payments")), Chooser(Prefers("payments"), PLAIN), PlannerSettings(), lambda: 0.0, payments()
     )
     work.run()
     assert (work.answers, work.reasons) == ([], ["unsure"])

@@ -16,6 +16,7 @@ from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Match
+from tests.fakes import PLAIN
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, row
 
 PAYMENTS = {"payments": (row("2024-02-01", eur("10.00")), row("2024-03-01", eur("12.50")))}
@@ -63,7 +64,9 @@ def near(*topics: str, score: float = 0.8) -> FakeSearch:
 
 def plan(model: Any, given: Context, **limits: Any) -> Plan:
     ticks = itertools.count()
-    return Planner(model, PlannerSettings(**limits), lambda: float(next(ticks)) / 1000).plan(given)
+    return Planner(
+        model, PlannerSettings(**{"model_votes": "always", **limits}), lambda: float(next(ticks)) / 1000, combiner=PLAIN
+    ).plan(given)
 
 
 def one(question: str, search: FakeSearch, **changes: Any) -> Context:

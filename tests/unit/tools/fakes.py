@@ -1,4 +1,4 @@
-"""A small company for the tools: two documents, three fields, two series, and what a search would say.
+"""A small company for the tools: two documents, three fields, two series, invoices, and what a search would say.
 
 `FakeAccounts` writes down every read, and `unreadable` is one that no test may read at all.
 """
@@ -11,13 +11,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
-from support_agent.company.accounts import FieldSpec, SeriesSpec
+from support_agent.answer.final_answer import Operand, RecordColumn, RecordItem, TableItem
+from support_agent.company.accounts import FieldSpec, RecordSpec, SeriesSpec
 from support_agent.company.documents import Document, parse_document
 from support_agent.company.periods import periods
 from support_agent.company.questions import CannedQuestion
-from support_agent.company.values import Count, Customer, Money, Number, Period, Row, Text, Value
-from support_agent.tools.base import Context, Match
+from support_agent.company.values import Count, Customer, Day, Money, Number, Period, Record, Row, Text, Value
+from support_agent.tools.base import Context, Data, Match
 
 TODAY = date(2025, 6, 1)
 ANNA = Customer(id="c01", name="Anna Keller", address="anna.keller@example.net", locale="de-DE")
@@ -80,6 +80,28 @@ def operand(value: Number | None, *, row_count: int = 1) -> Operand:
     )
 
 
+def invoice(number: str, amount: str = "19.00", state: str | None = "paid") -> Record:
+    """A record as the accounts give it."""
+    values: dict[str, Value | None] = {
+        "amount": eur(amount),
+        "issued_on": Day(day=date(2025, 5, 9)),
+        "state": None if state is None else Text(text=state),
+    }
+    return Record(identifier=number, values=values)
+
+
+def record_item(record: Record, *columns: str) -> RecordItem:
+    """The same as an item, with the columns named, or all."""
+    labels = {"amount": "Amount", "issued_on": "Date of issue", "state": "State"}
+    shown = columns or tuple(labels)
+    return RecordItem(
+        record="invoices",
+        label="Invoice",
+        identifier=record.identifier,
+        columns=tuple(RecordColumn(column=one, label=labels[one], value=record.values[one]) for one in shown),
+    )
+
+
 VALUES: Mapping[str, Value | None] = {"seats_paid": Count(count=12), "plan": Text(text="Team")}
 
 
@@ -90,6 +112,7 @@ class FakeAccounts:
         self,
         values: Mapping[str, Value | None] | None = None,
         rows: Mapping[str, tuple[Row, ...]] | None = None,
+        own: tuple[Record, ...] = (),
     ) -> None:
         query = "SELECT 1 WHERE :customer_id = 1"
         labels = {"seats_paid": "Plätze", "plan": "Tarif", "latest_invoice": "Letzte Rechnung"}
@@ -115,6 +138,23 @@ class FakeAccounts:
             )
             for name in ("payments", "storage")
         }
+        self.records: Mapping[str, RecordSpec] = {
+            "invoices": RecordSpec.model_validate(
+                {
+                    "label": {"en": "Invoice", "de": "Rechnung"},
+                    "summary": "One invoice, by its number.",
+                    "identifier": "number",
+                    "query": query,
+                    "columns": {
+                        "amount": {"label": {"en": "Amount", "de": "Betrag"}, "summary": "Its sum.", "type": "money"},
+                        "issued_on": {"label": {"en": "Date of issue"}, "summary": "Its day.", "type": "date"},
+                        "state": {"label": {"en": "State"}, "summary": "Paid or not.", "type": "text"}
+                        | {"values": {"paid": {"en": "paid", "de": "bezahlt"}}},
+                    },
+                }
+            )
+        }
+        self._own = own
         self._values: Mapping[str, Value | None] = VALUES if values is None else values
         self._rows = rows or {}
         self.reads: list[tuple[str, Customer, Period | None]] = []
@@ -128,6 +168,11 @@ class FakeAccounts:
         """The rows given for a series that lie in the period."""
         self.reads.append((series, customer, period))
         return tuple(r for r in self._rows.get(series, ()) if period.first <= r.day <= period.last)
+
+    def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[Record, ...]:
+        """The given records of the one kind."""
+        self.reads.append((kind, customer, None))
+        return self._own
 
 
 class FakeSearch:
@@ -180,7 +225,7 @@ def context(**changes: Any) -> Context:
     return Context(**{**given, **changes})
 
 
-def pointing(*data: TableItem | Operand | CalculationItem, **changes: Any) -> Context:
+def pointing(*data: Data, **changes: Any) -> Context:
     """A context in which "@1", "@2", ... stand for the data."""
     made = context(**changes)
     for each in data:

@@ -25,7 +25,7 @@ from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Match, Tool
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.closed import OpenArgument
-from tests.fakes import ScriptedModel
+from tests.fakes import PLAIN, ScriptedModel
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, operand, pointing, row, table
 
 ROOT = Path(__file__).parents[3]
@@ -132,9 +132,9 @@ def test_the_new_form_is_named_by_customers_and_by_no_other_form(form: Form) -> 
 @pytest.mark.usefixtures("listed")
 def test_a_question_is_answered_with_the_new_tool(form: Form) -> None:
     """Topic and form are chosen, the calls follow, and the mail passes the gate with its parameters shown."""
-    model = ScriptedModel(["yes", {}, form.title])
+    model = ScriptedModel([{}, form.title])
     mail = _mail()
-    plan = Planner(model, PlannerSettings(), clock=lambda: 0.0).plan(mail)
+    plan = Planner(model, PlannerSettings(), clock=lambda: 0.0, combiner=PLAIN).plan(mail)
     done = [call.tool for call in plan.calls if call.status == "done"]
     assert done == ["find_documents", "fetch_series", "spread", "send_aggregate", "finish"]
     assert model.answers == []

@@ -14,15 +14,18 @@ from support_agent.errors import ToolCallRejected
 from support_agent.tools.base import Context, Kind, Tool
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.closed import members_of
-from tests.unit.tools.fakes import context, eur, operand, pointing, row, table
+from tests.unit.tools.fakes import context, eur, invoice, operand, pointing, record_item, row, table
 
 TABLE, NUMBER = "@1", "@2"
 
 
 @pytest.fixture
 def mail() -> Context:
-    """A context in which "@1" is a table and "@2" a number."""
-    return pointing(table(row("2024-01-01", eur("1"))), operand(eur("1")))
+    """A context in which "@1" is a table, "@2" a number and "@3" a record."""
+    own = invoice("HF-2025-0030")
+    made = pointing(table(row("2024-01-01", eur("1"))), operand(eur("1")), record_item(own))
+    made.records = {"invoices": (own,)}
+    return made
 
 
 def code_of(name: str, arguments: dict[str, Any], context: Context) -> str:
@@ -39,8 +42,10 @@ def test_the_catalogue_has_the_tools_of_the_design_by_their_own_names() -> None:
         "send_account_field": Kind.ANSWER,
         "send_table": Kind.ANSWER,
         "send_aggregate": Kind.ANSWER,
+        "send_record": Kind.ANSWER,
         "ask_clarification": Kind.ANSWER,
         "fetch_series": Kind.DATA,
+        "fetch_record": Kind.DATA,
         "filter": Kind.DATA,
         "sort": Kind.DATA,
         "aggregate": Kind.DATA,
@@ -91,7 +96,7 @@ def test_a_field_name_that_is_only_like_one_is_refused(field: str, mail: Context
     assert code_of("send_account_field", {"field": field}, mail) in ("not_a_member", "arguments")
 
 
-@pytest.mark.parametrize("pointer", ["@3", "@0", "@01", "1", "@", "", "@1 "])
+@pytest.mark.parametrize("pointer", ["@4", "@0", "@01", "1", "@", "", "@1 "])
 def test_a_pointer_that_no_tool_returned_is_refused(pointer: str, mail: Context) -> None:
     """Promise 3: only what was returned earlier for this mail can be pointed to."""
     assert code_of("send_table", {"pointer": pointer}, mail) == "not_a_member"

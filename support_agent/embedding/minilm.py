@@ -1,44 +1,39 @@
-"""Turn short texts into vectors whose dot product says how alike their meanings are (all-MiniLM-L6-v2, int8).
+"""all-MiniLM-L6-v2, int8: small, fast, and made for English.
 
 Invariant: a text has one vector, whatever it is embedded together with, to within 1e-5; the weights are int8,
-the activations are not, and padding is masked. Nothing is reported to the makers of the runtime.
-tests/integration/facts/test_embedding.py checks both on the model.
+the activations are not, and padding is masked. tests/integration/facts/test_embedding.py checks it on the model.
 Source: mean pooling over the last hidden state and L2 norm, as in Sentence-BERT (Reimers and Gurevych 2019).
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tokenizers import Encoding, Tokenizer
 
-from support_agent.errors import ConfigError
-
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # read on import; without it onnxruntime reports to its makers
-
-import onnxruntime  # type: ignore[import-untyped]
+from support_agent.embedding.files import checksum, unusable
+from support_agent.embedding.onnx import open_session
+from support_agent.embedding.port import Role, Vectors
+from support_agent.embedding.texts import readable
 
 MODEL_FILE = "model.onnx"
 TOKENIZER_FILE = "tokenizer.json"
 DIMENSIONS = 384
 MAX_TOKENS = 256
 """The model was trained on texts of up to 256 tokens; what is behind them is not seen."""
-BATCH = 32
+BATCH_TOKENS = 1_024
+"""Tokens of one pass, padding counted: more are no faster, and the runtime keeps the memory of its largest pass."""
 MAX_THREADS = 4
 """More threads do not help on texts this short."""
-LOG_ERRORS_ONLY = 3
+MAX_CHARACTERS = 10_000
+"""More than 256 tokens of any text that people write; a longer one is not cut into tokens to its end."""
 
-Vectors = NDArray[np.float32]
 
-
-class Embedder:
-    """The embedding model, loaded once. May be used from several threads."""
+class MiniLM:
+    """An `Embedder`, loaded once; the role changes nothing. May be used from several threads."""
 
     def __init__(self, model_dir: Path, *, threads: int = 0) -> None:
         """Load the model.
@@ -49,46 +44,40 @@ class Embedder:
         Raises:
             ConfigError: the folder does not hold the model.
         """
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
-        options.inter_op_num_threads = 1
-        options.log_severity_level = LOG_ERRORS_ONLY
+        self._session = open_session(model_dir / MODEL_FILE, threads or min(os.cpu_count() or 1, MAX_THREADS))
         try:
             self._tokenizer: Tokenizer = Tokenizer.from_file(str(model_dir / TOKENIZER_FILE))
-            self._session: Any = onnxruntime.InferenceSession(
-                str(model_dir / MODEL_FILE), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # both libraries raise bare Exceptions of their own
-            what = f"the embedding model in {model_dir} cannot be loaded: {str(error).splitlines()[0]}"
-            raise ConfigError(f"{what}: run `support-agent model pull`") from error
+        except Exception as error:  # the library raises bare Exceptions of its own
+            raise unusable(model_dir, error) from error
         self._tokenizer.no_padding()
         self._whole: Tokenizer = Tokenizer.from_str(self._tokenizer.to_str())
         self._whole.no_truncation()
         self._tokenizer.enable_truncation(MAX_TOKENS)
-        digest = hashlib.sha256()
-        for name in (MODEL_FILE, TOKENIZER_FILE):
-            digest.update((model_dir / name).read_bytes())
-        self._name = f"{digest.hexdigest()}/{MAX_TOKENS}"
+        files = [model_dir / name for name in (MODEL_FILE, TOKENIZER_FILE)]
+        self._name = f"{checksum(files)}/{MAX_TOKENS}/{MAX_CHARACTERS}"
 
     @property
     def name(self) -> str:
         """Changes when the vectors do: the checksum of the model's files, and how much of a text is seen."""
         return self._name
 
+    @property
+    def dimensions(self) -> int:
+        """384."""
+        return DIMENSIONS
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has, without the two that mark its ends; parted at white space they add up."""
         return [len(encoding.ids) for encoding in self._whole.encode_batch(list(texts), add_special_tokens=False)]
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
+    def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), 384), in the order of the texts.
 
         An empty text has a vector too, near to nothing in particular.
         """
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        encodings: list[Encoding] = self._tokenizer.encode_batch(list(texts))
-        by_length = sorted(range(len(texts)), key=lambda index: len(encodings[index].ids))
-        for start in range(0, len(by_length), BATCH):
-            indices = by_length[start : start + BATCH]
+        encodings: list[Encoding] = self._tokenizer.encode_batch([readable(text, MAX_CHARACTERS) for text in texts])
+        for indices in _batches([len(encoding.ids) for encoding in encodings]):
             vectors[indices] = self._run([encodings[index] for index in indices])
         return vectors
 
@@ -106,3 +95,15 @@ class Embedder:
         means = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
         unit: Vectors = (means / np.linalg.norm(means, axis=1, keepdims=True)).astype(np.float32)
         return unit
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Indices of texts of about one length that are computed together, the shortest first; one text at least."""
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[index] > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

@@ -1,0 +1,27 @@
+"""The files of an embedding model: what their bytes are known by, and the error where they cannot be used."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from support_agent.errors import ConfigError
+
+READ_BYTES = 1 << 20
+
+
+def checksum(paths: Sequence[Path]) -> str:
+    """sha256 over the files' bytes, in order."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while chunk := file.read(READ_BYTES):
+                digest.update(chunk)
+    return digest.hexdigest()
+
+
+def unusable(folder: Path, error: Exception) -> ConfigError:
+    """The error for a model that cannot be loaded, in one line."""
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
+    return ConfigError(f"the embedding model in {folder} cannot be loaded: {reason}: run `support-agent model pull`")

@@ -1,0 +1,66 @@
+"""The topics of a company and what each says: the documents, account fields, series and records to choose from.
+
+Checked by tests/unit/facts/test_topics.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from support_agent.company.company import Company
+from support_agent.company.documents import Document
+from support_agent.frozen import Frozen
+from support_agent.tools.signs import TextKind
+
+
+class Topic(Frozen):
+    """One option of the choice and the company's own words about it; `key` is "document:6" or "field:plan"."""
+
+    key: str
+    title: str
+    summary: str = ""
+    questions: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
+
+    def texts(self) -> Mapping[TextKind, Sequence[str]]:
+        """What a question is compared with, by kind."""
+        whole = f"{self.title}. {self.summary}" if self.summary else ""
+        heads = tuple(filter(None, (self.title, self.summary, whole)))
+        return {"head": heads, "question": self.questions, "section": self.sections}
+
+
+def topics_of(company: Company) -> tuple[Topic, ...]:
+    """Every topic of a company, documents first; what a document says in any language speaks for it."""
+    by_number: dict[int, list[Document]] = {}
+    for document in company.texts:
+        by_number.setdefault(document.number, []).append(document)
+    documents = [_document_topic(number, versions) for number, versions in by_number.items()]
+    accounts = company.accounts
+    kinds = (("field", accounts.fields), ("series", accounts.series), ("record", accounts.records))
+    values = [
+        Topic(key=f"{kind}:{name}", title=spec.label_for("en"), summary=spec.summary, questions=spec.questions)
+        for kind, specs in kinds
+        for name, spec in specs.items()
+    ]
+    return (*documents, *values)
+
+
+def _document_topic(number: int, versions: Sequence[Document]) -> Topic:
+    """A document with its sections, each under the document's title and its own heading; translations add theirs."""
+    first = versions[0].head
+    return Topic(
+        key=f"document:{number}",
+        title=first.title,
+        summary=first.summary,
+        questions=tuple(question for version in versions for question in version.head.questions),
+        sections=tuple(section for version in versions for section in _sections(version)),
+    )
+
+
+def _sections(document: Document) -> list[str]:
+    by_heading = groupby(document.sentences, key=lambda sentence: sentence.heading)
+    return [
+        f"{document.head.title}: {heading}. {' '.join(sentence.text for sentence in sentences)}"
+        for heading, sentences in by_heading
+    ]

@@ -1,0 +1,216 @@
+"""Which of the customer's records a question is about, and what of them: pure decisions, the loop makes the calls.
+
+A question that names an identifier, the customer's own or not, is answered with a record or goes to a person: a value
+of the account or a document, however true, would be beside it. One that names none gets the customer's only record.
+
+Invariant: what is not among the customer's own records has one outcome, whether or not somebody else has it. Checked by
+tests/unit/planner/test_records.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+import structlog
+
+from support_agent.company.account_specs import ALL_COLUMNS, ColumnSpec
+from support_agent.company.values import Record
+from support_agent.errors import SupportAgentError
+from support_agent.frozen import Frozen
+from support_agent.planner.choice import Choice, Chooser, Option
+from support_agent.planner.identifiers import Found, Identifiers
+from support_agent.planner.neighbours import LITTLE_WORDS
+from support_agent.planner.topics import topic_option
+from support_agent.tools.base import Context, Match
+from support_agent.tools.ending import Reason
+
+ASK = "What does the customer want to know of it?"
+ALL_TITLE = "everything about it"
+MIN_WORD = 3
+"""Letters of a word of a label that names its column."""
+MIN_BEGINNING = 5
+"""Letters of one that also does as the beginning of a longer word ("Betrags")."""
+SURE_RECORD = 0.9
+"""Where no column is named, the question must so surely be about the record: "How do I pay HF-2025-0030?" (0.71) and
+"Send me HF-2025-0030 as PDF" (0.81) are not, "When was HF-2025-0030 issued?" (0.98) is. Of a dozen questions tried."""
+log = structlog.get_logger(__name__)
+
+
+class Wanted(Frozen):
+    """What a question gets of a kind of records: records by their identifiers, a canned question, or a person."""
+
+    identifiers: tuple[str, ...] = ()
+    clarification: int | None = None
+    reason: Reason = Reason.NOT_COVERED
+
+
+class Records:
+    """The customer's own records, read once for a mail before the model is asked anything."""
+
+    def __init__(self, context: Context, most: int) -> None:
+        self.context = context
+        self.most = most
+        self._read()
+
+    def _read(self) -> None:
+        """Put the customer's records into the context; a kind that cannot be read stands there as unread."""
+        context, read, unread = self.context, {}, set()
+        for kind, spec in context.accounts.records.items():
+            if context.customer is None or context.level < spec.level:
+                continue
+            try:
+                read[kind] = context.accounts.own_records(kind, context.customer, context.locale)
+            except SupportAgentError as error:
+                log.error("records_unread", kind=kind, code=error.code)
+                unread.add(kind)
+        context.records, context.unread_records = read, frozenset(unread)
+
+    @cached_property
+    def _identifiers(self) -> Identifiers:
+        specs, own = self.context.accounts.records, self.context.records
+        return Identifiers(
+            {kind: [record.identifier for record in own.get(kind, ())] for kind in specs},
+            [label for spec in specs.values() for label in spec.label.values()],
+            [name for spec in specs.values() for name in spec.identifier.split("_")],
+        )
+
+    def named(self) -> tuple[Found, ...]:
+        """What the question in hand names, or else what stands in no question of the mail: each record once.
+
+        The subject, and a sentence that asks nothing, may say what the question is about.
+        """
+        if not self.context.accounts.records:
+            return ()
+        found = self._identifiers.found_in(self.context.current_question) or self._stray
+        unknown = (" ".join(one.written.split()) for one in found if one.outcome == "unknown")
+        self.context.unknown_records = tuple(dict.fromkeys([*self.context.unknown_records, *unknown]))
+        return _each_once(found)
+
+    @cached_property
+    def _stray(self) -> tuple[Found, ...]:
+        asked = [one for text in self.context.questions for one in self._identifiers.found_in(text)]
+        told = {one.records or one.written for one in asked}
+        return tuple(one for one in self._everywhere if (one.records or one.written) not in told)
+
+    @cached_property
+    def _everywhere(self) -> tuple[Found, ...]:
+        """What the whole mail names. Nobody but a customer has records: the ticket in a stranger's subject is none."""
+        if self.context.customer is None:
+            return ()
+        return _each_once(self._identifiers.found_in(self.context.mail))
+
+    @property
+    def unknown(self) -> Reason:
+        """Why a person gets a question that names what is none of the customer's."""
+        return Reason.TOOL_FAILED if self.context.unread_records else Reason.UNKNOWN_RECORD
+
+    def options(self, options: Sequence[Option], named: Sequence[Found]) -> list[Option]:
+        """The topics of a question, with the kinds of records that it names, however far away they seemed."""
+        topics = [f"record:{kind}" for kind in dict.fromkeys(kind for one in named for kind, _ in one.records)]
+        listed = {option.key for option in options}
+        missing = [Match(topic=topic, score=0.0) for topic in topics if topic not in listed]
+        added = [topic_option(match, self.context) for match in missing]
+        return [
+            option.model_copy(update={"mentioned": 1.0}) if option.key in topics else option
+            for option in (*options, *added)
+        ]
+
+    def wanted(self, kind: str, named: Sequence[Found]) -> Wanted:
+        """What the question gets that is about this kind of records."""
+        if kind in self.context.unread_records:
+            return Wanted(reason=Reason.TOOL_FAILED)
+        if kind not in self.context.records:
+            return Wanted(reason=Reason.LEVEL)
+        if not named:
+            return self._unnamed(kind)
+        if all(one.outcome == "near" for one in named):
+            return self._asked_back(kind)
+        identifiers = [name for one in named if one.outcome == "own" for found, name in one.records if found == kind]
+        if len(identifiers) != len(named) or len(identifiers) > self.most:
+            return Wanted()
+        return Wanted(identifiers=tuple(identifiers))
+
+    def _unnamed(self, kind: str) -> Wanted:
+        """Another question of the mail may have named it; else it is the customer's only one."""
+        if self._everywhere:
+            is_one = len(self._everywhere) == 1 and self._everywhere[0].outcome == "own"
+            return self.wanted(kind, self._everywhere) if is_one else Wanted()
+        own: Sequence[Record] = self.context.records[kind]
+        if not own:
+            return Wanted(reason=Reason.NO_DATA)
+        return Wanted(identifiers=(own[0].identifier,)) if len(own) == 1 else self._asked_back(kind)
+
+    def _asked_back(self, kind: str) -> Wanted:
+        asked = (number for number, one in self.context.clarifications.items() if one.about_records == kind)
+        return Wanted(clarification=next(asked, None))
+
+    def column(self, kind: str, chooser: Chooser) -> Choice:
+        """Let the model choose among the columns that the customer's words name, and all of them.
+
+        Where the words name none, there is no choice: all of them. Without that vote the embedded model picked "Amount"
+        for "Details of HF-2025-0030, please" and for "When did you issue HF-2025-0030?".
+        """
+        columns, question = self.context.accounts.records[kind].columns, self.context.current_question
+        named = {name for name, words in words_of(columns, self._label(kind)).items() if _says(question, words)}
+        options = [
+            Option(key=name, title=spec.label_for("en"), mentioned=float(name in named))
+            for name, spec in columns.items()
+        ]
+        whole = Option(key=ALL_COLUMNS, title=ALL_TITLE)
+        return chooser.argument(question, ASK, [*options, whole] if named else [whole])
+
+    def _label(self, kind: str) -> set[str]:
+        return {word for label in self.context.accounts.records[kind].label.values() for word in _words(label)}
+
+
+def _each_once(found: Sequence[Found]) -> tuple[Found, ...]:
+    return tuple({one.records or one.written: one for one in found}.values())
+
+
+def columns_of(choice: Choice, topic: float, least: float) -> tuple[tuple[str, ...], float]:
+    """The columns to send, and how sure it is that they have what is asked for; no columns: it is not sure enough.
+
+    Several that the customer names go out together. Where no column is sure enough, all of them go: what is asked for
+    is then among them, whichever column it is, if the question is about the record at all.
+
+    Args:
+        choice: Of `Records.column`.
+        topic: How likely it is that the question is about the record.
+        least: The probability that an answer needs.
+    """
+    named = [vote for vote in choice.votes if vote.mentioned == 1.0]
+    together = sum(vote.probability for vote in named) if choice.votes[0] in named else 0.0
+    if topic * together >= least:
+        return tuple(vote.key for vote in named), topic * together
+    return ((ALL_COLUMNS,), topic) if topic >= SURE_RECORD else ((), 0.0)
+
+
+def words_of(columns: dict[str, ColumnSpec], without: set[str]) -> dict[str, set[str]]:
+    """The words by which a customer names each column: those of its labels and values that no other column has.
+
+    Args:
+        without: Words that name the record itself.
+    """
+    words = {
+        name: {
+            word
+            for texts in (spec.label, *spec.values.values())
+            for text in texts.values()
+            for word in _words(text)
+        }
+        for name, spec in columns.items()
+    }  # fmt: skip
+    shared = {word for name in words for word in words[name] if sum(word in other for other in words.values()) > 1}
+    return {name: own - shared - without for name, own in words.items()}
+
+
+def _words(text: str) -> list[str]:
+    found = re.findall(r"[^\W\d_]+", text.casefold())
+    return [word for word in found if len(word) >= MIN_WORD and word not in LITTLE_WORDS]
+
+
+def _says(question: str, words: set[str]) -> bool:
+    said = re.findall(r"[^\W\d_]+", question.casefold())
+    return any(one == word or (len(word) >= MIN_BEGINNING and one.startswith(word)) for one in said for word in words)

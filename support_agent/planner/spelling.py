@@ -1,0 +1,89 @@
+"""How identifiers are written: one way of writing for all, and whether two are one character apart.
+
+Checked by tests/unit/planner/test_identifiers.py.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MIN_BARE_DIGITS = 4
+"""A number without letters is not matched where it has fewer digits."""
+CHUNK = re.compile(r"[^\W_]+")
+"""A piece of an identifier: letters and digits without anything between."""
+_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_DASHES = "\u2212\u2043\u00b7"
+"""What is no dash in Unicode and written as one."""
+
+
+def plain(text: str) -> str:
+    """A text in one way of writing: plain digits and dashes, nothing that cannot be seen, no addresses."""
+    written = unicodedata.normalize("NFKC", text)
+    return _ADDRESS.sub(" @ ", "".join(map(_plain_character, written)))
+
+
+def _plain_character(character: str) -> str:
+    if character.isascii():
+        return character
+    match unicodedata.category(character):
+        case "Pd":
+            return "-"
+        case "Nd":
+            return str(unicodedata.digit(character))
+        case "Cf":
+            return ""
+        case _:
+            return "-" if character in _DASHES else character
+
+
+def key_of(identifier: str) -> str:
+    """The letters and digits of an identifier, which are compared."""
+    return "".join(CHUNK.findall(plain(identifier))).casefold()
+
+
+def endings_of(identifier: str) -> set[str]:
+    """The numbers that an identifier ends with, from a place where a number begins: 0030 and 20250030."""
+    groups = re.findall(r"\d+|[^\W\d_]+", plain(identifier))
+    endings: set[str] = set()
+    digits = ""
+    for group in reversed(groups):
+        if not group.isdigit():
+            break
+        digits = group + digits
+        endings.add(digits)
+    return {ending for ending in endings if len(ending) >= MIN_BARE_DIGITS and ending != key_of(identifier)}
+
+
+def variants_of(key: str) -> set[str]:
+    """The key, and the key without each one of its characters: two keys that are one off have one in common."""
+    return {key, *(key[:place] + key[place + 1 :] for place in range(len(key)))}
+
+
+def is_one_off(one: str, other: str) -> bool:
+    """Whether two different keys are a substitution, an insertion, a deletion or a swap of neighbours apart."""
+    if one == other or abs(len(one) - len(other)) > 1:
+        return False
+    short, long = sorted((one, other), key=len)
+    place = next((n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if len(short) < len(long):
+        return short[place:] == long[place + 1 :]
+    is_swap = short[place : place + 2] == long[place : place + 2][::-1] and short[place + 2 :] == long[place + 2 :]
+    return short[place + 1 :] == long[place + 1 :] or is_swap
+
+
+def structure_of(key: str) -> str:
+    """The order of letters and digits: "LD" for HF20250030."""
+    return re.sub(r"\d+", "D", re.sub(r"[^\W\d_]+", "L", key))
+
+
+def size_of(key: str) -> tuple[int, int]:
+    """How many letters and how many digits."""
+    digits = sum(map(str.isdigit, key))
+    return len(key) - digits, digits
+
+
+def first_letters(key: str) -> str:
+    """What stands before the first digit; "" for nothing."""
+    match = re.match(r"[^\W\d_]+", key)
+    return match.group() if match else ""

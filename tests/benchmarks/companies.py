@@ -1,0 +1,130 @@
+"""The companies that choices are fitted to and measured on: the demo, and made-up ones of other trades.
+
+`tests/companies/NAME` has a company's documents, accounts, the SQL of its database, and `mails.jsonl`: mails in eight
+languages with what is right for each question.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import copytree
+from typing import NamedTuple
+
+from support_agent.company.company import Company
+from support_agent.frozen import Frozen
+from support_agent.mail.message import parse
+from support_agent.planner.choice import NONE_KEY
+from support_agent.planner.questions import questions_of
+from support_agent.settings import Settings
+from tests.labelled import MAILS, labels
+
+COMPANIES = Path(__file__).parents[1] / "companies"
+QUESTIONS = MAILS / "questions.jsonl"
+KINDS = {
+    "send_document": "document",
+    "send_account_field": "field",
+    "send_aggregate": "series",
+    "send_table": "series",
+    "calculate": "series",
+    "send_record": "record",
+}
+"""Which kind of topic a call in a label is about."""
+
+
+class Asked(NamedTuple):
+    """A question and every topic that answers it, `none` among them where a person may."""
+
+    question: str
+    topics: tuple[str, ...]
+    language: str
+
+
+class Mail(Frozen):
+    """One line of `mails.jsonl`."""
+
+    id: str
+    language: str
+    address: str
+    level: int
+    kind: str
+    subject: str
+    text: str
+    expected: tuple[tuple[str, ...], ...]
+    sections: tuple[dict[str, dict[str, tuple[str, ...]]], ...] = ()
+    note: str = ""
+
+
+@contextmanager
+def open_company(name: str, settings: Settings) -> Iterator[Company]:
+    """A company's words and values; `demo` is that of the settings."""
+    with tempfile.TemporaryDirectory() as folder:
+        company = Company.load(company_settings(name, settings, Path(folder)).company)
+        try:
+            yield company
+        finally:
+            company.accounts.close()
+
+
+def company_settings(name: str, settings: Settings, folder: Path) -> Settings:
+    """The settings with another company's documents and accounts, its database made in `folder`."""
+    if name == "demo":
+        return settings
+    copytree(COMPANIES / name, folder, dirs_exist_ok=True)
+    with sqlite3.connect(folder / "company.sqlite3") as database:
+        database.executescript((folder / "seed.sql").read_text(encoding="utf-8"))
+    database.close()
+    changed = {"policies": folder / "policies", "accounts": folder / "accounts.toml"}
+    return settings.model_copy(update={"company": settings.company.model_copy(update=changed)})
+
+
+def mails_of(name: str) -> list[Mail]:
+    """The mails of a made-up company."""
+    return read_mails(COMPANIES / name / "mails.jsonl")
+
+
+def read_mails(path: Path) -> list[Mail]:
+    """Labelled mails, one JSON object a line."""
+    return [Mail.model_validate(json.loads(row)) for row in path.read_text(encoding="utf-8").splitlines()]
+
+
+def company_questions(name: str) -> list[Asked]:
+    """The questions of a made-up company's mails, where the mail has one; machines ask none."""
+    found = []
+    for mail in mails_of(name):
+        if mail.kind != "machine" and len(mail.expected) == 1:
+            whole = " ".join(questions_of(mail.subject, mail.text))
+            topics = topics_in(mail.expected[0], mail.level)
+            found.append(Asked(question=whole, topics=topics, language=mail.language))
+    return found
+
+
+def topics_in(outcomes: Sequence[str], level: int = 3) -> tuple[str, ...]:
+    """The topics that acceptable outcomes are about; a stranger's question about an account still is about it."""
+    return tuple(sorted({topic_of(outcome) for outcome in outcomes}))
+
+
+def topic_of(outcome: str) -> str:
+    """The topic an outcome of a label is about, `none` where it is about none."""
+    call = re.match(r"(\w+)\((\w+)", outcome)
+    return f"{KINDS[call[1]]}:{call[2]}" if call and call[1] in KINDS else NONE_KEY
+
+
+def demo_questions() -> list[Asked]:
+    """The questions of the tuning mails, where they are as many as the label's or the label has one, and others."""
+    found = []
+    for label in labels("tuning"):
+        message = parse(label.path.read_bytes())
+        questions = questions_of(message.subject, message.visible_text)
+        if len(label.expected) == 1:
+            questions = (" ".join(questions),)
+        if len(questions) == len(label.expected):
+            for question, outcomes in zip(questions, label.expected, strict=True):
+                found.append(Asked(question=question, topics=topics_in(outcomes), language=label.language))
+    rows = map(json.loads, QUESTIONS.read_text(encoding="utf-8").splitlines())
+    return [*found, *(Asked(question=row["question"], topics=(row["topic"],), language="en") for row in rows)]

@@ -1,0 +1,44 @@
+"""The classifier that is fitted to the company's words: closed form, deterministic, bounded."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from support_agent.facts import classifier
+from support_agent.facts.classifier import Classifier, _evenly
+
+RNG = np.random.default_rng(14)
+
+
+def clouds(topics: int, texts: int, spread: float = 0.1) -> tuple[np.ndarray, list[int]]:
+    centres = RNG.normal(size=(topics, 16))
+    vectors = np.concatenate([centre + spread * RNG.normal(size=(texts, 16)) for centre in centres])
+    labels = [topic for topic in range(topics) for _ in range(texts)]
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32), labels
+
+
+def test_a_text_scores_highest_for_the_topic_that_it_sounds_like() -> None:
+    vectors, topics = clouds(5, 6)
+    fitted = Classifier(vectors[::2], topics[::2], [1.0] * len(topics[::2]))
+    scores = fitted.scores(vectors[1::2])
+    assert list(scores.argmax(axis=1)) == topics[1::2]
+
+
+def test_the_same_words_give_the_same_classifier() -> None:
+    vectors, topics = clouds(4, 5)
+    one, other = (Classifier(vectors, topics, [1.0] * len(topics)).scores(vectors) for _ in range(2))
+    assert (one == other).all()
+
+
+def test_one_text_a_topic_is_enough() -> None:
+    vectors, topics = clouds(3, 1)
+    assert list(Classifier(vectors, topics, [1.0] * 3).scores(vectors).argmax(axis=1)) == topics
+
+
+def test_where_there_are_too_many_texts_every_topic_keeps_some() -> None:
+    topics = [0] * 50 + [1] * 3 + [2]
+    kept = [topics[place] for place in _evenly(topics, 10)]
+    assert len(kept) == 10
+    assert set(kept) == {0, 1, 2}
+    assert kept.count(1) == 3
+    assert classifier.MOST_TEXTS >= 1000

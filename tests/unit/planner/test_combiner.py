@@ -1,0 +1,85 @@
+"""The combiner: probabilities of what may answer and of none, out of raw signs; what is not known has no say."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_agent.planner.combiner import (
+    Calibration,
+    Votes,
+    committed,
+    features_of,
+    standardised,
+)
+from support_agent.tools.base import Match
+from support_agent.tools.signs import Signs
+from tests.fakes import PLAIN
+
+
+def match(number: int, near: float, **changes: object) -> Match:
+    signs = Signs(likeness={"minilm": {"head": near}, "use": {"head": near}}, fluency={"minilm": 1.0, "use": 1.0})
+    return Match(topic=f"document:{number}", score=near, signs=signs.model_copy(update=changes))
+
+
+cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=8)
+
+
+@given(cosines, st.booleans())
+def test_probabilities_add_up_to_one_and_none_is_always_among_them(near: list[float], is_asked: bool) -> None:
+    topics, none = features_of([match(number, value) for number, value in enumerate(near)])
+    votes = [Votes(picked=-1.0, judged=0.5)] * (len(near) + 1) if is_asked else None
+    chances = committed().chances(topics, none, votes, Calibration())
+    assert len(chances) == len(near) + 1
+    assert sum(chances) == pytest.approx(1.0)
+    assert all(0 <= chance <= 1 and math.isfinite(chance) for chance in chances)
+
+
+def test_the_nearer_topic_is_the_likelier_one() -> None:
+    topics, none = features_of([match(1, 0.8), match(2, 0.3), match(3, 0.2)])
+    chances = committed().chances(topics, none, None, Calibration())
+    assert chances[0] > chances[1]
+
+
+def test_where_nothing_is_near_none_is_likelier_than_where_something_is() -> None:
+    far, near = (
+        committed().chances(*features_of([match(1, best), match(2, 0.1), match(3, 0.1)]), None, Calibration())[-1]
+        for best in (0.12, 0.9)
+    )
+    assert far > near
+
+
+def test_an_embedder_that_does_not_read_the_language_has_no_say() -> None:
+    """The English one, of a Polish question: whatever it finds near."""
+    foreign = {"minilm": 0.0, "use": 1.0}
+    one = [match(1, 0.5, fluency=foreign), match(2, 0.4, fluency=foreign)]
+    swapped = {"minilm": {"head": 0.99}, "use": {"head": 0.4}}
+    other = [one[0], match(2, 0.4, fluency=foreign, likeness=swapped)]
+    named = ("minilm", "words")
+    for before, after in zip(features_of(one)[0], features_of(other)[0], strict=True):
+        differ = {name for name in before if before[name] != after[name]}
+        assert not {name for name in differ if name.startswith(named)}
+
+
+def test_what_is_unknown_is_neither_near_nor_far() -> None:
+    assert standardised([0.5, None, 0.1])[1] == 0.0
+    assert standardised([None, 0.4]) == [0.0, 0.0]
+    bare = features_of([Match(topic="document:1", score=0.4), Match(topic="document:2", score=0.2)])[0]
+    assert bare[0]["classifier"] == bare[0]["use.any"] == 0.0
+
+
+def test_a_yes_of_the_model_makes_a_topic_likelier_and_a_no_less_likely() -> None:
+    topics, none = features_of([match(1, 0.5), match(2, 0.5)])
+    silent = [Votes(judged=0.0), Votes(judged=0.0), Votes()]
+    yes, no = ([Votes(judged=said), *silent[1:]] for said in (2.0, -2.0))
+    chances = [committed().chances(topics, none, votes, Calibration())[0] for votes in (yes, silent, no)]
+    assert chances == sorted(chances, reverse=True)
+
+
+def test_a_sharper_calibration_moves_probabilities_apart() -> None:
+    topics, none = features_of([match(1, 0.8), match(2, 0.3)])
+    soft, sharp = (PLAIN.chances(topics, none, None, Calibration(sharpness=value)) for value in (0.5, 2.0))
+    assert max(sharp) > max(soft)
