@@ -14,8 +14,9 @@ from support_agent.company.documents import Document, Sentence
 
 MAX_CHARACTERS = 1_200
 """Of one excerpt; the nearest paragraph is sent whole even if it alone is longer."""
-NEARLY_AS_GOOD = 0.05
-"""A second section this close in similarity is sent too, where both fit."""
+NEARLY_AS_GOOD = 0.08
+"""A second section this close in similarity is sent too, where both fit. Chosen on the tuning mails and three made-up
+companies: right for 123 of 153 questions, with 0.05 for 119."""
 
 
 class Similarity(Protocol):
