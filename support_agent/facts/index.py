@@ -258,17 +258,9 @@ class Index:
         if not questions:
             return []
         vectors = self._embedder.embed(questions)
-        keys = self._candidate_keys(vectors, n_keys)
+        keys = self.candidates(vectors, n_keys)
         matches = self._scored(vectors, keys) if keys else []
         return sorted(matches, key=lambda match: (-match.score, match.key))[:n_keys]
-
-    def candidates(self, vectors: Vectors, n_keys: int) -> list[str]:
-        """Keys of the options nearest to any of the vectors, at most `n_keys`.
-
-        Raises:
-            TransientError: the vector store does not answer.
-        """
-        return self._candidate_keys(vectors, n_keys)
 
     def held(self, keys: Sequence[str] | None = None) -> tuple[list[Entry], Vectors]:
         """The entries of these options, or of all, and their vectors, in an order that depends on the entries alone.
@@ -284,8 +276,12 @@ class Index:
     def _id_of(self, entry: Entry) -> str:
         return id_of(self._embedder.name, entry.key, entry.kind, entry.text)
 
-    def _candidate_keys(self, vectors: Vectors, n_keys: int) -> list[str]:
-        """The keys of the entries nearest to any of the vectors; `n_keys` of them, if there are so many."""
+    def candidates(self, vectors: Vectors, n_keys: int) -> list[str]:
+        """The keys of the entries nearest to any of the vectors; `n_keys` of them, if there are so many.
+
+        Raises:
+            TransientError: the vector store does not answer.
+        """
         look = max(FIRST_LOOK, n_keys * ENTRIES_PER_KEY)
         while True:
             found = self._collection.nearest(vectors, look)

@@ -6,7 +6,6 @@ server composes is compared with them; anything else is refused. Checked by test
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
@@ -17,6 +16,7 @@ from support_agent.errors import ToolCallRejected
 from support_agent.model import CallModel, Model, Prompt, Scores, Usage, ask_for_call, ask_model
 from support_agent.planner.candidates import Argument, Candidate
 from support_agent.planner.choice import BARE_PICK, MENTIONED_WEIGHT, PICKED_WEIGHT, PRIOR, PRIORS, Vote
+from support_agent.planner.combiner import softmax
 from support_agent.planner.hints import Hints
 from support_agent.tools.catalogue import TOOLS
 
@@ -165,9 +165,9 @@ class _Decoding:
         picks = self._picks(ask, titles)
         hints = [hint(value) for value in values]
         scores = [PICKED_WEIGHT * pick + MENTIONED_WEIGHT * said for pick, said in zip(picks, hints, strict=True)]
-        chances = _normalised(scores)
+        chances = softmax(scores)
         votes = [
-            Vote(key=str(value), similarity=0.0, mentioned=said, picked=pick, judged=None, probability=chance)
+            Vote(key=str(value), mentioned=said, picked=pick, probability=chance)
             for value, said, pick, chance in zip(values, hints, picks, chances, strict=True)
         ]
         self.votes += tuple(sorted(votes, key=lambda vote: -vote.probability))
@@ -234,9 +234,3 @@ def _different(titles: Sequence[str], values: Sequence[Argument]) -> tuple[str, 
     return tuple(
         f"{title} ({value})" if titles.count(title) > 1 else title for title, value in zip(titles, values, strict=True)
     )
-
-
-def _normalised(scores: Sequence[float]) -> list[float]:
-    peak = max(scores)
-    powers = [math.exp(score - peak) for score in scores]
-    return [power / sum(powers) for power in powers]
