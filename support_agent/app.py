@@ -48,6 +48,9 @@ if TYPE_CHECKING:
     from support_agent.planner.openai import OpenAIModel
     from support_agent.steps import Steps
 
+SUGGESTING_S = 300.0
+"""Seconds for a text that nobody waits for but the operator."""
+
 
 def utc_now() -> datetime:
     """The clock."""
@@ -240,6 +243,23 @@ def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str
         yield Finder(rooms, allowed, search.nearest)
     finally:
         close(rooms.workflow.writer, model)
+
+
+@contextmanager
+def open_suggester(settings: Settings, company: Company) -> Iterator[tuple[CompanySearch, Writer]]:
+    """The company's search, and what writes, with time for it: no customer waits. Closed at the end.
+
+    Raises:
+        ConfigError: a model cannot be used.
+    """
+    search = open_search(settings, company, in_memory=True)
+    model = open_model(settings.model, progress())
+    patient = settings.grading.model_copy(update={"timeout_s": max(settings.grading.timeout_s, SUGGESTING_S)})
+    writer = open_writer(settings.model_copy(update={"grading": patient}), model)
+    try:
+        yield search, writer
+    finally:
+        close(writer, model)
 
 
 def open_search(settings: Settings, company: Company, *, in_memory: bool) -> CompanySearch:

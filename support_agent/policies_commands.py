@@ -1,6 +1,8 @@
-"""`support-agent policies`: texts of other programs become numbered documents, for review.
+"""`support-agent policies`: texts of other programs become numbered documents, and a model proposes example questions.
 
-Checked by tests/unit/test_policies_commands.py and, as a subprocess, tests/acceptance/test_policies.py.
+Both are for review: nothing of them is used before a person has read it. Checked by
+tests/unit/test_policies_commands.py, tests/unit/test_suggest_questions.py and, as a subprocess,
+tests/acceptance/test_policies.py.
 """
 
 from __future__ import annotations
@@ -12,14 +14,18 @@ from typing import Annotated
 import typer
 
 from support_agent import printing
-from support_agent.commands import ConfigOption, JsonOption, print_data, settings_of
+from support_agent.commands import FAILED, ConfigOption, JsonOption, config_file, now, print_data, settings_of
 
-policies_app = typer.Typer(help="The documents: import.", no_args_is_help=True, rich_markup_mode=None)
+SUGGESTIONS_FILE = "suggested-questions.yaml"
+
+policies_app = typer.Typer(
+    help="The documents: import, suggest-questions.", no_args_is_help=True, rich_markup_mode=None
+)
 
 
 @policies_app.callback()
 def policies() -> None:
-    """The documents: import."""
+    """The documents: import, suggest-questions."""
 
 
 @policies_app.command("import")
@@ -46,3 +52,37 @@ def import_(
     given = Given(number=number, language=language, url=url, valid_from=valid_from.date() if valid_from else None)
     imported = import_document(file, settings_of(config).company.policies, given)
     print_data(imported, as_json, printing.imported(imported))
+
+
+@policies_app.command("suggest-questions")
+def suggest_questions(
+    document: Annotated[int | None, typer.Option(metavar="N", help="The document; default: every one.")] = None,
+    count: Annotated[int, typer.Option(min=1, max=20, help="Questions for a document, at most.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help=f"Default: {SUGGESTIONS_FILE} beside the configuration.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let the language model propose example questions, in a file for a person to read and copy from.
+
+    The program never reads that file, and the documents stay as they are. Left out is what asks nothing, what is like
+    an example that is there, and what is nearer to something else than to its own document. Exits with 1 where nothing
+    is left.
+    """
+    from support_agent.app import open_suggester
+    from support_agent.company.company import Company
+    from support_agent.facts.suggestions import check_file, chosen, suggest, write_suggestions
+    from support_agent.policy_printing import suggestions
+
+    settings = settings_of(config)
+    file, policies = out or config_file(config).parent / SUGGESTIONS_FILE, settings.company.policies
+    check_file(file, policies)
+    company = Company.load(settings.company)
+    documents = chosen(company.documents, document)
+    with open_suggester(settings, company) as (search, writer):
+        proposed = [suggest(one, search, writer, count, settings.grading.seed) for one in documents]
+    made = write_suggestions(file, policies, writer.name, now().date(), proposed)
+    print_data(made, as_json, suggestions(made))
+    if not any(one.questions for one in made.documents):
+        raise typer.Exit(FAILED)

@@ -1,6 +1,6 @@
-"""What `facts train` prints: how the trained policy and the rules do, and how to switch it on.
+"""What `facts train` prints, how the trained policy and the rules do, and what `policies suggest-questions` prints.
 
-Checked by tests/unit/test_facts_train.py.
+Checked by tests/unit/test_facts_train.py and tests/unit/test_suggest_questions.py.
 """
 
 from __future__ import annotations
@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from support_agent.answer.formatting import clean_line
 from support_agent.facts.learning.comparison import TrainedPolicy
 from support_agent.facts.learning.simulator import Measured, Outcome
+from support_agent.facts.suggestions import Suggestions
 from support_agent.terminal import as_table, counted
 
 HEADER = ("POLICY", "REWARD", "+-", "HELPED", "MISLED", "TO A PERSON", "NEEDLESSLY", "LOOKS", "DRAFTS")
@@ -46,3 +48,13 @@ def _row(measured: Measured) -> tuple[str, ...]:
         f"{measured.looks:.1f}",
         f"{measured.drafts:.1f}",
     )
+
+
+def suggestions(made: Suggestions) -> str:
+    """The file, how many questions are in it for each document, and what is a person's to do."""
+    lines = [f"{made.file}: proposed by {made.model}, used for nothing until a person has copied it"]
+    for one in made.documents:
+        what = f"{counted(len(one.questions), 'question')} proposed, {len(one.left_out)} left out"
+        lines.append(f"document {one.number} ({one.title}): {what}")
+    lines.append("read them, copy what is good into `questions:` of the documents, and run `support-agent check`")
+    return "\n".join(map(clean_line, lines))

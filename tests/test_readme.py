@@ -257,8 +257,8 @@ def test_the_models_port_has_one_method_and_it_returns_numbers() -> None:
 
 
 def test_the_number_of_demo_mails_is_the_one_of_the_readme() -> None:
-    """Eighteen, until there are more."""
-    words = {14: "Fourteen", 15: "Fifteen", 16: "Sixteen", 17: "Seventeen", 18: "Eighteen"}
+    """Twenty, until there are more."""
+    words = {18: "Eighteen", 19: "Nineteen", 20: "Twenty", 21: "Twenty-one"}
     mails = list((PACKAGE / "demo" / "mails").glob("*.eml"))
     assert f"{words[len(mails)]} mails:" in README
     for name in re.findall(r"^(\d\d-[a-z-]+\.eml)", README, re.MULTILINE):

@@ -54,11 +54,12 @@ def _document_topic(number: int, versions: Sequence[Document]) -> Topic:
         title=first.title,
         summary=first.summary,
         questions=tuple(question for version in versions for question in version.head.questions),
-        sections=tuple(section for version in versions for section in _sections(version)),
+        sections=tuple(section for version in versions for section in sections_of(version)),
     )
 
 
-def _sections(document: Document) -> list[str]:
+def sections_of(document: Document) -> list[str]:
+    """The text of each section, under the document's title and its own heading."""
     by_heading = groupby(document.sentences, key=lambda sentence: sentence.heading)
     return [
         f"{document.head.title}: {heading}. {' '.join(sentence.text for sentence in sentences)}"

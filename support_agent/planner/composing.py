@@ -25,6 +25,7 @@ from support_agent.planner.candidates import Candidate, Scope
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.composers import Composed, Composer, Step
 from support_agent.planner.forms import named_in
+from support_agent.planner.held import words_of_period
 from support_agent.planner.hints import Hints
 from support_agent.planner.work import USUAL_PERIODS, Stop, Work, together
 from support_agent.settings import PlannerSettings
@@ -61,6 +62,12 @@ class Composing(Work):
         if self.named or (topic.key == NONE_KEY and not question.may_ask_back()):
             raise Stop(Reason.NOT_COVERED)
         return question.answer()
+
+    def carried_by_others(self, item: Item) -> list[str]:
+        """Also every period that is named: each has an item, or the model could not finish."""
+        named = mentioned_periods(self.context.current_question, self.context.today)
+        words = [word for name in named for word in words_of_period(self.context.periods[name], self.context)]
+        return [*super().carried_by_others(item), *words]
 
     def compose(self, step: Step) -> Composed:
         """The model's next call, after a bounded number of tries."""

@@ -64,16 +64,22 @@ class Held:
         )
 
 
-def held_by(items: Iterable[Item], context: Context) -> Held | None:
-    """What the items of an answer carry together; None where they only ask back and so answer nothing."""
-    said = [said for item in items if (said := _said(item, context)) is not None]
-    if not said:
+def held_by(item: Item, context: Context, others: Sequence[str] = ()) -> Held | None:
+    """What an item of an answer carries; None where it only asks back and so answers nothing.
+
+    Args:
+        item: One item.
+        context: Of the mail in hand.
+        others: What further items of the same answer carry.
+    """
+    said = _said(item, context)
+    if said is None:
         return None
+    words, is_value = said
     languages = likely_languages(context.current_question)[:2]
-    text = " ".join(part for parts, _ in said for part in parts)
-    own = [context.customer.address] if context.customer else []
+    text = " ".join([*words, *others, context.customer.address if context.customer else ""])
     money = {name for language in ("en", *languages) for name in currencies_in(text, language)}
-    return Held(" ".join([text, *own, *money]), context.vocabulary, is_value=any(is_value for _, is_value in said))
+    return Held(" ".join([text, *money]), context.vocabulary, is_value=is_value)
 
 
 def _said(item: Item, context: Context) -> tuple[list[str], bool] | None:
@@ -89,7 +95,7 @@ def _said(item: Item, context: Context) -> tuple[list[str], bool] | None:
             words = [identifier, *parts, "".join(parts), *(column.label for column in columns)]
             return _of_values(accounts.records[name], words, [column.value for column in columns], context), True
         case TableItem(series=name, period=period, steps=steps):
-            return _of_values(accounts.series[name], [*steps, *_words_of(period, context)], [], context), True
+            return _of_values(accounts.series[name], [*steps, *words_of_period(period, context)], [], context), True
         case AggregateItem(operand=operand):
             return _of_operands([operand], context), True
         case CalculationItem(left=left, right=right, operation=operation):
@@ -117,7 +123,7 @@ def _of_document(number: int, context: Context) -> list[str]:
 def _of_operands(operands: Sequence[Operand], context: Context) -> list[str]:
     words = []
     for operand in operands:
-        words += [operand.aggregation, *operand.steps, *_words_of(operand.period, context)]
+        words += [operand.aggregation, *operand.steps, *words_of_period(operand.period, context)]
     values: list[Value | None] = [operand.value for operand in operands]
     return _of_values(context.accounts.series[operands[0].series], words, values, context)
 
@@ -133,7 +139,7 @@ def _of_values(
     return [*map(spec.label_for, locales), spec.summary, *spec.questions, *words, *said]
 
 
-def _words_of(period: Period, context: Context) -> list[str]:
+def words_of_period(period: Period, context: Context) -> list[str]:
     """The years and months of a period, as a customer writes them, but of all the time that there is."""
     if period.name == "all_time":
         return []

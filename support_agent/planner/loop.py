@@ -11,20 +11,21 @@ Checked by tests/unit/planner/test_loop.py, and with whims for choices by tests/
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from support_agent.answer.final_answer import Item
-from support_agent.errors import ToolCallRejected
+from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Model
-from support_agent.planner.choice import ARGUMENT_VERSION, Choice, Chooser, Option, Vote
+from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
 from support_agent.planner.forms import Form, forms_for
 from support_agent.planner.plan import Plan
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
-from support_agent.planner.work import PERIOD_WORDS, USUAL_PERIODS, Stop, Work, together
+from support_agent.planner.several import SURE, Part, parts_of
+from support_agent.planner.work import PERIOD_WORDS, USUAL_PERIODS, Stop, Work, log, together
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Added, Context
 from support_agent.tools.ending import ENDS, Reason
@@ -87,6 +88,27 @@ class Planner:
 class _Guided(Work):
     """The way in which the model chooses topic, period and form, and the calls follow."""
 
+    def run(self) -> None:
+        """Every question in turn, one that asks for two things as two; the numbers of doubtful ones are put down."""
+        parts = [part for question in self.context.questions for part in self._parts(question)]
+        self.doubtful = set[int]()
+        if len(parts) <= self.limits.max_questions:
+            self.context.questions = tuple(part.text for part in parts)
+            self.doubtful = {number for number, part in enumerate(parts, 1) if not part.is_sure}
+        super().run()
+
+    def _parts(self, question: str) -> tuple[Part, ...]:
+        try:
+            return parts_of(question, self._chances, self.limits.threshold_answer, self.context.today)
+        except SupportAgentError as error:  # the question's own search will tell
+            log.error("question_not_parted", code=error.code, error=str(error))
+            return (Part(question),)
+
+    def _chances(self, text: str) -> Mapping[str, float]:
+        matches = self.context.search.nearest(text)
+        chances = self.chooser.unasked(matches).chances if matches else [1.0]
+        return dict(zip([*(match.topic for match in matches), NONE_KEY], chances, strict=True))
+
     def _answer(self) -> tuple[Item, ...]:
         """The item that answers the question in hand, after a bounded number of repairs.
 
@@ -96,6 +118,8 @@ class _Guided(Work):
         for _ in range(self.limits.max_repairs + 1):
             choice = self.guarded(lambda: self._topic_without(refused))
             self.considered = choice.votes
+            if self.context.question in self.doubtful and choice.probability < SURE:
+                raise Stop(Reason.UNSURE)
             try:
                 return self._carry_out(choice)
             except ToolCallRejected as error:

@@ -117,7 +117,7 @@ def questions_of(subject: str, text: str) -> tuple[str, ...]:
             if LIST_ITEM.match(clause) and len(clause.split()) > MIN_WORDS:
                 groups.append([*context, clause])
                 context = []
-            elif not _asks(clause):
+            elif not asks(clause):
                 (groups[-1] if groups else context).append(clause)
             elif groups and not is_question(clause) and not is_question(groups[-1][0]):
                 groups[-1].append(clause)
@@ -196,16 +196,16 @@ def _is_name(line: str) -> bool:
 def _is_greeting(line: str) -> bool:
     """Whether a line greets and no more: "Hello please cancel my account" asks, too."""
     words = line.split()
-    return bool(_GREETING.match(line)) and not any(_asks(" ".join(words[n:])) for n in range(1, len(words)))
+    return bool(_GREETING.match(line)) and not any(asks(" ".join(words[n:])) for n in range(1, len(words)))
 
 
 def _is_sign_off(text: str) -> bool:
     """Whether a text thanks or parts and no more: "Thanks, but the link is broken" does not."""
-    return bool(_SIGN_OFF.match(text)) and not _asks(text)
+    return bool(_SIGN_OFF.match(text)) and not asks(text)
 
 
 def _asks_below(sentence: str) -> bool:
-    return _asks(sentence) and not _FOOTER.search(sentence)
+    return asks(sentence) and not _FOOTER.search(sentence)
 
 
 def is_order(clause: str) -> bool:
@@ -227,7 +227,8 @@ def clauses_of(sentence: str) -> list[str]:
     return clauses
 
 
-def _asks(clause: str) -> bool:
+def asks(clause: str) -> bool:
+    """Whether a clause is a question, a wish or an order."""
     return is_question(clause) or bool(_WISHES.search(clause)) or is_order(clause)
 
 

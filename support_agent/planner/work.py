@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import structlog
 
-from support_agent.answer.final_answer import Answer, Item
+from support_agent.answer.final_answer import Answer, Item, RecordItem
 from support_agent.company.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Usage
@@ -28,7 +28,7 @@ from support_agent.planner.qualifiers import beside
 from support_agent.planner.records import Records, columns_of
 from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings
-from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Result, shown
+from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Qualifier, Result, shown
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason
 from support_agent.tools.facts import likely_document
@@ -99,7 +99,6 @@ class Work(ABC):
                 if any(one.outcome == "unknown" for one in self.named):
                     raise Stop(self.records.unknown)
                 answer = Answer(items=self._answer())
-                self._check_carried(answer)
                 self._check_not_sent(answer)
             except Stop as stop:
                 self._end("escalate", {"reason": stop.reason.value}, self.considered)
@@ -111,15 +110,6 @@ class Work(ABC):
                 if answer not in self.answers:
                     self.answers.append(answer)
         self._end("finish", {}, ())
-
-    def _check_carried(self, answer: Answer) -> None:
-        """A true value beside what was asked answers nothing: some item must carry every qualifier of the question."""
-        context = self.context
-        subject = context.subject if len(context.questions) == 1 else ""
-        held = held_by(answer.items, context)
-        if held and (found := beside(context.current_question, subject, held)):
-            context.beside.append(found)
-            raise Stop(Reason.BESIDE)
 
     def _check_not_sent(self, answer: Answer) -> None:
         """What was answered already, to the last value, did not help, or a machine asks (RFC 3834, section 2)."""
@@ -244,8 +234,24 @@ class Work(ABC):
         except SupportAgentError as error:
             self.record(tool, arguments, sure, votes, "failed", f"{error.code}: {error}")
             raise Stop(Reason.TOOL_FAILED) from error
+        if isinstance(result, Added) and (found := self._uncarried(result.item)):
+            self.record(tool, arguments, sure, votes, "rejected", f"says nothing of {found.text!r}")
+            raise Stop(Reason.BESIDE)
         self.record(tool, arguments, sure, votes, "done", shown(result))
         return result
+
+    def _uncarried(self, item: Item) -> Qualifier | None:
+        """What narrows the question and is not in the item: true as that is, it would answer something else."""
+        context = self.context
+        subject = context.subject if len(context.questions) == 1 else ""
+        held = held_by(item, context, self.carried_by_others(item))
+        found = beside(context.current_question, subject, held) if held else None
+        context.beside += [found] if found else []
+        return found
+
+    def carried_by_others(self, item: Item) -> list[str]:
+        """What further items of the answer carry: each of the records that are named together has its own."""
+        return [found.written for found in self.named if isinstance(item, RecordItem)]
 
     def _end(self, tool: str, arguments: Arguments, votes: tuple[Vote, ...]) -> None:
         result = validated(tool, arguments, self.context).run(self.context)

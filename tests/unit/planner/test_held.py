@@ -16,8 +16,8 @@ from tests.unit.tools.fakes import YEAR, context, document, eur, invoice, operan
 PLAN = FieldItem(field="plan", label="Plan", value=Text(text="Team"))
 
 
-def carried(*items: Item, question: str = "What?", **changes: object) -> Held:
-    held = held_by(items, context(questions=(question,), **changes))
+def carried(item: Item, question: str = "What?", **changes: object) -> Held:
+    held = held_by(item, context(questions=(question,), **changes))
     assert held is not None
     return held
 
@@ -82,12 +82,5 @@ def test_the_own_address_is_carried() -> None:
     assert carried(PLAN).has("anna.keller@example.net")
 
 
-def test_several_items_carry_together_and_a_value_among_them_is_read_as_one() -> None:
-    held = carried(document_item(1), PLAN)
-    assert held.has("Team")
-    assert held.has("refunds")
-    assert held.is_value
-
-
 def test_an_answer_that_asks_back_carries_nothing_and_needs_not() -> None:
-    assert held_by([ClarificationItem(number=1, text="Which system?")], context()) is None
+    assert held_by(ClarificationItem(number=1, text="Which system?"), context()) is None

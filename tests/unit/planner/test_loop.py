@@ -259,3 +259,59 @@ def test_a_value_of_another_time_or_person_is_not_answered_with_the_one_of_now(q
 def test_a_value_of_now_is_answered(question: str) -> None:
     made = plan(Prefers("plan"), one(question, near("field:plan", score=0.9)))
     assert made.outcome == "answer"
+
+
+TWO = "I need the card you take and our seats"
+"""One sentence that asks for two things."""
+
+
+class ByWords(FakeSearch):
+    """A search in which a text is near to the topics whose words stand in it; `scores` are those of a word alone."""
+
+    def __init__(self, **scores: float) -> None:
+        super().__init__()
+        self.scores = scores
+
+    def nearest(self, text: str) -> tuple[Match, ...]:
+        self.asked.append(text)
+        topics = {"card": "document:7", "seats": "field:seats_paid"}
+        said = [word for word in topics if word in text]
+        scores = {word: self.scores.get(word, 0.9) if len(said) == 1 else 0.9 for word in said}
+        near = [(scores.get(word, 0.05), topic) for word, topic in topics.items()]
+        return tuple(Match(topic=topic, score=score) for score, topic in sorted(near, reverse=True))
+
+
+def test_two_things_that_one_sentence_asks_for_are_both_sent() -> None:
+    made = plan(Prefers(), one(TWO, ByWords()), model_votes="never")
+    assert made.questions == ("I need the card you take", "our seats")
+    assert [item.kind for answer in made.answers for item in answer.items] == ["document", "account_field"]
+    assert (made.outcome, made.asked, made.is_partial) == ("answer", 2, False)
+
+
+def test_what_is_doubtful_of_two_things_goes_to_a_person_and_the_answer_is_partial() -> None:
+    """Above the threshold of an answer, but not so sure that a second thing may be added."""
+    made = plan(Prefers(), one(TWO, ByWords(seats=0.44)), model_votes="never")
+    (answer,) = made.answers
+    assert isinstance(answer.items[0], DocumentItem)
+    assert (made.asked, made.reason, made.is_partial) == (2, "unsure", True)
+    escalated = next(call for call in made.calls if call.tool == "escalate")
+    assert 0.6 <= escalated.considered[0].probability < 0.8
+
+
+def test_a_doubtful_thing_is_sent_where_the_model_makes_it_sure() -> None:
+    made = plan(Prefers("Document 7", "seats"), one(TWO, ByWords(seats=0.44)))
+    assert (len(made.answers), made.reason) == (2, None)
+
+
+def test_more_questions_than_allowed_are_not_made_by_taking_one_apart() -> None:
+    made = plan(Prefers(), one(TWO, ByWords()), model_votes="never", max_questions=1)
+    assert made.questions == (TWO,)
+
+
+def test_a_search_that_fails_leaves_the_question_whole_and_hands_it_over() -> None:
+    class Down(FakeSearch):
+        def nearest(self, text: str) -> tuple[Match, ...]:
+            raise TransientError("the vector store does not answer", code="search")
+
+    made = plan(Prefers(), one(TWO, Down()))
+    assert (made.questions, made.outcome, made.reason) == ((TWO,), "escalate", "tool_failed")

@@ -1,0 +1,132 @@
+"""`python -m tests.benchmarks.several [SET ...]`: which questions are taken apart, and whether they ask for two things.
+
+SET: `several` (84 questions to the demo company that ask for two things, or seem to), `tuning`, a company of
+`tests/companies`, or a set of `tests/mails/made`; by default all that may be tuned on. Prints every question that is
+taken apart, with the topics and how likely each is, then how many were so rightly. No language model is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from support_agent.app import open_search
+from support_agent.company.company import Company
+from support_agent.configuration import load
+from support_agent.facts.search import CompanySearch
+from support_agent.mail.message import parse
+from support_agent.planner.choice import NONE_KEY
+from support_agent.planner.combiner import Calibration, Combiner, committed, features_of
+from support_agent.planner.neighbours import folded, parted
+from support_agent.planner.questions import questions_of
+from support_agent.planner.several import Part, parts_of
+from support_agent.workspace import CONFIG_FILE, init
+from tests.benchmarks.companies import COMPANIES, company_settings, mails_of, read_mails, topics_in
+from tests.benchmarks.mails import MADE, TODAY
+from tests.labelled import MAILS, labels
+
+DEVELOPMENT = ("several", "tuning", "shop", "utility", "office", "qualifiers_development")
+QUESTIONS = MAILS / "several.jsonl"
+LEAST = 0.6
+
+
+class Asking(NamedTuple):
+    """Subject and text of a mail, and the topics that answer each of its questions."""
+
+    name: str
+    subject: str
+    text: str
+    topics: tuple[tuple[str, ...], ...]
+
+
+def askings(name: str) -> Iterator[Asking]:
+    """Everything that a set asks."""
+    if name == "several":
+        for number, row in enumerate(map(json.loads, QUESTIONS.read_text(encoding="utf-8").splitlines()), 1):
+            yield Asking(f"{number:02d} {row['language']}", "", row["question"], tuple((one,) for one in row["topics"]))
+    elif name == "tuning":
+        for label in labels(name):
+            message = parse(label.path.read_bytes())
+            topics = tuple(topics_in(outcomes) for outcomes in label.expected)
+            yield Asking(label.path.name, message.subject, message.visible_text, topics)
+    else:
+        for mail in mails_of(name) if (COMPANIES / name).is_dir() else read_mails(MADE / f"{name}.jsonl"):
+            topics = tuple(topics_in(outcomes) for outcomes in mail.expected)
+            yield Asking(f"{mail.id} {mail.language}", mail.subject, mail.text, topics)
+
+
+def main() -> None:
+    """Take every question of the sets apart, and print."""
+    for name in sys.argv[1:] or DEVELOPMENT:
+        with tempfile.TemporaryDirectory() as folder:
+            init(Path(folder) / "workspace", TODAY.date())
+            settings = load(Path(folder) / "workspace" / CONFIG_FILE)
+            if (COMPANIES / name).is_dir():
+                settings = company_settings(name, settings, Path(folder) / "company")
+            company = Company.load(settings.company)
+            search = open_search(settings, company, in_memory=True)
+            _measure(name, search, committed(tuple(model.value for model in settings.embedding.models)))
+            company.accounts.close()
+
+
+def _measure(name: str, search: CompanySearch, combiner: Combiner) -> None:
+    def nearest(text: str) -> tuple[str, float]:
+        first = search.nearest(text)[0]
+        return first.topic, first.score
+
+    def chances(text: str) -> Mapping[str, float]:
+        matches = search.nearest(text)
+        found = combiner.chances(*features_of(matches), None, Calibration())
+        return dict(zip([*(match.topic for match in matches), NONE_KEY], found, strict=True))
+
+    count = twos = 0
+    verdicts: Counter[str] = Counter()
+    for asking in askings(name):
+        questions = parted(folded(questions_of(asking.subject, asking.text), nearest), nearest)
+        count += len(questions)
+        twos += len(asking.topics) > 1 and len(questions) == 1
+        for question in questions:
+            parts = parts_of(question, chances, LEAST, TODAY.date())
+            if len(parts) > 1:
+                found = [max(chances(part.text).items(), key=lambda entry: entry[1]) for part in parts]
+                verdict = _verdict(asking, parts, [topic for topic, _ in found])
+                verdicts[verdict] += 1
+                _print(f"{verdict} {asking.name}: {_told(parts, found)}")
+    _print(
+        f"{name}: {count} questions, {twos} mails with two things in one of them; taken apart: "
+        f"{verdicts['right']} rightly, {verdicts['open']} with one thing left to a person, {verdicts['WRONG']} wrongly"
+    )
+
+
+def _verdict(asking: Asking, parts: Sequence[Part], found: Sequence[str]) -> str:
+    """right: the topics answer a question of the mail each; open: those do that are sure."""
+    places = [
+        {place for place, topics in enumerate(asking.topics) if topic in topics}
+        for topic, part in zip(found, parts, strict=True)
+        if part.is_sure
+    ]
+    if len(asking.topics) < 2 or not all(places):
+        return "WRONG"
+    if len(places) < len(parts):
+        return "open"
+    return "right" if len(set.union(*places)) > 1 else "WRONG"
+
+
+def _told(parts: Sequence[Part], found: Sequence[tuple[str, float]]) -> str:
+    return " | ".join(
+        f"{part.text[-60:]!r} {topic} {chance:.2f}{'' if part.is_sure else ' doubtful'}"
+        for part, (topic, chance) in zip(parts, found, strict=True)
+    )
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
