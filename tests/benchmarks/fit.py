@@ -220,7 +220,8 @@ def _intent_company(
 
 def record(group: Group, settings: Settings, combiner: Combiner) -> None:
     """Ask the embedded model about the short list of each question, and write its votes beside the company's mails."""
-    model = open_model(settings.model, progress())
+    patient = settings.model.model_copy(update={"timeout_s": 600.0})
+    model = open_model(patient, progress())
     chooser = Chooser(model, combiner, model_votes="always")
     path = votes_file(group.name)
     kept = {one.question for one in read_votes(group.name)}
