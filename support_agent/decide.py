@@ -26,7 +26,7 @@ from support_agent.mail.attachment_text import asked_text, speaks_through_attach
 from support_agent.mail.body import LIMIT
 from support_agent.mail.identity import Sender
 from support_agent.mail.message import Message
-from support_agent.mail.outgoing import reply_subject
+from support_agent.mail.outgoing import REPLY_PREFIX, reply_subject
 from support_agent.mail.person_word import asks_for_person
 from support_agent.mail.screening import PERSON_RULE, Screening
 from support_agent.model import Usage
@@ -260,10 +260,12 @@ class Decider:
             accounts=accounts,
             search=self.search,
             questions=questions_in(message, self.search),
+            subject="" if REPLY_PREFIX.match(message.subject) else message.subject,
             mail=f"{message.subject}\n{asked_text(message)}",
             sent=sent,
             room=room,
             translations=self.company.in_language(locale, today),
+            vocabulary=self.company.vocabulary,
         )
 
     def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
@@ -327,6 +329,8 @@ def _why(plan: Plan, context: Context) -> str:
         vetoed = next(call.question for call in plan.calls if call.args.get("reason") == plan.reason)
         finding = context.findings.get(vetoed)
         return "" if finding is None else f"question {vetoed} was looked into: {told(finding)}"
+    if plan.reason == Reason.BESIDE:
+        return f"the answer at hand says nothing of {context.beside[0].text!r}, which the question names"
     if plan.reason == Reason.UNKNOWN_RECORD:
         return f"the mail names {', '.join(context.unknown_records)}, which is none of the customer's own records"
     if plan.reason != Reason.REPEATED or not context.repeated:

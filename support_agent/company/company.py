@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ from support_agent.company.accounts import Accounts, check_accounts
 from support_agent.company.document_languages import Library, check_translations, in_language, load_library
 from support_agent.company.documents import Document, check_documents
 from support_agent.company.questions import CannedQuestion, check_questions, load_questions
+from support_agent.company.vocabulary import Vocabulary, vocabulary_of
 from support_agent.errors import ConfigError
 from support_agent.findings import Finding
 from support_agent.settings import CompanySettings
@@ -69,6 +71,11 @@ class Company:
     def in_language(self, locale: str, today: date) -> Mapping[int, Document]:
         """The translations that readers of a locale are sent on a day, by number of the document."""
         return in_language(Library(self.documents, self.translations), locale, today)
+
+    @cached_property
+    def vocabulary(self) -> Vocabulary:
+        """What the documents name, in the company's own language."""
+        return vocabulary_of(self.documents)
 
     @property
     def version(self) -> str:

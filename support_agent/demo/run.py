@@ -31,6 +31,8 @@ from support_agent.workspace import CONFIG_FILE, init
 
 LOOK_EVERY_S = 0.2
 WIDTH = 100
+COMPOSED = frozenset({"20-composed-question.eml"})
+"""Mails that are answered with `planner.mode = "tools"`: the model composes their calls itself."""
 CONSIDERED = 2
 """Runners-up shown with a call."""
 
@@ -44,18 +46,22 @@ def run_demo(workspace: Path, now: datetime, write: Write) -> None:
         ConfigError: the folder holds something that is not a demo workspace.
     """
     _make_workspace(workspace, now)
+    mails = read_mails()
+    lines: list[list[str]] = []
     with DemoServers() as servers:
         settings = _settings(workspace, servers)
         configure_log(settings.log.model_copy(update={"level": "warning"}))
-        mails = read_mails()
-        for _, raw in mails:
-            servers.deliver(raw)
-        write(f"{len(mails)} mails are in the mailbox. The model is loaded, then each is handled.")
-        with open_agent(settings) as agent:
-            started = time.monotonic()
-            lines = _watch(agent, servers, mails, write)
-            seconds = time.monotonic() - started
-    write(_table(lines))
+        write(f"{len(mails)} mails are sent to the mailbox. The model is loaded, then each is handled.")
+        started = time.monotonic()
+        for mode in ("guided", "tools"):
+            own = tuple(mail for mail in mails if (mail[0] in COMPOSED) == (mode == "tools"))
+            for _, raw in own:
+                servers.deliver(raw)
+            planner = settings.planner.model_copy(update={"mode": mode})
+            with open_agent(settings.model_copy(update={"planner": planner})) as agent:
+                lines += _watch(agent, servers, own, write)
+        seconds = time.monotonic() - started
+    write(_table(sorted(lines)))
     write(f"\n{len(mails)} mails in {seconds:.0f} s. Everything is stored in {workspace}/, for example:")
     config = workspace / CONFIG_FILE
     write(f"  support-agent cases --config {config}\n  support-agent why CASE --config {config}")
@@ -88,7 +94,7 @@ def _watch(agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], .
         work = pool.submit(agent.run_once, Event())
         lines = _report(agent, servers, mails, write, work)
         work.result()
-    return sorted(lines)
+    return lines
 
 
 def _report(

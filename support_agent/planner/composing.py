@@ -164,14 +164,12 @@ class _Question:
         self.so_far.append(f"{_text(call)} -> {shown(result)}")
 
     def _check(self, call: Candidate) -> None:
-        """What holds for the question of such a call in the guided way, too; all but documents are account data."""
+        """What holds for the question of such a call in the guided way, too."""
         sets = {of.set_name for of, _ in call.members}
         if "fields" in sets:
             self.work.check_field_question()
         if "series" in sets or call.pointers:
             self.work.check_series_question()
-        if not sets & {"documents", "clarifications"}:
-            self.work.check_person()
 
     def _sureness(self, call: Candidate, topics: frozenset[str]) -> float | None:
         """The topic's probability for a call, 0..1; None where another topic is likelier, or the call has none."""

@@ -23,6 +23,7 @@ from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
 from support_agent.planner.forms import Form, forms_for
 from support_agent.planner.plan import Plan
+from support_agent.planner.qualifiers import QUALIFIERS_VERSION
 from support_agent.planner.work import PERIOD_WORDS, USUAL_PERIODS, Stop, Work, together
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Added, Context
@@ -79,7 +80,7 @@ class Planner:
                 assert_never(never)
 
     def _combiner(self) -> str:
-        versions = [self._chooser.combiner.version, ARGUMENT_VERSION]
+        versions = [self._chooser.combiner.version, ARGUMENT_VERSION, QUALIFIERS_VERSION]
         versions += [COMPOSING_VERSION] if self._limits.mode == "tools" else []
         return " ".join([*versions, *filter(None, [self._chooser.calibration.version])])
 

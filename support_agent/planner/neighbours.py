@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Sequence
 
 from support_agent.company.text import split_sentences
-from support_agent.company.values import Customer
 from support_agent.planner.questions import LAST_STATEMENT, LIST_ITEM, clauses_of, is_order, is_question
 
 Nearest = Callable[[str], tuple[str, float]]
@@ -57,7 +56,6 @@ _LITTLE_WORDS = """
     mis mucho muy nos nuestro otra otro para pero poder por porque puede puedo que qué quien quién sin sobre son tan
     tengo tiempo tiene todo una uno usted ustedes
 """
-ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 LITTLE_WORDS = frozenset(_LITTLE_WORDS.split())
 """Words that say nothing of what a question is about."""
 
@@ -131,12 +129,6 @@ def _stands_alone(question: str) -> bool:
 def _own_words(question: str) -> set[str]:
     words = {word.lower() for clause in asked_in(question) for word in re.findall(r"[^\W\d_]{3,}", clause)}
     return words - LITTLE_WORDS
-
-
-def names_another(question: str, customer: Customer | None) -> bool:
-    """Whether a question has an address that is not the customer's own."""
-    own = customer.address.lower() if customer else ""
-    return any(found.lower() != own for found in ADDRESS.findall(question))
 
 
 def asked_in(question: str) -> list[str]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from support_agent.company.words import ADDRESS
+
 MIN_BARE_DIGITS = 4
 """A number without letters is not matched where it has fewer digits."""
 CHUNK = re.compile(r"[^\W_]+")
 """A piece of an identifier: letters and digits without anything between."""
-_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _DASHES = "\u2212\u2043\u00b7"
 """What is no dash in Unicode and written as one."""
 
@@ -20,7 +21,7 @@ _DASHES = "\u2212\u2043\u00b7"
 def plain(text: str) -> str:
     """A text in one way of writing: plain digits and dashes, nothing that cannot be seen, no addresses."""
     written = unicodedata.normalize("NFKC", text)
-    return _ADDRESS.sub(" @ ", "".join(map(_plain_character, written)))
+    return ADDRESS.sub(" @ ", "".join(map(_plain_character, written)))
 
 
 def _plain_character(character: str) -> str:

@@ -20,9 +20,11 @@ from support_agent.company.periods import has_inexpressible_period, is_readable,
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Usage
 from support_agent.planner.choice import Choice, Chooser, Option, Vote
+from support_agent.planner.held import held_by
 from support_agent.planner.identifiers import Found
-from support_agent.planner.neighbours import asked_in, names_another
+from support_agent.planner.neighbours import asked_in
 from support_agent.planner.plan import Call, Status
+from support_agent.planner.qualifiers import beside
 from support_agent.planner.records import Records, columns_of
 from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings
@@ -105,6 +107,7 @@ class Work(ABC):
                 if any(one.outcome == "unknown" for one in self.named):
                     raise Stop(self.records.unknown)
                 answer = Answer(items=self._answer())
+                self._check_carried(answer)
                 self._check_not_sent(answer)
             except Stop as stop:
                 self._end("escalate", {"reason": stop.reason.value}, self.considered)
@@ -116,6 +119,15 @@ class Work(ABC):
                 if answer not in self.answers:
                     self.answers.append(answer)
         self._end("finish", {}, ())
+
+    def _check_carried(self, answer: Answer) -> None:
+        """A true value beside what was asked answers nothing: some item must carry every qualifier of the question."""
+        context = self.context
+        subject = context.subject if len(context.questions) == 1 else ""
+        held = held_by(answer.items, context)
+        if held and (found := beside(context.current_question, subject, held)):
+            context.beside.append(found)
+            raise Stop(Reason.BESIDE)
 
     def _check_not_sent(self, answer: Answer) -> None:
         """What was answered already, to the last value, did not help, or a machine asks (RFC 3834, section 2)."""
@@ -182,12 +194,6 @@ class Work(ABC):
         is_past = any(self.context.periods[name].last < today for name in mentioned_periods(question, today))
         if is_past or has_inexpressible_period(question, today):
             raise Stop(Reason.NOT_COVERED)
-        self.check_person()
-
-    def check_person(self) -> None:
-        """Whose values they are is not for the mail to say."""
-        if names_another(self.context.current_question, self.context.customer):
-            raise Stop(Reason.NOT_COVERED)
 
     def check_series_question(self) -> tuple[str, ...]:
         """The periods that a question about a series names, at most `MOST_PERIODS`.
@@ -195,7 +201,6 @@ class Work(ABC):
         A period named in a language that is not read would look like none, so a person gets it.
         """
         question = self.context.current_question
-        self.check_person()
         if has_inexpressible_period(question, self.context.today):
             raise Stop(Reason.NOT_COVERED)
         named = mentioned_periods(question, self.context.today)
@@ -210,7 +215,8 @@ class Work(ABC):
             return (self.send("ask_clarification", {"number": wanted.clarification}, topic.probability, topic.votes),)
         if not wanted.identifiers:
             raise Stop(wanted.reason)
-        self.check_person() if self.named else self.check_field_question()
+        if not self.named:
+            self.check_field_question()
         choice = self.guarded(lambda: self._spend(self.records.column(kind, self.chooser)))
         columns, sure = columns_of(choice, topic.probability, self.least("record"))
         if not columns:

@@ -29,6 +29,7 @@ from support_agent.company.accounts import FieldSpec, RecordSpec, SeriesSpec
 from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Customer, Period, Record, Row, Value
+from support_agent.company.vocabulary import Vocabulary
 from support_agent.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
 from support_agent.tools.fact_room import FactRoom, Finding
@@ -53,6 +54,13 @@ class Match(Frozen):
     topic: str
     score: float
     signs: Signs | None = None
+
+
+class Qualifier(Frozen):
+    """What narrows a question, in the customer's words, for a person to see."""
+
+    kind: Literal["address", "identifier", "number", "quotation", "name", "exclusion", "other_person"]
+    text: str
 
 
 class Added(Frozen):
@@ -147,7 +155,8 @@ class Context:
     newest first; what of it was chosen once more is put down in `repeated`. `room` looks into questions, and what it
     found stands in `findings`, by question number; None: it is off, and documents are sent without it.
     `documents` are the company's, in its own language: topics and evidence are theirs. `translations` go out in their
-    place, by number.
+    place, by number. `subject` is "" where it was written for another mail. `vocabulary` is what the documents name;
+    `beside` what narrowed a question and stood in no answer that was chosen.
     """
 
     today: date
@@ -160,6 +169,7 @@ class Context:
     accounts: AccountData
     search: Search
     questions: tuple[str, ...]
+    subject: str = ""
     mail: str = ""
     records: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
     unread_records: frozenset[str] = frozenset()
@@ -173,6 +183,8 @@ class Context:
     room: FactRoom | None = None
     findings: dict[int, Finding] = field(default_factory=dict)
     translations: Mapping[int, Document] = field(default_factory=dict)
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
+    beside: list[Qualifier] = field(default_factory=list)
 
     @property
     def current_question(self) -> str:

@@ -13,6 +13,7 @@ class Reason(StrEnum):
 
     NOT_COVERED = "not_covered"
     NO_EVIDENCE = "no_evidence"
+    BESIDE = "beside"
     UNKNOWN_RECORD = "unknown_record"
     UNSURE = "unsure"
     LEVEL = "level"

@@ -3,8 +3,8 @@
 The weights without the language model are fitted to the demo's tuning mails, to three made-up companies, and, with
 `--intents DIR`, to companies made of public labelled questions (training splits alone): topics drawn from them, with
 few or many examples, and questions to topics that were left out. What the model's votes add is fitted where they were
-recorded; `--ask` records them anew (half an hour). Every company counts the same. Printed is the leave-one-company-out
-result: each company weighed by the fit to the others.
+recorded; `--ask` records what is missing. Every company counts the same. Printed is the leave-one-company-out
+result: each company weighed by the fit to the others. Every set of embedders that the program offers has its weights.
 
 What is minimised: the mean negative log-probability of the right options, plus a ridge. Two of the made-up companies
 (`tests/companies`: rail, insurer) and the labelled mails are never read here.
@@ -43,16 +43,21 @@ from support_agent.planner.combiner import (
     Features,
     Votes,
     Weights,
+    committed,
     features_of,
+    set_name,
 )
 from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings, Settings
+from support_agent.settings_embedding import EmbeddingSettings
 from support_agent.tools.base import Context, Match, Search
 from support_agent.workspace import CONFIG_FILE, init
 from tests.benchmarks.companies import Asked, company_questions, demo_questions, open_company
 
 FITTED = ("shop", "utility", "office")
 """Made-up companies that are fitted to; the others are only reported."""
+SETS = (("minilm", "use"), ("minilm", "use", "e5"))
+"""The embedders that weights are fitted to."""
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "planner" / "combiner.json"
 VOTES = Path(__file__).parents[1] / "companies"
 VERSION = "topic-4"
@@ -95,28 +100,40 @@ def main() -> None:
     """Ask if told to, fit, write the weights and print what they are worth."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.fit", description="Fit the combiner's weights.")
     parser.add_argument("--intents", type=Path, metavar="DIR", help="folder of the public labelled questions")
-    parser.add_argument("--ask", action="store_true", help="record the language model's votes anew first")
+    parser.add_argument("--ask", action="store_true", help="record the language model's missing votes, and stop")
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
+    fitted = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
-        settings = _settings(Path(folder) / "workspace")
-        groups = [own_group(name, settings) for name in ("demo", *FITTED)]
-        if args.intents:
-            groups += intent_groups(args.intents, settings)
-        if args.ask:
-            silent = Combiner(version=VERSION, silent=fit(groups), asked=AskedWeights())
-            for group in groups[: 1 + len(FITTED)]:
-                record(group, settings, silent)
-            groups = [with_votes(group) for group in groups]
-    without = [fit([other for other in groups if other.name != group.name]) for group in groups]
+        whole = _settings(Path(folder) / "workspace")
+        for models in SETS if not args.ask else SETS[:1]:
+            settings = whole.model_copy(update={"embedding": EmbeddingSettings(models=models)})
+            groups = [own_group(name, settings) for name in ("demo", *FITTED)]
+            if args.ask:
+                for group in groups:
+                    record(group, settings, committed(models))
+                return
+            groups += intent_groups(args.intents, settings) if args.intents else []
+            fitted[set_name(models)] = fit_and_tell(set_name(models), groups).model_dump()
+    if not args.dry:
+        WEIGHTS.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
+
+
+def fit_and_tell(name: str, groups: Sequence[Group]) -> Combiner:
+    """The weights of one set of embedders; printed is what each company gets from the fit to the others."""
+    without = [fit([other for other in groups if trade(other) != trade(group)]) for group in groups]
     combiner = Combiner(version=VERSION, silent=fit(groups), asked=fit_asked(groups, without))
     for is_asked in (False, True):
-        _print(f"{'with' if is_asked else 'without'} the language model's votes, each company left out of the fit:")
+        _print(f"{name}, {'with' if is_asked else 'without'} the language model's votes, each company left out:")
         for group, weights in zip(groups, without, strict=True):
             if shown := told(group, combiner.model_copy(update={"silent": weights}), is_asked=is_asked):
                 _print(f"  {group.name:<12} {shown}")
-    if not args.dry:
-        WEIGHTS.write_text(json.dumps(combiner.model_dump(), indent=1) + "\n", encoding="utf-8")
+    return combiner
+
+
+def trade(group: Group) -> str:
+    """Companies made of the same public questions are left out together."""
+    return group.name.partition("-")[0]
 
 
 def _settings(workspace: Path) -> Settings:

@@ -205,11 +205,10 @@ def test_below_its_threshold_a_composed_call_does_not_happen() -> None:
     [
         ("How much did I pay in the last 90 days?", "not_covered"),
         ("Nimelipa kiasi gani kwa jumla mwaka jana?", "not_covered"),
-        ("How much did james@example.org pay in 2024?", "not_covered"),
     ],
 )
 def test_what_the_guided_way_leaves_to_a_person_the_composed_one_does_too(question: str, reason: str) -> None:
-    """A period without a member, a language that nobody here reads, another person's values."""
+    """A period without a member, a language that nobody here reads."""
     given = payments(question)
     period = "2024" if "2024" in question else "last_year"
     made, _ = composed(given, ("fetch_series", {"series": "payments", "period": period}))
@@ -218,17 +217,13 @@ def test_what_the_guided_way_leaves_to_a_person_the_composed_one_does_too(questi
 
 
 @pytest.mark.parametrize(
-    ("question", "call", "likes"),
-    [
-        ("Which plan was I on in 2023?", ("send_account_field", {"field": "plan"}), "plan"),
-        ("Which plan is james@example.org on?", ("send_account_field", {"field": "plan"}), "plan"),
-    ],
+    ("question", "reason"),
+    [("Which plan was I on in 2023?", "not_covered"), ("Which plan is james@example.org on?", "beside")],
 )
-def test_a_value_of_another_time_or_person_is_not_sent(
-    question: str, call: tuple[str, Mapping[str, Any]], likes: str
-) -> None:
-    made, _ = composed(one(question, near("field:plan", score=0.9)), call, likes=(likes,))
-    assert (made.outcome, made.reason) == ("escalate", "not_covered")
+def test_a_value_of_another_time_or_person_is_not_sent(question: str, reason: str) -> None:
+    calls = ("send_account_field", {"field": "plan"}), FINISH
+    made, _ = composed(one(question, near("field:plan", score=0.9)), *calls, likes=("plan",))
+    assert (made.outcome, made.reason) == ("escalate", reason)
 
 
 NOT_OFFERED = {

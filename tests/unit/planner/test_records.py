@@ -254,7 +254,7 @@ def test_the_records_are_read_once_a_mail() -> None:
 
 def test_somebody_elses_record_is_not_asked_for_by_address() -> None:
     made = plan(YES, asked("The amount of HF-2025-0030 of james@example.org?"))
-    assert (made.outcome, made.reason) == ("escalate", "not_covered")
+    assert (made.outcome, made.reason) == ("escalate", "beside")
 
 
 def test_a_choice_below_the_threshold_does_not_happen() -> None:

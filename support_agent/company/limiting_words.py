@@ -1,0 +1,75 @@
+"""The function words by which a question is narrowed, in 28 languages: "only", "without", "not the last one", "her".
+
+Data stands in `limiting_words.toml`; what a word means for an answer is decided in `planner.qualifiers`. Closed classes
+of words alone: what a question is about is never told by a list. Checked by tests/unit/company/test_limiting_words.py.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from support_agent.company.languages import likely_languages
+from support_agent.company.period_table import Phrases
+from support_agent.frozen import Frozen
+
+FILE = Path(__file__).with_suffix(".toml")
+SPACELESS = frozenset(["ja", "ko", "zh"])
+"""Languages that write words together."""
+MOST_LANGUAGES = 3
+"""So many of the likely languages are read."""
+NOTHING = re.compile(r"(?!)")
+
+
+class _Table(Frozen):
+    only: Phrases
+    without: Phrases
+    not_: Phrases
+    others: Phrases
+    polite: Phrases = ()
+
+
+class Words(NamedTuple):
+    """One language's words as patterns; `not_` is met where it opens a text or follows a comma."""
+
+    only: re.Pattern[str]
+    without: re.Pattern[str]
+    not_: re.Pattern[str]
+    others: re.Pattern[str]
+    polite: re.Pattern[str]
+
+
+def words_for(text: str) -> tuple[Words, ...]:
+    """The words of the languages that a text is likely in, the likeliest first; English where nothing can be told."""
+    tables = _tables()
+    likely = [language for language in likely_languages(text) or ("en",) if language in tables]
+    return tuple(tables[language] for language in likely[:MOST_LANGUAGES])
+
+
+@cache
+def _tables() -> dict[str, Words]:
+    read = tomllib.loads(FILE.read_text(encoding="utf-8"))
+    tables = {}
+    for language, lists in read.items():
+        table = _Table.model_validate({f"{name}_" if name == "not" else name: words for name, words in lists.items()})
+        is_spaced = language not in SPACELESS
+        tables[language] = Words(
+            only=_pattern(table.only, is_spaced=is_spaced),
+            without=_pattern(table.without, is_spaced=is_spaced),
+            not_=_pattern(table.not_, is_spaced=is_spaced, before=r"(?:^|[,;:(] ?(?:\w+ )?)" if is_spaced else ""),
+            others=_pattern(table.others, is_spaced=is_spaced),
+            polite=_pattern(table.polite, is_spaced=True, before="^", after="$"),
+        )
+    return tables
+
+
+def _pattern(phrases: Iterable[str], *, is_spaced: bool, before: str = "", after: str = "") -> re.Pattern[str]:
+    spelled = "|".join(re.escape(phrase).replace(r"\*", r"\w*").replace(r"\ ", r"\s+") for phrase in phrases)
+    if not spelled:
+        return NOTHING
+    bound = r"\b" if is_spaced else ""
+    return re.compile(f"{before}{bound}(?:{spelled}){bound}{after}", re.IGNORECASE)

@@ -1,0 +1,52 @@
+"""What the company's documents name: told from how their own words are written, in no list.
+
+Checked by tests/unit/company/test_vocabulary.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from support_agent.company.documents import Document
+from support_agent.company.words import WORDS, codes_in, family
+from support_agent.frozen import Frozen
+
+COMMON = 0.5
+"""A word in such a share of the documents, such as the company's own name, goes without saying."""
+NAMED_SO_OFTEN = 3
+"""A word that is written with a capital within so many sentences, and never without, is a name."""
+
+
+class Vocabulary(Frozen):
+    """What the company's documents name: words that every answer carries, names, and kinds of codes (`HF-M00`)."""
+
+    common: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    codes: frozenset[str] = frozenset()
+
+
+def vocabulary_of(documents: Sequence[Document]) -> Vocabulary:
+    """What documents of one language name."""
+    texts = [" ".join(sentence.text for sentence in document.sentences) for document in documents]
+    counted = Counter(word for text in texts for word in {found.casefold() for found in WORDS.findall(text)})
+    common = frozenset(word for word, count in counted.items() if count >= COMMON * len(texts))
+    return Vocabulary(
+        common=common,
+        names=frozenset(_names_in(documents)) - common,
+        codes=frozenset(family(code) for text in texts for code in codes_in(text)),
+    )
+
+
+def _names_in(documents: Iterable[Document]) -> Iterator[str]:
+    """Words with a capital within them, or with one within a sentence wherever they stand."""
+    capital: Counter[str] = Counter()
+    small: set[str] = set()
+    for document in documents:
+        for sentence in document.sentences:
+            for place, word in enumerate(WORDS.findall(sentence.text)):
+                if not word[0].isupper():
+                    small.add(word.casefold())
+                elif place and len(word) > 2:
+                    capital[word.casefold()] += 1
+    return (word for word, count in capital.items() if count >= NAMED_SO_OFTEN and word not in small)

@@ -1,0 +1,121 @@
+"""The words, numbers and codes of a text, in any language, for comparing what was asked with what is said.
+
+Checked by tests/unit/company/test_words.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+
+from babel import Locale, UnknownLocaleError
+from babel.numbers import get_currency_name, get_territory_currencies
+
+WORDS = re.compile(r"[^\W_](?:[\w-]*[^\W_])?")
+"""Words, and what hyphens join."""
+ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_DIGITS = re.compile(r"[^\W_]*-?[^\W_]*\d(?:[\w.,/:-]*\w)?(?:[ \u00a0]\d{3}\b)*")
+_GROUPED = re.compile(r"\d{1,3}(?:[.,'\u2019]\d{3})+")
+_GROUPING = re.compile(r"[.,'\u2019\s](?=\d{3}(?!\d))")
+_QUANTITY = re.compile(r"\d+(?:[.,:]\d+)?(?:-?[^\W\d_A-Z]{1,4}|[A-Z]{1,3})")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_ISO_CODE = re.compile(r"\b[A-Z]{3}\b")
+_SUM = re.compile(r"\d+[.,]\d\d")
+LEAST_CODE = 3
+"""A mix of letters and digits with so many characters is a code."""
+LEAST_REFERENCE = 5
+"""A number with so many digits counts nothing, it refers to something."""
+NAME_LETTERS = 4
+"""A shorter name of a country or currency is too often another word."""
+SHARED = 3
+"""Words that so many names of currencies share ("dollar") show where a language puts the noun of such a name."""
+
+
+def digits_in(text: str) -> list[str]:
+    """Everything with a digit in it: "2026-10", "HF-M07", "249 118 003", "20GB"."""
+    return _DIGITS.findall(text)
+
+
+def plain_number(digits: str) -> str:
+    """A number without what groups its digits: "1,000" and "1000" are one."""
+    return _GROUPING.sub("", digits.casefold())
+
+
+def is_code(token: str) -> bool:
+    """Whether a token mixes letters and digits as identifiers do; "20GB", "2nd" and "14h" are quantities."""
+    return len(token) >= LEAST_CODE and any(map(str.isalpha, token)) and not _QUANTITY.fullmatch(token)
+
+
+def is_case(token: str) -> bool:
+    """Whether a number is one day, one year, one sum or one reference, and not how many of something there are.
+
+    A rule holds for any number of things; a case is one.
+    """
+    digits = re.sub(r"\D", "", token)
+    is_reference = len(digits) >= LEAST_REFERENCE and not _GROUPED.fullmatch(token)
+    return is_code(token) or is_reference or "/" in token or bool(_YEAR.fullmatch(token) or _SUM.fullmatch(token))
+
+
+def codes_in(text: str) -> list[str]:
+    """The identifiers of a text."""
+    return [token for token in digits_in(text) if is_code(token)]
+
+
+def family(code: str) -> str:
+    """How the codes of one kind are written: "hf-m00" of "HF-M07"."""
+    return re.sub(r"\d", "0", code).casefold()
+
+
+@lru_cache(maxsize=64)
+def places_and_currencies(language: str) -> frozenset[str]:
+    """Countries, and what currencies are called ("dollar", "euro"), in a language, in lower case, from CLDR."""
+    try:
+        locale = Locale.parse(language)
+    except (ValueError, UnknownLocaleError):
+        return frozenset()
+    countries = [name for code, name in locale.territories.items() if len(code) == 2]
+    by_code = [[name.split() for name in _currency_names(code, locale)] for code in _currencies()]
+    names = [name for forms in by_code for name in forms]
+    shared = Counter(word for forms in by_code for word in {word for name in forms for word in name})
+    is_first = Counter(place == 0 for name in names for place, word in enumerate(name) if shared[word] >= SHARED)
+    noun = 0 if is_first[True] > is_first[False] else -1
+    money = [name[noun] for name in names if len(name) < SHARED or shared[name[noun]] >= SHARED]
+    return frozenset(word.casefold() for word in (*countries, *money) if len(word) >= NAME_LETTERS)
+
+
+@lru_cache(maxsize=1)
+def _currencies() -> frozenset[str]:
+    """The codes of what is legal tender somewhere today."""
+    territories = [code for code in map(str, Locale.parse("en").territories) if len(code) == 2 and code.isalpha()]
+    return frozenset(code for territory in territories for code in get_territory_currencies(territory))
+
+
+@lru_cache(maxsize=64)
+def month_names(language: str) -> frozenset[str]:
+    """The names of the months in a language, in lower case, from CLDR."""
+    try:
+        months = Locale.parse(language).months
+    except (ValueError, UnknownLocaleError):
+        return frozenset()
+    return frozenset(
+        name.casefold()
+        for form in ("format", "stand-alone")
+        for name in months[form]["wide"].values()
+        if name.isalpha()
+    )
+
+
+def currencies_in(text: str, language: str) -> frozenset[str]:
+    """The names, in a language, of the currencies that a text has by code or sign ("EUR", "€")."""
+    try:
+        locale = Locale.parse(language)
+    except (ValueError, UnknownLocaleError):
+        return frozenset()
+    codes = {code for code in _ISO_CODE.findall(text) if code in locale.currencies}
+    codes |= {code for code, sign in locale.currency_symbols.items() if len(sign) == 1 and sign in text}
+    return frozenset(name for code in codes for name in _currency_names(code, locale))
+
+
+def _currency_names(code: str, locale: Locale) -> set[str]:
+    return {get_currency_name(code, count=count, locale=locale) for count in (None, 1, 5)}

@@ -1,0 +1,145 @@
+"""What an answer is made of, in words: what the qualifiers of a question are looked up in.
+
+A document counts whole, in every language that it has, because an answer is a part of it; of an account value count
+its name, its summary, its example questions and the value itself. Checked by tests/unit/planner/test_held.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+from babel import Locale
+
+from support_agent.answer.final_answer import (
+    AggregateItem,
+    CalculationItem,
+    ClarificationItem,
+    DocumentItem,
+    FieldItem,
+    Item,
+    Operand,
+    RecordItem,
+    TableItem,
+)
+from support_agent.answer.formatting import format_value
+from support_agent.company.account_specs import FieldSpec, RecordSpec, SeriesSpec
+from support_agent.company.languages import likely_languages
+from support_agent.company.values import Period, Value
+from support_agent.company.vocabulary import Vocabulary
+from support_agent.company.words import WORDS, currencies_in, digits_in, plain_number
+from support_agent.tools.base import Context
+
+STEM = 5
+"""Words of so many letters or more that begin alike may be one word: "invoice" and "invoices"."""
+ENDING = 3
+"""So many letters longer or shorter, an inflected word may be."""
+
+
+class Held:
+    """Tells what the words of an answer carry."""
+
+    def __init__(self, text: str, vocabulary: Vocabulary, *, is_value: bool) -> None:
+        self.is_value = is_value
+        self.vocabulary = vocabulary
+        self._text = text.casefold()
+        self._words = {*map(str.casefold, WORDS.findall(text)), *vocabulary.common}
+        self._numbers = {plain_number(found) for found in digits_in(text)}
+
+    def has(self, text: str) -> bool:
+        """Whether all words and numbers of a text are among what the answer says."""
+        lower = text.casefold()
+        return lower in self._text or all(map(self._has_word, lower.split()))
+
+    def _has_word(self, word: str) -> bool:
+        if any(character.isdigit() for character in word):
+            return plain_number(word) in self._numbers or word in self._words
+        return all(part in self._words or self._is_inflected(part) for part in WORDS.findall(word))
+
+    def _is_inflected(self, part: str) -> bool:
+        stem = part[: max(STEM, len(part) - 2)]
+        return len(part) >= STEM and any(
+            word.startswith(stem) and abs(len(word) - len(part)) <= ENDING for word in self._words
+        )
+
+
+def held_by(items: Iterable[Item], context: Context) -> Held | None:
+    """What the items of an answer carry together; None where they only ask back and so answer nothing."""
+    said = [said for item in items if (said := _said(item, context)) is not None]
+    if not said:
+        return None
+    languages = likely_languages(context.current_question)[:2]
+    text = " ".join(part for parts, _ in said for part in parts)
+    own = [context.customer.address] if context.customer else []
+    money = {name for language in ("en", *languages) for name in currencies_in(text, language)}
+    return Held(" ".join([text, *own, *money]), context.vocabulary, is_value=any(is_value for _, is_value in said))
+
+
+def _said(item: Item, context: Context) -> tuple[list[str], bool] | None:
+    """The words of one item, and whether it says a value of the account."""
+    accounts = context.accounts
+    match item:
+        case DocumentItem(number=number):
+            return _of_document(number, context), False
+        case FieldItem(field=name, value=value):
+            return _of_values(accounts.fields[name], [], [value], context), True
+        case RecordItem(record=name, identifier=identifier, columns=columns):
+            parts = re.findall(r"[^\W_]+", identifier)
+            words = [identifier, *parts, "".join(parts), *(column.label for column in columns)]
+            return _of_values(accounts.records[name], words, [column.value for column in columns], context), True
+        case TableItem(series=name, period=period, steps=steps):
+            return _of_values(accounts.series[name], [*steps, *_words_of(period, context)], [], context), True
+        case AggregateItem(operand=operand):
+            return _of_operands([operand], context), True
+        case CalculationItem(left=left, right=right, operation=operation):
+            return [operation, *_of_operands([left, right], context)], True
+        case ClarificationItem():
+            return None
+        case _ as never:
+            assert_never(never)
+
+
+def _of_document(number: int, context: Context) -> list[str]:
+    versions = [context.documents[number], *filter(None, [context.translations.get(number)])]
+    return [
+        part
+        for version in versions
+        for part in (
+            version.head.title,
+            version.head.summary,
+            *version.head.questions,
+            *(f"{sentence.heading} {sentence.text}" for sentence in version.sentences),
+        )
+    ]
+
+
+def _of_operands(operands: Sequence[Operand], context: Context) -> list[str]:
+    words = []
+    for operand in operands:
+        words += [operand.aggregation, *operand.steps, *_words_of(operand.period, context)]
+    values: list[Value | None] = [operand.value for operand in operands]
+    return _of_values(context.accounts.series[operands[0].series], words, values, context)
+
+
+def _of_values(
+    spec: FieldSpec | SeriesSpec | RecordSpec,
+    words: Iterable[str],
+    values: Iterable[Value | None],
+    context: Context,
+) -> list[str]:
+    locales = {"en", context.locale}
+    said = [format_value(value, locale) for value in values if value for locale in locales]
+    return [*map(spec.label_for, locales), spec.summary, *spec.questions, *words, *said]
+
+
+def _words_of(period: Period, context: Context) -> list[str]:
+    """The years and months of a period, as a customer writes them, but of all the time that there is."""
+    if period.name == "all_time":
+        return []
+    ends = (period.first, period.last)
+    months = [f"{end.year} {end.year}-{end.month:02d}" for end in ends]
+    for language in likely_languages(context.current_question)[:2]:
+        named = Locale.parse(language).months
+        months += [named[form]["wide"][end.month] for end in ends for form in ("format", "stand-alone")]
+    return months

@@ -1,0 +1,181 @@
+"""What narrows a question and is not in its answer: an identifier, an amount, a day, a name, an exclusion.
+
+"How many seats does Lisbon use?" is not answered by the seats of the account, true as they are. So after the choice,
+before the gate, every qualifier of the sentences that ask, and of the subject, must be carried by what the answer is
+made of (`held`). Else a person gets the question, with the qualifier. What is told beside the question ("my boss needs
+it on Friday") narrows nothing: only sentences that ask are read and, for values of an account, the short ones behind
+them that say "only that one".
+
+Invariant: deterministic, and no model is asked. Measured by `python -m tests.benchmarks.mails qualifiers_development`;
+checked by tests/unit/planner/test_qualifiers.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from support_agent.company.languages import likely_languages
+from support_agent.company.limiting_words import Words, words_for
+from support_agent.company.text import collapse
+from support_agent.company.words import ADDRESS, WORDS, codes_in, digits_in, family, is_case, is_code, month_names
+from support_agent.company.words import places_and_currencies as places
+from support_agent.planner.held import Held
+from support_agent.planner.neighbours import asked_in
+from support_agent.tools.base import Qualifier
+
+QUALIFIERS_VERSION = "qualifiers-1"
+SHORT_SENTENCE = 12
+"""A sentence of so many words or fewer, behind the one that asks, says which one is meant."""
+SHORT_QUESTION = 4
+"""A question of so many words or fewer asks about the wish that stands beside it: "What is that figure?"."""
+LONG_WORD = 4
+"""Words of so many letters or more have meaning enough to be looked up."""
+WITHOUT_NAMES = frozenset(["de", "lb"])
+"""Languages that write every noun with a capital."""
+QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
+_SENTENCE = re.compile(
+    r"(?<=[?!\uff1f\uff01\u3002\u061f…])\s*|(?<=\w\w\w[.;])\s+|(?<=\d\d[.;])\s+|(?<=[»”\")]\.)\s+|(?<=\w\w\.)\s+(?=[^\W\d_a-z])"
+    r"|\s+[-\u2013\u2014]\s+|\s*\n\s*|(?=[¿¡])"
+)
+_QUOTED = re.compile(r"[\"\u201c\u201e«»]\s*([^\"\u201c\u201d\u201e«»]{2,60}?)\s*[\"\u201d\u201c«»]")
+_FILE = re.compile(r"\b[\w-]+\.(?:[a-z]{3,4}|7z|js|py)\b")
+
+
+class Asked(NamedTuple):
+    """A question as it is read: the subject, the sentences that ask, the short ones behind them, and the languages."""
+
+    subject: str
+    asking: Sequence[str]
+    behind: Sequence[str]
+    words: Sequence[Words]
+    languages: Sequence[str]
+
+
+def beside(question: str, subject: str, held: Held) -> Qualifier | None:
+    """The first qualifier of a question that its answer does not carry; None where it carries all.
+
+    Args:
+        question: As the customer wrote it, with what was told beside it.
+        subject: Of the mail, where it has no other question; else "".
+        held: What the answer is made of.
+    """
+    asked = _read(question, subject)
+    found = next((one for one in _named(question, asked, held) if not held.has(one.text)), None)
+    return found or (_limited_value(asked, held) if held.is_value else _left_out(asked, held))
+
+
+def _read(question: str, subject: str) -> Asked:
+    sentences = [part for part in map(collapse, _SENTENCE.split(question.removeprefix(subject))) if part]
+    marked = [part for part in sentences if part.endswith(QUESTION_MARKS)]
+    wished = [part for part in sentences if part not in marked and asked_in(part)]
+    asks = marked if any(len(part.split()) > SHORT_QUESTION for part in marked) else [*marked, *wished]
+    first = sentences.index(asks[0]) if asks else len(sentences)
+    behind = [part for part in sentences[first:] if part not in asks and len(part.split()) <= SHORT_SENTENCE]
+    whole = f"{subject} {question}"
+    return Asked(subject, asks or sentences, behind, words_for(whole), likely_languages(whole)[:2])
+
+
+def _named(question: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
+    """Everything that is named: addresses and the company's kinds of codes wherever they stand."""
+    for address in ADDRESS.findall(question):
+        yield Qualifier(kind="address", text=address)
+    for code in codes_in(question):
+        if family(code) in held.vocabulary.codes:
+            yield Qualifier(kind="identifier", text=code)
+    for part in (asked.subject, *asked.asking):
+        bare = ADDRESS.sub(" ", part)
+        for quoted in (*_QUOTED.findall(bare), *_FILE.findall(bare)):
+            yield Qualifier(kind="quotation", text=quoted)
+        yield from _numbers(bare, asked.languages, held)
+    for part in asked.asking:
+        yield from _names(ADDRESS.sub(" ", part), asked, held)
+    yield from _names_of_subject(asked.subject, held)
+
+
+def _numbers(text: str, languages: Sequence[str], held: Held) -> Iterator[Qualifier]:
+    for token in digits_in(text):
+        if held.is_value or is_case(token):
+            yield Qualifier(kind="identifier" if is_code(token) else "number", text=token)
+    months = {name for language in languages for name in month_names(language)}
+    words = re.findall(r"\w+", text)
+    for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
+        if word.casefold() in months and (before.isdigit() or behind.isdigit()):
+            yield Qualifier(kind="number", text=f"{before} {word}" if before.isdigit() else f"{word} {behind}")
+
+
+def _names(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
+    """Words with a capital where none belongs, countries, currencies, and what the company names."""
+    found = [match for match in WORDS.finditer(text) if not any(map(str.isdigit, match[0]))]
+    has_capitals = _is_headline([match[0] for match in found]) or not WITHOUT_NAMES.isdisjoint(asked.languages[:1])
+    known = {name for language in asked.languages for name in places(language)}
+    for match in found:
+        word, lower = match[0], match[0].casefold()
+        is_first = text[: match.start()].rstrip(' "\u201c\u201e«(')[-1:] in ("", *".:!?¿¡")
+        is_capital = word[0].isupper() and not (word.isupper() or is_first or has_capitals)
+        is_polite = any(words.polite.match(word) for words in asked.words)
+        is_place = lower in known and not is_first and (word[0].isupper() or len(word) > LONG_WORD)
+        if not is_polite and (is_capital or _has_inner_capital(word) or lower in held.vocabulary.names or is_place):
+            yield Qualifier(kind="name", text=word)
+
+
+def _names_of_subject(subject: str, held: Held) -> Iterator[Qualifier]:
+    """Of a subject only what is sure to be a name: "App Store refund", "PayPal"; not "Lisbon", nor "Hello"."""
+    words = WORDS.findall(subject)
+    for word in words:
+        if _has_inner_capital(word) or word.casefold() in held.vocabulary.names:
+            yield Qualifier(kind="name", text=word)
+    if not _is_headline(words):
+        for left, right in pairwise(words):
+            if all(len(word) > 1 and word[0].isupper() and not word.isupper() for word in (left, right)):
+                yield Qualifier(kind="name", text=f"{left} {right}")
+
+
+def _is_headline(words: Sequence[str]) -> bool:
+    """Whether every word of some length has a capital, as in "Refund For My Storage"."""
+    long = [word for word in words if len(word) >= LONG_WORD]
+    return len(long) > 2 and all(word[0].isupper() for word in long)
+
+
+def _has_inner_capital(word: str) -> bool:
+    """Whether a word is spelled as products are: "iPad", "FreeBSD"; "PDFs" are an abbreviation."""
+    is_abbreviation = word.rstrip("s").isupper()
+    return not is_abbreviation and any(letter.isupper() for part in word.split("-") for letter in part[1:])
+
+
+def _left_out(asked: Asked, held: Held) -> Qualifier | None:
+    """What a question to a document leaves out and the document does not name."""
+    text = " ".join(asked.asking)
+    for words in asked.words:
+        for match in words.without.finditer(text):
+            rest = _long_words(text[match.end() :], 5)
+            if rest and not any(map(held.has, rest)):
+                return Qualifier(kind="exclusion", text=f"{match[0]} {' '.join(rest)}")
+    return None
+
+
+def _limited_value(asked: Asked, held: Held) -> Qualifier | None:
+    """What a question about a value leaves out, keeps alone, or sets it against, and whose else it is."""
+    text = " ".join(asked.asking)
+    for words in asked.words:
+        for part in (text, *asked.behind):
+            if found := _limit(part, words, held):
+                return found
+        if match := words.others.search(text):
+            return Qualifier(kind="other_person", text=match[0])
+    return None
+
+
+def _limit(part: str, words: Words, held: Held) -> Qualifier | None:
+    for match in (one for pattern in (words.without, words.only, words.not_) for one in pattern.finditer(part)):
+        rest = _long_words(part[match.end() :], 3)
+        if not rest or not all(map(held.has, rest)):
+            return Qualifier(kind="exclusion", text=" ".join(part[match.start() :].split()[:6]))
+    return None
+
+
+def _long_words(text: str, among: int) -> list[str]:
+    """The words with a meaning among the next ones."""
+    return [word for word in WORDS.findall(text)[:among] if len(word) >= LONG_WORD]

@@ -1,0 +1,99 @@
+"""Never beside the question: what narrows it must be in what the answer is made of, or a person gets it."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_agent.company.vocabulary import Vocabulary
+from support_agent.planner.held import Held
+from support_agent.planner.qualifiers import beside
+from tests.unit.planner.test_loop import Prefers, near, one, plan
+
+REFUNDS = Held(
+    "Refunds are given within 14 days, also for the storage add-on, on Windows 11. Code HF-M07. EUR euro PayPal",
+    Vocabulary(codes=frozenset({"hf-m00"}), names=frozenset({"paypal"})),
+    is_value=False,
+)
+SEATS = Held("Seats in use. How many seats are used? 12 seats", Vocabulary(), is_value=True)
+PAID = Held("Payments. Sums that were paid. 2025 2025-01 January EUR 120.00 euro euros", Vocabulary(), is_value=True)
+
+
+@pytest.mark.parametrize(
+    ("question", "held", "kind"),
+    [
+        ("How many of our seats are used by people in Lisbon?", SEATS, "name"),
+        ("How many seats are used? Only the ones of the office.", SEATS, "exclusion"),
+        ("How many seats are used? Not the ones of guests.", SEATS, "exclusion"),
+        ("How many seats are used without the guests?", SEATS, "exclusion"),
+        ("Wie viele Plätze nutzen wir ohne die Gäste?", SEATS, "exclusion"),
+        ("Ile miejsc używamy bez gości?", SEATS, "exclusion"),
+        ("How many seats does my husband use?", SEATS, "other_person"),
+        ("How many seats did we use in 2019?", SEATS, "number"),
+        ("How many seats does kim@example.net use?", SEATS, "address"),
+        ("What did we pay in 2025 for the key 7731-B?", PAID, "identifier"),
+        ("What did we pay in 2025 in dollars?", PAID, "name"),
+        ('What did we pay in 2025 for the folder "Archive"?', PAID, "quotation"),
+        ("Do I get a refund for the iPad?", REFUNDS, "name"),
+        ("Do I get a refund for 3 March?", REFUNDS, "number"),
+        ("Do I get the 18.40 back as a refund?", REFUNDS, "number"),
+        ("Do I get a refund in pounds?", REFUNDS, "name"),
+        ("Do I get a refund without the fee of the bank?", REFUNDS, "exclusion"),
+        ("My Mac shows HF-M19. What does it mean?", REFUNDS, "identifier"),
+        ("My friend is kim@example.net. Do I get a refund?", REFUNDS, "address"),
+        ("Do I get a refund for bilancio.xlsx?", REFUNDS, "quotation"),
+    ],
+)
+def test_what_narrows_a_question_and_is_not_in_the_answer_is_told(question: str, held: Held, kind: str) -> None:
+    found = beside(question, "", held)
+    assert found is not None
+    assert found.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("My boss, Ms Farrow, flies to Lisbon on 3 March. How many seats are used?", SEATS),
+        ("I cannot find it in the app. How many seats are used?", SEATS),
+        ("Are 12 seats used or not?", SEATS),
+        ("What did we pay in 2025 in euros?", PAID),
+        ("What did we pay in January 2025?", PAID),
+        ("I have 3 of them, 20GB each, bought 9 days ago. Do I get a refund after 9 days?", REFUNDS),
+        ("Why is a refund not given for PayPal?", REFUNDS),
+        ("Do I get a refund on Windows 11? HF-M07 came up, too.", REFUNDS),
+        ("Wann bekomme ich das Geld für meinen Kauf zurück?", REFUNDS),
+        ("CAN I GET A REFUND PLEASE", REFUNDS),
+    ],
+)
+def test_what_is_told_beside_the_question_or_stands_in_the_answer_narrows_nothing(question: str, held: Held) -> None:
+    assert beside(question, "", held) is None
+
+
+def test_a_subject_that_names_a_product_narrows_the_question() -> None:
+    question = "I bought it on my phone. Can I have a refund for it?"
+    found = beside(question, "App Store refund", REFUNDS)
+    assert found is not None
+    assert found.text == "App Store"
+    assert beside(question, "Refund for Lisbon", REFUNDS) is None
+    assert beside(question, "Refund For My Storage Purchase", REFUNDS) is None
+
+
+def test_a_name_of_the_companys_vocabulary_counts_in_small_letters_too() -> None:
+    other = Held("Exports are made at night.", REFUNDS.vocabulary, is_value=False)
+    assert beside("can i have an export to paypal?", "", other) is not None
+
+
+def test_a_true_value_beside_the_question_goes_to_a_person_with_what_it_lacks() -> None:
+    given = one("Which plan does Lisbon have?", near("field:plan", score=0.9))
+    made = plan(Prefers("plan"), given)
+    assert (made.outcome, made.reason) == ("escalate", "beside")
+    assert [found.text for found in given.beside] == ["Lisbon"]
+
+
+def test_the_same_value_is_sent_where_nothing_narrows_the_question() -> None:
+    given = one("We open in Lisbon soon. Which plan do we have?", near("field:plan", score=0.9))
+    assert plan(Prefers("plan"), given).outcome == "answer"
+
+
+def test_the_subject_counts_where_the_mail_has_one_question() -> None:
+    given = one("Which one do we have?", near("field:plan", score=0.9), subject="FreeBSD plan")
+    assert plan(Prefers("plan"), given).reason == "beside"
