@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from support_agent.facts.search import CompanySearch
     from support_agent.facts.spending import CountTokens
     from support_agent.facts.writer import Writer
+    from support_agent.planner.combiner import Calibration
     from support_agent.planner.openai import OpenAIModel
     from support_agent.steps import Steps
 
@@ -288,6 +289,21 @@ def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "optio
     return CompanySearch(embedders, {model: Index(client, embedders[model], name=names[model]) for model in models})
 
 
+def open_calibration(settings: Settings, company: Company) -> Calibration:
+    """How choices are adjusted to the company: what `support-agent calibrate` kept, as far as it still holds.
+
+    Raises:
+        ConfigError: the file cannot be used.
+    """
+    from support_agent.facts.topics import topics_of, version_of_topics
+    from support_agent.planner.calibration import calibration_findings, calibration_of
+
+    topics = version_of_topics(topics_of(company))
+    for finding in calibration_findings(settings, topics):
+        structlog.get_logger(__name__).warning("calibration", problem=str(finding))
+    return calibration_of(settings, topics)
+
+
 def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, model: Model | None = None) -> Decider:
     """What decides mails.
 
@@ -305,9 +321,16 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
     templates = Templates.load(settings.company.templates)
     search = open_search(settings, company, in_memory=in_memory)
     model = model or open_model(settings.model, progress)
+    planner = Planner(
+        model,
+        settings.planner,
+        time.monotonic,
+        combiner=committed(tuple(settings.embedding.models)),
+        calibration=open_calibration(settings, company),
+    )
     return Decider(
         company=company,
-        planner=Planner(model, settings.planner, time.monotonic, combiner=committed(tuple(settings.embedding.models))),
+        planner=planner,
         search=search,
         templates=templates,
         settings=settings,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -16,16 +17,18 @@ from typing import get_args
 from support_agent.answer.checks import check_templates
 from support_agent.answer.templates import Templates
 from support_agent.company.account_specs import read_specs
-from support_agent.company.company import QUESTIONS_FILE, check_company
+from support_agent.company.company import QUESTIONS_FILE, Company, check_company
 from support_agent.company.document_languages import languages_of
 from support_agent.company.documents import load_documents, numbers_in
 from support_agent.company.questions import load_questions
 from support_agent.company.translations import untranslated
 from support_agent.configuration import load
 from support_agent.errors import ConfigError
+from support_agent.facts.topics import topics_of, version_of_topics
 from support_agent.findings import Finding, Severity
 from support_agent.locales import FALLBACK_LOCALE
 from support_agent.mail.addresses import normal_address
+from support_agent.planner.calibration import calibration_findings
 from support_agent.settings import CompanySettings, OAuthSettings, Server, Settings, SignIn
 from support_agent.settings_sources import ENV_PREFIX, ENVIRONMENT, SettingsRefused
 from support_agent.toml_file import TomlFile, read_toml
@@ -71,6 +74,7 @@ def check(settings: Settings, today: date, path: Path | None = None) -> list[Fin
         *_same_labels(settings.company.accounts),
         *check_templates(settings.company.templates, tool_codes()),
         *_languages(settings.company, path),
+        *check_calibration(settings),
     ]
 
 
@@ -97,6 +101,18 @@ def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
                 todo = 'fill it in, or set model.planner = "llama"'
                 findings.append(config.finding(key, f'{key} is not set, and model.planner is "openai"', todo))
     return findings
+
+
+def check_calibration(settings: Settings) -> list[Finding]:
+    """Why the calibration of the choice is not used, or not as a whole."""
+    if not settings.planner.calibration.exists():
+        return []
+    try:
+        company = Company.load(settings.company)
+    except ConfigError:
+        return calibration_findings(settings, None)  # `check_company` says what is wrong
+    with closing(company.accounts):
+        return calibration_findings(settings, version_of_topics(topics_of(company)))
 
 
 def tool_codes() -> dict[str, tuple[str, ...]]:

@@ -20,6 +20,7 @@ from typing import Annotated
 import typer
 
 from support_agent import printing
+from support_agent.calibrate_commands import calibrate
 from support_agent.commands import DONE, FAILED, USAGE, ConfigOption, JsonOption
 from support_agent.commands import config_file as _config_file
 from support_agent.commands import now as _now
@@ -46,6 +47,7 @@ app.add_typer(outbox_app, name="outbox")
 app.add_typer(policies_app, name="policies")
 app.add_typer(facts_app, name="facts")
 app.command("eval")(eval_)
+app.command()(calibrate)
 
 DebugOption = Annotated[bool, typer.Option("--debug", help="A traceback with an error.")]
 

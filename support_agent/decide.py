@@ -259,7 +259,7 @@ class Decider:
             periods={period.name: period for period in periods(today)},
             accounts=accounts,
             search=self.search,
-            questions=self._questions(message),
+            questions=questions_in(message, self.search),
             subject="" if REPLY_PREFIX.match(message.subject) else message.subject,
             mail=f"{message.subject}\n{asked_text(message)}",
             sent=sent,
@@ -267,16 +267,6 @@ class Decider:
             translations=self.company.in_language(locale, today),
             vocabulary=self.company.vocabulary,
         )
-
-    def _questions(self, message: Message) -> tuple[str, ...]:
-        """The mail's questions, where neighbours about one topic are one."""
-
-        def nearest(text: str) -> tuple[str, float]:
-            matches = self.search.nearest(text)
-            return (matches[0].topic, matches[0].score) if matches else ("", 0.0)
-
-        questions = questions_of(message.subject, asked_text(message))
-        return parted(folded(questions, nearest), nearest)
 
     def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
         is_known = sender.level >= CUSTOMER and context.customer is not None
@@ -291,6 +281,17 @@ class Decider:
             customer=context.customer if is_known else None,
             notice=self.settings.company.notice,
         )
+
+
+def questions_in(message: Message, search: Search) -> tuple[str, ...]:
+    """The mail's questions, where neighbours about one topic are one."""
+
+    def nearest(text: str) -> tuple[str, float]:
+        matches = search.nearest(text)
+        return (matches[0].topic, matches[0].score) if matches else ("", 0.0)
+
+    questions = questions_of(message.subject, asked_text(message))
+    return parted(folded(questions, nearest), nearest)
 
 
 def _call_record(seq: int, call: Call) -> ToolCallRecord:

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from support_agent.check import check_agent
+from support_agent.check import check_agent, check_calibration
 from support_agent.cursor import Cursor
 from support_agent.diagnosis import Diagnosis, error, mails, ok, warning
 from support_agent.embedders import needed_models
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.findings import Severity
 from support_agent.model import Scores
+from support_agent.planner.calibration import read_calibration
 from support_agent.planner.models import State, cache_dir, language_model, listing
 from support_agent.planner.pinned import LANGUAGE_MODEL
 from support_agent.planner.progress import progress_on
@@ -190,6 +191,22 @@ def _stored(subject: str, name: str, settings: ModelSettings) -> Diagnosis:
     return warning(subject, f"{listed.title} {what}", todo)
 
 
+def _calibration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, problems = "calibration", check_calibration(settings)
+    for problem in problems:
+        say = error if problem.severity is Severity.ERROR else warning
+        yield say(subject, f"{problem.path}: {problem.what}", problem.todo)
+    if problems:
+        return
+    found = read_calibration(settings.planner.calibration)
+    if found is None:
+        yield ok(subject, "none: choices are those of the shipped weights and planner.threshold_answer")
+        return
+    origin = found.made_from
+    questions = origin.examples + origin.without_topic + origin.mails
+    yield ok(subject, f"{found.version} of {found.made_at:%Y-%m-%d}, from {questions} questions")
+
+
 def _vectors(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     subject, where = "vector store", settings.chroma.url or str(settings.chroma.path)
     if not settings.chroma.url and not settings.chroma.path.exists():
@@ -220,6 +237,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("sender", _sender),
     ("model", _model),
     ("embedding model", _embedding),
+    ("calibration", _calibration),
     ("database", lambda settings, probes: look_at_database(settings, probes.now)),
     ("automatic mail", lambda settings, probes: look_at_traffic(settings, probes.now)),
     ("vector store", _vectors),

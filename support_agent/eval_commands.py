@@ -1,4 +1,4 @@
-"""`support-agent eval`: what the parts of the fact room are worth on questions whose answers are known.
+"""`support-agent eval`: what choices and the parts of the fact room are worth where the right answers are known.
 
 Checked by tests/unit/test_eval_commands.py and tests/integration/facts/test_eval.py.
 """
@@ -32,6 +32,20 @@ class Benchmark(StrEnum):
     EVIDENCE = "evidence"
     GRADING = "grading"
     SEARCH = "search"
+    INTENTS = "intents"
+    MAILS = "mails"
+
+
+OF_A_COMPANY = {Benchmark.GRADING, Benchmark.SEARCH, Benchmark.MAILS}
+"""What needs a configuration."""
+
+
+class ModelVotes(StrEnum):
+    """`planner.model_votes`."""
+
+    ALWAYS = "always"
+    DOUBTFUL = "doubtful"
+    NEVER = "never"
 
 
 class _Asked(NamedTuple):
@@ -42,10 +56,44 @@ class _Asked(NamedTuple):
     seed: int
     by_model: bool
     config: Path | None
+    train: Path | None
+    test: Path | None
+    oos: Path | None
+    picture: Path | None
+    model_votes: ModelVotes | None
+
+    def options(self) -> dict[str, tuple[object, set[Benchmark]]]:
+        """The options that some benchmarks have, with their values and who has them."""
+        choices = {Benchmark.INTENTS, Benchmark.MAILS}
+        return {
+            "--sample": (self.sample, {Benchmark.DSTC11}),
+            "--by-model": (self.by_model, {Benchmark.EVIDENCE, Benchmark.SEARCH}),
+            "--data": (self.data, set(Benchmark) - {Benchmark.INTENTS}),
+            "--train": (self.train, {Benchmark.INTENTS}),
+            "--test": (self.test, {Benchmark.INTENTS}),
+            "--oos": (self.oos, {Benchmark.INTENTS}),
+            "--picture": (self.picture, choices),
+            "--model-votes": (self.model_votes, choices),
+        }
+
+
+TrainOption = Annotated[Path | None, typer.Option("--train", metavar="FILE", help="intents: example questions.")]
+TestOption = Annotated[Path | None, typer.Option("--test", metavar="FILE", help="intents: questions to decide.")]
+OosOption = Annotated[Path | None, typer.Option("--oos", metavar="FILE", help="intents: questions for a person.")]
+PictureOption = Annotated[
+    Path | None,
+    typer.Option("--picture", metavar="FILE.svg", help="intents, mails: risk against coverage, and reliability."),
+]
+VotesOption = Annotated[
+    ModelVotes | None, typer.Option("--model-votes", help="intents, mails: instead of planner.model_votes.")
+]
 
 
 def eval_(
     benchmark: Annotated[Benchmark, typer.Argument(metavar="BENCHMARK", help="What is measured; see above.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", show_default=False, help="The same as --data.")
+    ] = None,
     data: Annotated[
         Path | None, typer.Option("--data", metavar="DIR", help="The folder of the benchmark's files, or the file.")
     ] = None,
@@ -56,10 +104,26 @@ def eval_(
     by_model: Annotated[
         bool, typer.Option("--by-model", help="evidence, search: by the model's yes or no too.")
     ] = False,
+    train: TrainOption = None,
+    test: TestOption = None,
+    oos: OosOption = None,
+    picture: PictureOption = None,
+    model_votes: VotesOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure the fact room: wikiqa, dstc11, evidence, grading or search.
+    """Measure choices (intents, mails) or the fact room (wikiqa, dstc11, evidence, grading, search).
+
+    intents reads lines of {"text": "...", "label": "..."}: those of --train are the example questions of their labels,
+    those of --test and --oos are decided. The label "oos", and every line of --oos, is for a person.
+
+    mails DIR decides .eml files of your own, as dry runs on the day they are dated. labels.jsonl beside them has one
+    line a mail: {"file": "1.eml", "customer": "ada@example.org", "level": 3, "kind": "invoice", "language": "en",
+    "expected": [["send_document(1)", "escalate"]], "sections": [{"1": {"any_of": ["Fees"], "needs": []}}]}.
+    expected has a list a question, with each outcome that is right: send_document(NUMBER), send_account_field(FIELD),
+    send_table(SERIES,PERIOD), send_aggregate(SERIES,PERIOD,total), send_record(KIND,ID,COLUMN or all), escalate or
+    ask_clarification. customer, kind, language and sections may be left out; with sections, a document with none of
+    the headings of any_of is a wrong answer.
 
     wikiqa ranks the sentences of a page (WikiQA-test.tsv as published): MAP and MRR by vectors, by words, fused.
 
@@ -79,12 +143,16 @@ def eval_(
     """
     from support_agent.app import configure_log
 
-    is_asked_of_model = benchmark in {Benchmark.EVIDENCE, Benchmark.SEARCH}
-    if (sample and benchmark is not Benchmark.DSTC11) or (by_model and not is_asked_of_model):
-        raise ConfigError("--sample is an option of dstc11, --by-model of evidence and search: leave it out")
-    settings = settings_of(config, optional=benchmark is not Benchmark.GRADING and benchmark is not Benchmark.SEARCH)
+    asked = _Asked(data or folder, sample, seed, by_model, config, train, test, oos, picture, model_votes)
+    foreign = [name for name, (value, of) in asked.options().items() if value and benchmark not in of]
+    if foreign:
+        raise ConfigError(f"{', '.join(foreign)}: no option of {benchmark}: leave it out")
+    if folder is not None and data is not None:
+        raise ConfigError(f"{folder} and --data {data}: name one of them")
+    votes = {} if model_votes is None else {"planner.model_votes": model_votes.value}
+    settings = settings_of(config, votes, optional=benchmark not in OF_A_COMPANY)
     configure_log(settings.log.model_copy(update={"level": "warning"}))
-    measured, text = _measure(benchmark, settings, _Asked(data, sample, seed, by_model, config))
+    measured, text = _measure(benchmark, settings, asked)
     print_data(measured, as_json, text)
 
 
@@ -100,6 +168,10 @@ def _measure(benchmark: Benchmark, settings: Settings, asked: _Asked) -> tuple[B
             return _grading(settings, asked)
         case Benchmark.SEARCH:
             return _search(settings, asked)
+        case Benchmark.INTENTS:
+            return _intents(settings, asked)
+        case Benchmark.MAILS:
+            return _mails(settings, asked)
         case _ as never:
             assert_never(never)
 
@@ -180,6 +252,41 @@ def _search(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
     with open_judge(settings) if asked.by_model else nullcontext() as judge:
         report = evaluate(questions, searches, sources=settings.search.sources, stopwatch=time.monotonic, judge=judge)
     return report, table(report)
+
+
+def _intents(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
+    from support_agent.eval_parts import open_intents
+    from support_agent.evals.intents import OUT_OF_SCOPE, evaluate, read_lines, table, topics_of_lines
+    from support_agent.evals.picture import check_picture, write_picture
+
+    if asked.train is None or asked.test is None:
+        raise ConfigError("say where the questions are, with --train FILE and --test FILE: `support-agent eval --help`")
+    check_picture(asked.picture)
+    topics, lines = topics_of_lines(read_lines(asked.train)), read_lines(asked.test)
+    outside = read_lines(asked.oos) if asked.oos else []
+    lines += [line.model_copy(update={"label": OUT_OF_SCOPE}) for line in outside]
+    if not topics:
+        raise ConfigError(f"{asked.train}: no line with a label: without one nothing can be chosen")
+    with open_intents(settings, topics) as (search, way):
+        report, decided = evaluate(search, way, lines, time.perf_counter)
+    if asked.picture is not None:
+        write_picture(asked.picture, decided, len(decided))
+    return report, table(report)
+
+
+def _mails(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
+    from support_agent.eval_parts import open_mail_trial
+    from support_agent.evals.mail_labels import read_labels
+    from support_agent.evals.mails import evaluate, line_of, report_of, table
+    from support_agent.evals.picture import check_picture, write_picture
+
+    check_picture(asked.picture)
+    labels = read_labels(_data(asked))
+    results = evaluate(labels, open_mail_trial(settings))
+    if asked.picture is not None:
+        write_picture(asked.picture, [one for one in results if one.score.answered], len(results))
+    report = report_of(results)
+    return report, "\n".join([*map(line_of, results), table(report)])
 
 
 def _data(asked: _Asked) -> Path:

@@ -16,22 +16,47 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from support_agent.app import close, count_tokens_of, open_embedder, open_model, open_writer, progress, utc_now
-from support_agent.errors import ConfigError
+from support_agent.app import (
+    close,
+    count_tokens_of,
+    open_decider,
+    open_embedder,
+    open_model,
+    open_topic_search,
+    open_writer,
+    progress,
+    utc_now,
+)
+from support_agent.errors import ConfigError, PermanentError
+from support_agent.levels import CUSTOMER
+from support_agent.locales import FALLBACK_LOCALE
+from support_agent.model import Prompt, Scores
 from support_agent.settings import Settings
 from support_agent.settings_facts import GradingSettings, Ways
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from support_agent.company.company import Company
     from support_agent.embedding.port import Vectors
+    from support_agent.evals.calibrating import Fit
     from support_agent.evals.dstc11_parts import Variant
     from support_agent.evals.evidence import FindEvidence
+    from support_agent.evals.intents import Way
+    from support_agent.evals.mail_labels import Label
     from support_agent.evals.retrieval import OpenSearch
     from support_agent.evals.web_search import Mode
     from support_agent.facts.chunks import Source
     from support_agent.facts.index import TextEmbedder
     from support_agent.facts.judge import Judge
     from support_agent.facts.passages import PassageIndex, Retriever
+    from support_agent.facts.search import CompanySearch
+    from support_agent.facts.topics import Topic
     from support_agent.facts.web.merged_search import MergedSearch
+    from support_agent.mail.message import Message
+    from support_agent.planner.calibration import CompanyCalibration
+    from support_agent.planner.choice import Chooser, Option
+    from support_agent.trial import Tried
 
 WHOLE_CHARACTERS = 10_000
 """Of a sentence that is searched whole."""
@@ -148,6 +173,151 @@ def open_variants(
         )
     finally:
         close(writer, model)
+
+
+class _Unasked:
+    """Stands in for the language model where it has no vote."""
+
+    name = "none"
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        raise PermanentError("the language model has no vote here")
+
+
+@contextmanager
+def open_chooser(settings: Settings) -> Iterator[Chooser]:
+    """What chooses topics, without a calibration; the language model is loaded only where it may vote."""
+    from support_agent.planner.choice import Chooser
+    from support_agent.planner.combiner import committed
+
+    votes = settings.planner.model_votes
+    model = _Unasked() if votes == "never" else open_model(settings.model, progress())
+    try:
+        yield Chooser(model, committed(tuple(settings.embedding.models)), model_votes=votes)
+    finally:
+        close(model)
+
+
+@contextmanager
+def open_intents(settings: Settings, topics: Sequence[Topic]) -> Iterator[tuple[CompanySearch, Way]]:
+    """A search in these topics, in memory, and the way their questions are decided.
+
+    Raises:
+        ConfigError: a model cannot be used.
+    """
+    from support_agent.evals.intents import Way
+    from support_agent.planner.choice import Option
+
+    search = open_topic_search(settings, in_memory=True, name=f"measured-{next(_NUMBERS)}")
+    search.update(topics)
+    options = {topic.key: Option(key=topic.key, title=topic.title) for topic in topics}
+    with open_chooser(settings) as chooser:
+        yield search, Way(chooser, options, settings.planner.threshold_answer, settings.planner.shortlist)
+
+
+def open_mail_trial(settings: Settings) -> Callable[[Label], Tried]:
+    """Tries a labelled mail as the product decides it, on the day it is dated.
+
+    Raises:
+        ConfigError: a file of the company or a model cannot be used; when a mail is tried, it cannot be read.
+    """
+    from support_agent.mail.message import parse
+    from support_agent.trial import read_mail, try_mail
+
+    decider = open_decider(settings, progress(), in_memory=True)
+
+    def tried(label: Label) -> Tried:
+        raw = read_mail(label.path, settings.imap.max_message_bytes)
+        return try_mail(
+            label.path.name,
+            raw,
+            lambda: decider,
+            decider.company.accounts,
+            settings,
+            parse(raw).sent_at or utc_now(),
+            as_level=label.level,
+            as_customer=label.customer,
+        )
+
+    return tried
+
+
+def calibrate(
+    settings: Settings, risk: float, labels: Sequence[Label], made_at: datetime
+) -> tuple[CompanyCalibration, Fit]:
+    """Adjust the choice to the company of the configuration.
+
+    Args:
+        risk: The share of wrong answers that is allowed, 0..1.
+        labels: Of mails of its own that add to its example questions.
+    Raises:
+        ConfigError: a file of the company or a model cannot be used.
+    """
+    from support_agent.company.company import Company
+    from support_agent.evals.calibrating import fit, thresholds
+    from support_agent.evals.intents import Way
+    from support_agent.evals.leaving_out import examples_of, left_out, of_mails, without_topic
+    from support_agent.facts.topics import topics_of, version_of_topics
+    from support_agent.planner.calibration import CompanyCalibration, MadeFrom, made_for
+
+    company, planner = Company.load(settings.company), settings.planner
+    topics = topics_of(company)
+    examples = examples_of(company, topics)
+    search = open_topic_search(settings, in_memory=True, name=f"measured-{next(_NUMBERS)}")
+    groups = [list(left_out(topics, examples, search)), list(without_topic(topics, examples, search))]
+    search.update(topics)
+    groups.append(list(of_mails(labels, search, partial(_is_for_a_machine, settings, company))))
+    options = _options_of(company, topics, search, made_at)
+    with open_chooser(settings) as chooser:
+        found = fit(
+            [one for group in groups for one in group],
+            Way(chooser, options, planner.threshold_answer, planner.shortlist),
+        )
+    origin = MadeFrom(
+        examples=len(groups[0]),
+        without_topic=len(groups[1]),
+        mails=len(groups[2]),
+        topics=version_of_topics(topics),
+        threshold_answer=planner.threshold_answer,
+    )
+    made = CompanyCalibration(
+        made_at=made_at,
+        risk=risk,
+        made_for=made_for(settings),
+        made_from=origin,
+        sharpness=found.calibration.sharpness,
+        none_shift=found.calibration.none_shift,
+        thresholds=thresholds(found.after, risk, planner.threshold_answer, planner.threshold_floor),
+    )
+    return made, found
+
+
+def _is_for_a_machine(settings: Settings, company: Company, message: Message) -> bool:
+    from support_agent.mail.screening import Verdict, screen
+
+    accounts = company.accounts
+    found = screen(message, settings.agent, settings.desk, lambda address: accounts.customer(address) is not None)
+    return found.verdict is Verdict.ANSWER
+
+
+def _options_of(company: Company, topics: Sequence[Topic], search: CompanySearch, at: datetime) -> dict[str, Option]:
+    """The topics as the planner shows them to the language model."""
+    from support_agent.planner.topics import topic_option
+    from support_agent.tools.base import Context, Match
+
+    context = Context(
+        today=at.date(),
+        locale=FALLBACK_LOCALE,
+        level=CUSTOMER,
+        customer=None,
+        documents={document.number: document for document in company.documents},
+        clarifications={},
+        periods={},
+        accounts=company.accounts,
+        search=search,
+        questions=(),
+    )
+    return {topic.key: topic_option(Match(topic=topic.key, score=0.0), context) for topic in topics}
 
 
 def web_searches(settings: Settings, opened_embedder: Callable[[], TextEmbedder]) -> Callable[[Mode], MergedSearch]:

@@ -323,6 +323,10 @@ class PlannerSettings(Section):
     that it is attached; 0: never read."""
     threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.6
     threshold_data: Annotated[float, Field(ge=0, le=1)] = 0.5
+    calibration: Path = Path("calibration.json")
+    """What `support-agent calibrate --write` makes: how the choice is adjusted to this company; it may be missing."""
+    threshold_floor: Annotated[float, Field(ge=0, le=1)] = 0.5
+    """No calibrated threshold is lower; from 0.5 on at most one topic is sure enough."""
     shortlist: Annotated[int, Field(ge=2, le=16)] = 6
     """Topics that the language model chooses among."""
     max_records: Annotated[int, Field(ge=1, le=10)] = 3

@@ -98,6 +98,7 @@ host = ""                      # for example "smtp.example.com"
 [planner]
 # mode = "guided"              # "tools": the model composes the calls itself, step by step; for larger models
 # threshold_answer = 0.6      # how sure a choice must be before it happens, 0..1; below: a person
+# threshold_floor = 0.5        # no threshold that `support-agent calibrate` fits to this company is lower
 # max_s = 120.0                # time for one mail; reaching it escalates
 
 [facts]                        # what looks for the sentences that answer, before a document may

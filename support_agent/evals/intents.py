@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from support_agent.errors import ConfigError
+from support_agent.evals.measures import answered_right, auroc, calibration_error, share
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.topics import Topic
 from support_agent.frozen import Frozen
-from support_agent.planner.choice import NONE_KEY, Chooser, Option
+from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, is_hopeless
+from support_agent.tools.base import Match
 
 OUT_OF_SCOPE = "oos"
 """The label of a line that no topic answers."""
 KIND = "document:"
-SHORTLIST = 6
 
 
 class Line(Frozen):
@@ -33,19 +36,31 @@ class Line(Frozen):
     label: str
 
 
-class Decided(Frozen):
-    """What became of one test line: the likeliest topic, how sure it was, whether the language model was asked."""
+class Step(StrEnum):
+    """The steps of the cascade, by what they say of a question."""
 
-    label: str
+    SETTLED = "settled without the language model"
+    HOPELESS = "hopeless, so the language model was not asked"
+    ASKED = "settled with the language model"
+
+
+class Decided(Frozen):
+    """What became of one question: the likeliest topic, how sure it was, and what that took.
+
+    `right` are the topics that answer it; where none does, only handing over is right.
+    """
+
     topic: str
+    right: tuple[str, ...]
     confidence: float
-    is_asked: bool
-    forward_passes: int
-    tokens: int
+    step: Step
+    forward_passes: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
 
     @property
     def is_right(self) -> bool:
-        return self.topic == self.label
+        return self.topic in self.right
 
 
 def read_lines(path: Path) -> list[Line]:
@@ -82,35 +97,55 @@ def topics_of_lines(lines: Sequence[Line]) -> tuple[Topic, ...]:
     )
 
 
-def decide(search: CompanySearch, chooser: Chooser, titles: dict[str, str], line: Line, least: float) -> Decided:
-    """Decide one line as the question of a mail would be.
+class Way(NamedTuple):
+    """How questions are decided: `options` are the topics as the model sees them, by key; `least` is the threshold an
+    answer needs, 0..1, and `shortlist` how many topics the model chooses among."""
+
+    chooser: Chooser
+    options: Mapping[str, Option]
+    least: float
+    shortlist: int
+
+    def choose(self, question: str, matches: Sequence[Match]) -> Choice:
+        """Choose a topic as for the question of a mail; `matches` say what speaks for each topic."""
+        chances = self.chooser.unasked(matches).chances
+        likeliest = sorted(zip(chances, matches, strict=False), key=lambda pair: -pair[0])[: self.shortlist]
+        return self.chooser.topic(question, matches, [self.options[match.topic] for _, match in likeliest], self.least)
+
+
+def decided_of(choice: Choice, right: Iterable[str], least: float) -> Decided:
+    """What became of a question.
 
     Args:
-        titles: Of the topics, by key.
-        least: The threshold an answer needs, 0..1.
+        right: The topics that answer it.
+        least: The threshold that was chosen with.
     """
-    matches = search.nearest(line.text)
-    weighed = chooser.unasked(matches)
-    likeliest = sorted(zip(weighed.chances, matches, strict=False), key=lambda pair: -pair[0])[:SHORTLIST]
-    options = [Option(key=match.topic, title=titles[match.topic]) for _, match in likeliest]
-    choice = chooser.topic(line.text, matches, options, least)
     best = next(vote for vote in choice.votes if vote.key != NONE_KEY)
+    before = next(vote.unasked or 0.0 for vote in choice.votes if vote.key == NONE_KEY)
+    step = Step.HOPELESS if is_hopeless([before], least) else Step.SETTLED
     return Decided(
-        label=line.label,
-        topic=best.key.removeprefix(KIND),
+        topic=best.key,
+        right=tuple(right),
         confidence=best.probability,
-        is_asked=choice.usage.forward_passes > 0,
+        step=Step.ASKED if choice.usage.forward_passes else step,
         forward_passes=choice.usage.forward_passes,
         tokens=choice.usage.tokens,
     )
 
 
-class Step(Frozen):
-    """One step of the cascade: how many lines it settled, and how many of them right."""
+class StepReport(Frozen):
+    """One step of the cascade: how many questions ended there, how many with the right topic first, and what one took.
 
-    name: str
+    `answered` are those that were sure enough; seconds, passes and tokens are those of one question.
+    """
+
+    name: Step
     lines: int
     right: int
+    answered: int
+    seconds: float
+    forward_passes: float
+    tokens: float
 
 
 class Report(Frozen):
@@ -134,110 +169,54 @@ class Report(Frozen):
     seconds: float
     forward_passes: float
     tokens: float
-    steps: tuple[Step, ...]
+    steps: tuple[StepReport, ...]
 
 
 PRECISIONS = (0.90, 0.95, 0.98)
-BINS = 15
 
 
-def report_of(decided: Sequence[Decided], threshold: float, seconds: float) -> Report:
+def report_of(decided: Sequence[Decided], threshold: float) -> Report:
     """The measures over all lines; seconds, passes and tokens are those of one decision."""
-    inside = [one for one in decided if one.label != OUT_OF_SCOPE]
-    outside = [one for one in decided if one.label == OUT_OF_SCOPE]
+    inside = [one for one in decided if one.right]
+    outside = [one for one in decided if not one.right]
     answered = [one for one in decided if one.confidence >= threshold]
-    count = max(1, len(decided))
+    whole = _step(Step.SETTLED, decided, threshold)
     return Report(
         lines=len(decided),
         in_scope=len(inside),
-        accuracy=_share([one.is_right for one in inside]) or 0.0,
-        answered_right={f"{least:.2f}": answered_right(decided, least) for least in PRECISIONS},
+        accuracy=share([one.is_right for one in inside]) or 0.0,
+        answered_right={f"{least:.2f}": answered_right(decided, least, len(inside)) for least in PRECISIONS},
         threshold=threshold,
-        coverage=len(answered) / count,
-        precision=_share([one.is_right for one in answered]),
-        out_of_scope_answered=_share([one.confidence >= threshold for one in outside]),
+        coverage=len(answered) / max(1, len(decided)),
+        precision=share([one.is_right for one in answered]),
+        out_of_scope_answered=share([one.confidence >= threshold for one in outside]),
         right_auroc=auroc(
             [one.confidence for one in inside if one.is_right], [one.confidence for one in inside if not one.is_right]
         ),
         scope_auroc=auroc([one.confidence for one in inside], [one.confidence for one in outside]),
         calibration_error=calibration_error(decided),
-        seconds=seconds / count,
-        forward_passes=sum(one.forward_passes for one in decided) / count,
-        tokens=sum(one.tokens for one in decided) / count,
-        steps=tuple(
-            Step(name=name, lines=len(of), right=sum(one.is_right for one in of))
-            for name, of in (
-                ("without the language model", [one for one in decided if not one.is_asked]),
-                ("with the language model", [one for one in decided if one.is_asked]),
-            )
-        ),
+        seconds=whole.seconds,
+        forward_passes=whole.forward_passes,
+        tokens=whole.tokens,
+        steps=tuple(_step(step, [one for one in decided if one.step is step], threshold) for step in Step),
     )
 
 
-def answered_right(decided: Sequence[Decided], precision: float) -> float:
-    """The largest share of the lines in scope that is answered rightly while `precision` of the answers is right."""
-    inside = sum(one.label != OUT_OF_SCOPE for one in decided)
-    return max((right for wrong, right in _curve(decided) if right >= precision * (right + wrong)), default=0) / max(
-        1, inside
+def _step(name: Step, of: Sequence[Decided], threshold: float) -> StepReport:
+    count = max(1, len(of))
+    return StepReport(
+        name=name,
+        lines=len(of),
+        right=sum(one.is_right for one in of),
+        answered=sum(one.confidence >= threshold for one in of),
+        seconds=sum(one.seconds for one in of) / count,
+        forward_passes=sum(one.forward_passes for one in of) / count,
+        tokens=sum(one.tokens for one in of) / count,
     )
-
-
-def risk_coverage(decided: Sequence[Decided]) -> list[tuple[float, float]]:
-    """Pairs of coverage and risk (the share of wrong answers), as the threshold goes down."""
-    count = max(1, len(decided))
-    return [((right + wrong) / count, wrong / (right + wrong)) for wrong, right in _curve(decided)]
-
-
-def _curve(decided: Sequence[Decided]) -> list[tuple[int, int]]:
-    """Counts of wrong and right answers at each threshold between two confidences, the highest first."""
-    ranked = sorted(decided, key=lambda one: -one.confidence)
-    counts, wrong, right = [], 0, 0
-    for place, one in enumerate(ranked):
-        wrong, right = wrong + (not one.is_right), right + one.is_right
-        if place + 1 == len(ranked) or ranked[place + 1].confidence < one.confidence:
-            counts.append((wrong, right))
-    return counts
-
-
-def auroc(higher: Sequence[float], lower: Sequence[float]) -> float | None:
-    """How often one of the first is above one of the second, ties counted half; None where one is empty."""
-    if not higher or not lower:
-        return None
-    ranked = sorted([*((value, 1) for value in higher), *((value, 0) for value in lower)])
-    total, below, place = 0.0, 0, 0
-    while place < len(ranked):
-        end = place
-        while end < len(ranked) and ranked[end][0] == ranked[place][0]:
-            end += 1
-        firsts = sum(which for _, which in ranked[place:end])
-        total += firsts * (below + (end - place - firsts) / 2)
-        below += end - place - firsts
-        place = end
-    return total / (len(higher) * len(lower))
-
-
-def calibration_error(decided: Sequence[Decided]) -> float:
-    """Expected calibration error over fifteen bins of confidence: the mean distance of confidence and share right."""
-    bins: dict[int, list[Decided]] = defaultdict(list)
-    for one in decided:
-        bins[min(int(one.confidence * BINS), BINS - 1)].append(one)
-    return sum(abs(sum(one.confidence for one in of) - sum(one.is_right for one in of)) for of in bins.values()) / max(
-        1, len(decided)
-    )
-
-
-def _share(hits: Sequence[bool]) -> float | None:
-    return sum(hits) / len(hits) if hits else None
 
 
 def evaluate(
-    search: CompanySearch,
-    chooser: Chooser,
-    topics: Sequence[Topic],
-    lines: Sequence[Line],
-    *,
-    threshold: float,
-    stopwatch: Callable[[], float],
+    search: CompanySearch, way: Way, lines: Sequence[Line], stopwatch: Callable[[], float]
 ) -> tuple[Report, list[Decided]]:
     """Decide every line.
 
@@ -245,10 +224,14 @@ def evaluate(
         search: Already brought up to date with the topics.
         stopwatch: Seconds, from any start.
     """
-    titles = {topic.key: topic.title for topic in topics}
-    started = stopwatch()
-    decided = [decide(search, chooser, titles, line, threshold) for line in lines]
-    return report_of(decided, threshold, stopwatch() - started), decided
+    decided = []
+    for line in lines:
+        started = stopwatch()
+        choice = way.choose(line.text, search.nearest(line.text))
+        right = [KIND + line.label] if line.label != OUT_OF_SCOPE else []
+        one = decided_of(choice, right, way.least)
+        decided.append(one.model_copy(update={"seconds": stopwatch() - started}))
+    return report_of(decided, way.least), decided
 
 
 def table(report: Report) -> str:
@@ -266,8 +249,11 @@ def table(report: Report) -> str:
         ("AUROC, right against wrong", _shown(report.right_auroc)),
         ("AUROC, in against out of scope", _shown(report.scope_auroc)),
         ("expected calibration error", f"{report.calibration_error:.3f}"),
-        ("a decision", f"{report.seconds:.3f} s, {report.forward_passes:.1f} passes, {report.tokens:.0f} tokens"),
-        *((f"settled {step.name}", f"{step.lines}, {step.right} right") for step in report.steps),
+        ("a decision", _cost(report)),
+        *(
+            (step.name, f"{step.lines}, {step.right} right at the top, {step.answered} answered; {_cost(step)}")
+            for step in report.steps
+        ),
     ]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
@@ -275,3 +261,7 @@ def table(report: Report) -> str:
 
 def _shown(share: float | None) -> str:
     return "-" if share is None else f"{share:.3f}"
+
+
+def _cost(of: Report | StepReport) -> str:
+    return f"{of.seconds:.3f} s, {of.forward_passes:.1f} passes, {of.tokens:.0f} tokens each"

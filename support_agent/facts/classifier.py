@@ -21,6 +21,7 @@ from support_agent.embedding.port import Vectors
 GAMMA = 1.0
 """Of the kernel exp(-gamma * squared distance); vectors have length 1."""
 RIDGE = 0.1
+"""Both chosen on public training splits: some questions of each topic for fitting, others to be right on."""
 MOST_TEXTS = 4_000
 """Fitting takes the third power of it: 4,000 texts two seconds."""
 Scores = NDArray[np.float64]

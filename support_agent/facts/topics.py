@@ -5,6 +5,7 @@ Checked by tests/unit/facts/test_topics.py.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
@@ -44,6 +45,11 @@ def topics_of(company: Company) -> tuple[Topic, ...]:
         for name, spec in specs.items()
     ]
     return (*documents, *values)
+
+
+def version_of_topics(topics: Sequence[Topic]) -> str:
+    """Checksum of everything that the topics say."""
+    return hashlib.sha256("\n".join(topic.model_dump_json() for topic in topics).encode()).hexdigest()
 
 
 def _document_topic(number: int, versions: Sequence[Document]) -> Topic:

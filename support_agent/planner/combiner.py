@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from statistics import fmean, pstdev
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from support_agent.errors import ConfigError
 from support_agent.frozen import Frozen
@@ -51,6 +51,10 @@ class Calibration(Frozen):
     """All scores are multiplied by it."""
     none_shift: float = 0.0
     """Added to the score of `none` after that."""
+    thresholds: dict[str, float] = Field(default_factory=dict)
+    """What an answer needs, by kind of its topic ("document"); of other kinds `planner.threshold_answer`."""
+    version: str = ""
+    """Kept with each plan; "" for the default."""
 
 
 class Weights(Frozen):

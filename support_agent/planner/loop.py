@@ -81,8 +81,9 @@ class Planner:
                 assert_never(never)
 
     def _combiner(self) -> str:
-        versions = f"{self._chooser.combiner.version} {ARGUMENT_VERSION} {QUALIFIERS_VERSION}"
-        return versions if self._limits.mode == "guided" else f"{versions} {COMPOSING_VERSION}"
+        versions = [self._chooser.combiner.version, ARGUMENT_VERSION, QUALIFIERS_VERSION]
+        versions += [COMPOSING_VERSION] if self._limits.mode == "tools" else []
+        return " ".join([*versions, *filter(None, [self._chooser.calibration.version])])
 
 
 class _Guided(Work):

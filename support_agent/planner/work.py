@@ -46,6 +46,14 @@ PERIOD_WORDS = {
     "this_month": "this month",
     "last_month": "last month",
 }
+TOPIC_KINDS = {
+    "send_document": "document",
+    "send_account_field": "field",
+    "send_table": "series",
+    "send_aggregate": "series",
+    "send_record": "record",
+}
+"""The kind of topic that each of these tools answers about; thresholds are calibrated by kind."""
 log = structlog.get_logger(__name__)
 Arguments = Mapping[str, str | int | bool]
 T = TypeVar("T")
@@ -145,8 +153,12 @@ class Work(ABC):
         unfound = {option.key for option in options} - {match.topic for match in found}
         matches = [match for match in found if match.topic not in left_out]
         matches += [Match(topic=topic, score=0.0) for topic in sorted(unfound)]
-        question, least = self.context.current_question, self.limits.threshold_answer
-        return self._spend(self.chooser.topic(question, matches, options, least))
+        least = self.least(options[0].key.partition(":")[0])
+        return self._spend(self.chooser.topic(self.context.current_question, matches, options, least))
+
+    def least(self, kind: str) -> float:
+        """How sure an answer about a topic of this kind must be: as calibrated for the company, or as configured."""
+        return self.chooser.calibration.thresholds.get(kind, self.limits.threshold_answer)
 
     def look(self, document: int, sure: float) -> None:
         """Have the fact room look into a document before it is sent, where it does not know yet whether that answers.
@@ -154,7 +166,7 @@ class Work(ABC):
         What answers may be what the case knew already, or another document. Args: `sure` is the topic's probability.
         """
         context, number = self.context, self.context.question
-        if context.room is None or sure < self.limits.threshold_answer:
+        if context.room is None or sure < self.least("document"):
             return
         finding = context.findings.get(number)
         is_known = finding is not None and bool(finding.sentences_of(document))
@@ -196,7 +208,7 @@ class Work(ABC):
         if not self.named:
             self.check_field_question()
         choice = self.guarded(lambda: self._spend(self.records.column(kind, self.chooser)))
-        columns, sure = columns_of(choice, topic.probability, self.limits.threshold_answer)
+        columns, sure = columns_of(choice, topic.probability, self.least("record"))
         if not columns:
             raise Stop(Reason.UNSURE)
         items, votes = list[Item](), (*topic.votes, *choice.votes)
@@ -281,7 +293,7 @@ class Work(ABC):
     def _threshold(self, tool: str) -> float:
         match TOOLS[tool].kind:
             case Kind.ANSWER:
-                return self.limits.threshold_answer
+                return self.least(TOPIC_KINDS.get(tool, ""))
             case Kind.DATA:
                 return self.limits.threshold_data
             case Kind.FACT | Kind.ENDING:

@@ -7,7 +7,6 @@ languages with what is right for each question.
 from __future__ import annotations
 
 import json
-import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from shutil import copytree
 from typing import NamedTuple
 
 from support_agent.company.company import Company
+from support_agent.evals.mail_labels import topic_of
 from support_agent.frozen import Frozen
 from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
@@ -26,15 +26,6 @@ from tests.labelled import MAILS, labels
 
 COMPANIES = Path(__file__).parents[1] / "companies"
 QUESTIONS = MAILS / "questions.jsonl"
-KINDS = {
-    "send_document": "document",
-    "send_account_field": "field",
-    "send_aggregate": "series",
-    "send_table": "series",
-    "calculate": "series",
-    "send_record": "record",
-}
-"""Which kind of topic a call in a label is about."""
 
 
 class Asked(NamedTuple):
@@ -106,13 +97,7 @@ def company_questions(name: str) -> list[Asked]:
 
 def topics_in(outcomes: Sequence[str], level: int = 3) -> tuple[str, ...]:
     """The topics that acceptable outcomes are about; a stranger's question about an account still is about it."""
-    return tuple(sorted({topic_of(outcome) for outcome in outcomes}))
-
-
-def topic_of(outcome: str) -> str:
-    """The topic an outcome of a label is about, `none` where it is about none."""
-    call = re.match(r"(\w+)\((\w+)", outcome)
-    return f"{KINDS[call[1]]}:{call[2]}" if call and call[1] in KINDS else NONE_KEY
+    return tuple(sorted({topic_of(outcome) or NONE_KEY for outcome in outcomes}))
 
 
 def demo_questions() -> list[Asked]:

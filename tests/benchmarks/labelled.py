@@ -17,9 +17,11 @@ from pathlib import Path
 from support_agent.app import open_decider, progress
 from support_agent.configuration import load
 from support_agent.decide import Decider
+from support_agent.evals.mail_labels import Label
+from support_agent.evals.mails import Score, score, sent_in, total
 from support_agent.trial import Tried, try_mail
 from support_agent.workspace import CONFIG_FILE, init
-from tests.labelled import Label, Score, labels, score, sent_in, total
+from tests.labelled import labels
 
 TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
 """The mails are dated in this month."""

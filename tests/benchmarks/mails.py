@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.message import EmailMessage
@@ -18,10 +16,12 @@ from pathlib import Path
 
 from support_agent.app import open_decider, progress
 from support_agent.configuration import load
+from support_agent.evals.mail_labels import Label, sections_in
+from support_agent.evals.mails import Result, evaluate, line_of, report_of, table
 from support_agent.trial import Tried, try_mail
 from support_agent.workspace import CONFIG_FILE, init
 from tests.benchmarks.companies import COMPANIES, Mail, company_settings, mails_of, read_mails
-from tests.labelled import MAILS, Label, Score, score, sections_in, sent_in, total
+from tests.labelled import MAILS
 
 TODAY = datetime(2026, 11, 16, 12, tzinfo=UTC)
 MADE = MAILS / "made"
@@ -36,18 +36,13 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="print every mail")
     args = parser.parse_args()
     results = tried(args.set, args.votes, with_room=args.room)
-    for mail, one, result in results:
-        if args.all or result.wrong or result.questions_right < result.questions:
-            _print(_line(mail, one, result))
-    for name, key in (
-        ("kind", lambda mail: mail.kind),
-        ("language", lambda mail: mail.language),
-        ("all", lambda _: "all"),
-    ):
-        _table(name, key, results)
+    for result in results:
+        if args.all or result.score.wrong or result.score.questions_right < result.score.questions:
+            _print(line_of(result))
+    _print(table(report_of(results)))
 
 
-def tried(name: str, votes: str = "doubtful", *, with_room: bool = False) -> list[tuple[Mail, Tried, Score]]:
+def tried(name: str, votes: str = "doubtful", *, with_room: bool = False) -> list[Result]:
     """Every mail of a set, decided by the product and scored."""
     is_company = (COMPANIES / name).is_dir()
     mails = mails_of(name) if is_company else read_mails(MADE / f"{name}.jsonl")
@@ -61,20 +56,21 @@ def tried(name: str, votes: str = "doubtful", *, with_room: bool = False) -> lis
         decider = open_decider(settings, progress(), in_memory=True)
         if not with_room:
             decider = replace(decider, rooms=None)
-        results = []
-        for mail in mails:
-            one = try_mail(
-                f"{mail.id}.eml",
-                raw_of(mail),
+        by_path = {Path(f"{mail.id}.eml"): mail for mail in mails}
+
+        def one(label: Label) -> Tried:
+            return try_mail(
+                label.path.name,
+                raw_of(by_path[label.path]),
                 lambda: decider,
                 decider.company.accounts,
                 decider.settings,
                 TODAY,
-                as_level=mail.level,
-                as_customer=mail.address if mail.level >= 3 else None,
+                as_level=label.level,
+                as_customer=label.customer if label.level >= 3 else None,
             )
-            results.append((mail, one, score(label_of(mail), sent_in(one))))
-        return results
+
+        return evaluate(map(label_of, mails), one)
 
 
 def raw_of(mail: Mail, address: str = "support@harborfile.example") -> bytes:
@@ -97,28 +93,6 @@ def label_of(mail: Mail) -> Label:
         expected=mail.expected,
         sections=tuple(sections_in(question) for question in mail.sections),
     )
-
-
-def _line(mail: Mail, one: Tried, result: Score) -> str:
-    sent = sent_in(one)
-    verdict = "WRONG" if result.wrong else "right" if result.answered else "person"
-    beside = f"  sections {sorted(map(sorted, sent.sections.values()))}" if result.wrong_section else ""
-    got = ", ".join(sent.outcomes) or one.trial.reason
-    return f"{verdict:7}{mail.id} {mail.language} {mail.kind}: {got}{beside}  expected {mail.expected}"
-
-
-def _table(name: str, key: Callable[[Mail], str], results: Sequence[tuple[Mail, Tried, Score]]) -> None:
-    groups: dict[str, list[tuple[Tried, Score]]] = defaultdict(list)
-    for mail, one, result in results:
-        groups[key(mail)].append((one, result))
-    for group, of in sorted(groups.items()):
-        whole = total(result for _, result in of)
-        seconds = sorted(one.trial.seconds for one, _ in of)
-        _print(
-            f"{name} {group}: {whole.mails} mails, {whole.answered} answered, {whole.answered - whole.wrong} right "
-            f"({whole.wrong_section} wrong by the section alone), {whole.answerable_answered} of {whole.answerable} "
-            f"answerable; median {seconds[len(seconds) // 2]:.2f} s, 95th {seconds[int(len(seconds) * 0.95)]:.2f} s"
-        )
 
 
 def _print(line: str) -> None:

@@ -13,7 +13,9 @@ import pytest
 from support_agent.check import check, check_file, tool_codes
 from support_agent.configuration import load
 from support_agent.findings import Finding, Severity
+from support_agent.planner.calibration import write_calibration
 from support_agent.workspace import CONFIG_FILE, init
+from tests.unit.planner.test_calibration import made
 
 TODAY = date(2026, 6, 1)
 LOCAL = '"support@harborfile.example"'
@@ -364,3 +366,11 @@ def test_one_broken_file_does_not_hide_another(workspace: Path, edit: Edit) -> N
         "accounts.toml",
         "templates",
     ]
+
+
+def test_a_calibration_from_other_words_is_a_warning(workspace: Path) -> None:
+    """It lowers no threshold until it is made again."""
+    settings = load(workspace / CONFIG_FILE)
+    write_calibration(settings.planner.calibration, made(settings))
+    (finding,) = [one for one in check(settings, TODAY) if one.path == workspace / "calibration.json"]
+    assert (finding.severity, "have changed since" in finding.what) == (Severity.WARNING, True)

@@ -16,6 +16,7 @@ from support_agent.doctor import CHECKS, MANY_MAILS, diagnose
 from support_agent.embedders import is_needed
 from support_agent.errors import ConfigError, SupportAgentError, ToolCallRejected, TransientError
 from support_agent.model import Scores, Usage
+from support_agent.planner.calibration import write_calibration
 from support_agent.planner.models import STAMP_SUFFIX
 from support_agent.planner.pinned import MODELS
 from support_agent.resources import packaged
@@ -25,6 +26,7 @@ from support_agent.store.store import Store
 from tests.contract.store.examples import NOON
 from tests.fakes_doctor import SURE, Outside, changed, of, settings_in, the
 from tests.servers.openai import FakeOpenAI, failure, pick
+from tests.unit.planner.test_calibration import made
 
 UNSURE = Scores(log_probabilities=None, picked=0, usage=Usage())
 
@@ -284,3 +286,30 @@ def test_a_vector_store_server_is_always_asked(settings: Settings) -> None:
     remote = changed(settings, "chroma", url="http://127.0.0.1:1")
     outside = Outside(entries=TransientError("chroma.url http://127.0.0.1:1: refused"))
     assert the("vector store", remote, outside).severity is Health.ERROR
+
+
+# Calibration
+
+
+def test_no_calibration_is_as_good_as_shipped(settings: Settings, tmp_path: Path) -> None:
+    without = changed(settings, "planner", calibration=tmp_path / "calibration.json")
+    assert the("calibration", without).severity is Health.OK
+
+
+@pytest.mark.parametrize(("votes", "severity"), [("never", Health.OK), ("always", Health.WARNING)])
+def test_a_calibration_is_told_with_what_it_was_made_for(
+    settings: Settings, tmp_path: Path, votes: str, severity: Health
+) -> None:
+    """The words of the company cannot be read here: `check` says so."""
+    now = changed(settings, "planner", calibration=tmp_path / "calibration.json", model_votes="never")
+    write_calibration(now.planner.calibration, made(now))
+    diagnosis = the("calibration", changed(now, "planner", model_votes=votes))
+    assert diagnosis.severity is severity
+    assert ("from 130 questions" if votes == "never" else "left aside") in diagnosis.what
+
+
+def test_a_calibration_that_is_none_is_an_error(settings: Settings, tmp_path: Path) -> None:
+    """The agent would not start."""
+    (tmp_path / "calibration.json").write_text("[]", "utf-8")
+    broken = changed(settings, "planner", calibration=tmp_path / "calibration.json")
+    assert the("calibration", broken).severity is Health.ERROR

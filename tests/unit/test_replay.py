@@ -15,9 +15,12 @@ from support_agent.company.company import Company
 from support_agent.company.values import Customer
 from support_agent.errors import ConfigError
 from support_agent.mail.outbox import Delivery
+from support_agent.planner.combiner import Calibration
+from support_agent.planner.loop import Planner
 from support_agent.replay import Replanned, Replayed, chosen, plan_again, replay
 from support_agent.store.records import LetterKind, LetterRecord, MailId
-from tests.fakes_journey import DESK, JAMES, NOON, STRANGER, Office, write
+from tests.fakes import PLAIN
+from tests.fakes_journey import DESK, JAMES, NOON, STRANGER, Office, SureModel, write
 
 REFUND = "Can I get a refund?"
 SEATS = "How many seats have we paid for?"
@@ -61,6 +64,19 @@ def test_every_kind_of_mail_comes_out_the_same(office: Office) -> None:
     assert {entry.kind for entry in entries} == set(LetterKind)
     assert len(entries) == len(office.store.outgoing())
     assert [entry for entry in entries if not entry.is_identical] == []
+
+
+def test_a_calibration_changes_what_is_planned_again_and_not_what_was_sent(office: Office) -> None:
+    """The calibration that a plan was made with stands in it."""
+    mail_id, _ = office.handle(write(REFUND))
+    strict = Calibration(thresholds={"document": 1.0}, version="calibration-1a2b")
+    planner = Planner(SureModel(), office.settings.planner, lambda: 0.0, combiner=PLAIN, calibration=strict)
+    calibrated = replace(office, decider=replace(office.decider, planner=planner))
+    assert [entry.is_identical for entry in replay_all(calibrated)] == [True]
+    assert [entry.status for entry in plan_all(office, calibrated)] == ["newly_escalated"]
+    later, _ = calibrated.handle(write(REFUND, sender=JAMES))
+    plans = [office.store.plan(one) for one in (mail_id, later)]
+    assert ["calibration-1a2b" in plan.combiner_version for plan in plans if plan] == [False, True]
 
 
 def test_changed_byte_is_shown_as_a_diff(office: Office) -> None:

@@ -12,10 +12,13 @@ from support_agent.company.questions import CannedQuestion
 from support_agent.errors import PermanentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores, Usage
 from support_agent.planner.choice import NONE_TITLE
+from support_agent.planner.combiner import Calibration
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
+from support_agent.planner.work import TOPIC_KINDS
 from support_agent.settings import PlannerSettings
-from support_agent.tools.base import Context, Match
+from support_agent.tools.base import Context, Kind, Match
+from support_agent.tools.catalogue import TOOLS
 from tests.fakes import PLAIN
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, row
 
@@ -315,3 +318,26 @@ def test_a_search_that_fails_leaves_the_question_whole_and_hands_it_over() -> No
 
     made = plan(Prefers(), one(TWO, Down()))
     assert (made.questions, made.outcome, made.reason) == ((TWO,), "escalate", "tool_failed")
+
+
+def test_a_calibrated_threshold_holds_for_its_kind_alone_and_is_recorded() -> None:
+    """Replay and whoever reads the plan see by which threshold, and which calibration, a call was judged."""
+    calibration = Calibration(thresholds={"document": 0.99999, "field": 0.5}, version="calibration-1a2b")
+
+    def made(topic: str, title: str) -> Plan:
+        planner = Planner(Prefers(title), PlannerSettings(), lambda: 0.0, combiner=PLAIN, calibration=calibration)
+        return planner.plan(one("Refund?", near(topic, score=0.9)))
+
+    document, field = made("document:7", "Document 7"), made("field:plan", "plan")
+    assert (document.outcome, document.reason, field.outcome) == ("escalate", "unsure", "answer")
+    sent = {call.tool: call.threshold for of in (document, field) for call in of.calls}
+    assert (sent["send_document"], sent["send_account_field"]) == (0.99999, 0.5)
+    assert document.combiner.split()[-1] == "calibration-1a2b"
+
+
+def test_a_series_and_a_record_have_calibrated_thresholds_as_well() -> None:
+    assert set(TOPIC_KINDS.values()) == {"document", "field", "series", "record"}
+    for tool in TOPIC_KINDS:
+        assert TOOLS[tool].kind is Kind.ANSWER
+    for name, tool in TOOLS.items():
+        assert tool.kind is not Kind.ANSWER or name in TOPIC_KINDS or name == "ask_clarification"

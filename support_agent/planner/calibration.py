@@ -1,0 +1,192 @@
+"""How the choice is adjusted to the company at hand: the file that `support-agent calibrate --write` makes.
+
+The file says what it was computed for and from. One that was made for other weights, embedding models or votes of the
+language model is left aside; one that was made from other words of the company, or beside another
+`planner.threshold_answer`, lowers no threshold.
+
+Invariant: no threshold is below `planner.threshold_floor`, and none that the data do not prove is below
+`planner.threshold_answer`. Checked by tests/unit/planner/test_calibration.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from support_agent.errors import ConfigError
+from support_agent.findings import Finding, Severity
+from support_agent.frozen import Frozen
+from support_agent.planner.choice import ModelVotes
+from support_agent.planner.combiner import Calibration, committed
+from support_agent.planner.pinned import LANGUAGE_MODEL
+from support_agent.settings import Settings
+
+AGAIN = "run `support-agent calibrate --write` again"
+Share = Annotated[float, Field(ge=0, le=1)]
+TopicKind = Literal["document", "field", "series", "record"]
+Verdict = Literal["proven", "raised", "kept"]
+"""proven: the upper bound is at most the risk. raised: not proven, but too many were wrong, and fewer are now.
+kept: too few answers to say."""
+
+
+class MadeFor(Frozen):
+    """What a calibration holds for: the combiner's version, the embedding models, when which language model votes."""
+
+    combiner: str
+    embedders: tuple[str, ...]
+    model_votes: ModelVotes
+    model: str
+
+
+class MadeFrom(Frozen):
+    """What a calibration was computed from.
+
+    `examples` are example questions that were left out, `without_topic` those whose topic was left out as well, `mails`
+    the questions of labelled mails. `topics` is the checksum of the company's words.
+    """
+
+    examples: int
+    without_topic: int
+    mails: int
+    topics: str
+    threshold_answer: Share
+
+
+class KindThreshold(Frozen):
+    """The threshold of one kind of topic, and what it was computed from.
+
+    Of the `answers` that are sure enough at the threshold, `wrong` are; `low` and `high` each bound the share of wrong
+    ones with 95 % certainty (Clopper-Pearson). `questions` have a topic of this kind; `right` of them are answered
+    rightly, and `right_before` at `planner.threshold_answer`.
+    """
+
+    kind: TopicKind
+    verdict: Verdict
+    threshold: Share
+    answers: int
+    wrong: int
+    low: Share
+    high: Share
+    questions: int
+    right: int
+    right_before: int
+
+
+class CompanyCalibration(Frozen):
+    """The file: `risk` is the share of wrong answers that was asked for."""
+
+    format: Literal[1] = 1
+    made_at: datetime
+    risk: Share
+    made_for: MadeFor
+    made_from: MadeFrom
+    sharpness: Annotated[float, Field(gt=0)]
+    none_shift: float
+    thresholds: tuple[KindThreshold, ...]
+
+    @property
+    def version(self) -> str:
+        """Names this calibration in the plans that were made with it."""
+        return f"calibration-{hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]}"
+
+
+def made_for(settings: Settings) -> MadeFor:
+    """What a calibration must have been made for to hold for a configuration."""
+    models, votes = tuple(model.value for model in settings.embedding.models), settings.planner.model_votes
+    model = settings.model
+    named = model.name if model.planner == "openai" else model.path.name if model.path else LANGUAGE_MODEL.name
+    return MadeFor(
+        combiner=committed(models).version,
+        embedders=tuple(sorted(models)),
+        model_votes=votes,
+        model="" if votes == "never" else named,
+    )
+
+
+def read_calibration(path: Path) -> CompanyCalibration | None:
+    """The calibration in a file; None where there is none.
+
+    Raises:
+        ConfigError: the file is something else.
+    """
+    try:
+        return CompanyCalibration.model_validate_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
+        what = error.strerror if isinstance(error, OSError) else "not made by this program"
+        raise ConfigError(f"{path}: {what}: delete it, or {AGAIN}") from error
+
+
+def write_calibration(path: Path, made: CompanyCalibration) -> None:
+    """Write the file, or over it.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        fresh.write_text(made.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}: set planner.calibration to a file that can be written") from error
+
+
+def calibration_of(settings: Settings, topics: str) -> Calibration:
+    """What the planner works with: as much of the file as holds for this configuration and these words.
+
+    Args:
+        topics: Checksum of the company's words.
+    Raises:
+        ConfigError: the file is something else.
+    """
+    found = read_calibration(settings.planner.calibration)
+    if found is None or found.made_for != made_for(settings):
+        return Calibration()
+    least = settings.planner.threshold_floor
+    if not may_lower(found, settings, topics):
+        least = max(least, settings.planner.threshold_answer)
+    return Calibration(
+        sharpness=found.sharpness,
+        none_shift=found.none_shift,
+        thresholds={one.kind: max(one.threshold, least) for one in found.thresholds if one.verdict != "kept"},
+        version=found.version,
+    )
+
+
+def may_lower(found: CompanyCalibration, settings: Settings, topics: str) -> bool:
+    """Whether what the calibration proved still holds: for the same words, beside the same strict default."""
+    origin = found.made_from
+    return origin.topics == topics and origin.threshold_answer == settings.planner.threshold_answer
+
+
+def calibration_findings(settings: Settings, topics: str | None) -> list[Finding]:
+    """Why the file is not used, or not as a whole; nothing where all of it is, or where there is none.
+
+    Args:
+        topics: Checksum of the company's words; None: they cannot be read.
+    """
+    path = settings.planner.calibration
+    try:
+        found = read_calibration(path)
+    except ConfigError as error:
+        what, _, todo = str(error).removeprefix(f"{path}: ").partition(": ")
+        return [Finding(severity=Severity.ERROR, path=path, line=None, what=what, todo=todo)]
+    if found is None:
+        return []
+    now, then = made_for(settings), found.made_for
+    names = ("weights", "embedding.models", "planner.model_votes", "language model")
+    pairs = zip(names, _shown(then), _shown(now), strict=True)
+    other = [f"{name} {before}, not {after}" for name, before, after in pairs if before != after]
+    told = [f"the calibration is left aside: it was made for {'; '.join(other)}"] if other else []
+    if not told and topics is not None and not may_lower(found, settings, topics):
+        told = ["documents, accounts or planner.threshold_answer have changed since, so it lowers no threshold"]
+    return [Finding(severity=Severity.WARNING, path=path, line=None, what=what, todo=AGAIN) for what in told]
+
+
+def _shown(made: MadeFor) -> tuple[str, ...]:
+    return made.combiner, ", ".join(made.embedders), made.model_votes, made.model or "none"
