@@ -314,6 +314,7 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
         ConfigError: a file of the company or a model cannot be used.
     """
     from support_agent.decide import Decider
+    from support_agent.mail.machine_vote import open_vote
     from support_agent.planner.combiner import committed
     from support_agent.planner.loop import Planner
 
@@ -335,6 +336,7 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
         templates=templates,
         settings=settings,
         rooms=open_rooms(settings, company, search, model, in_memory=in_memory) if settings.facts.enabled else None,
+        machine=open_vote(search.embedders, settings.screening),
     )
 
 

@@ -25,6 +25,7 @@ from support_agent.levels import CUSTOMER, PROVEN
 from support_agent.mail.attachment_text import asked_text, speaks_through_attachments, with_attached_text
 from support_agent.mail.body import LIMIT
 from support_agent.mail.identity import Sender
+from support_agent.mail.machine_vote import MachineVote
 from support_agent.mail.message import Message
 from support_agent.mail.outgoing import REPLY_PREFIX, reply_subject
 from support_agent.mail.person_word import asks_for_person
@@ -137,7 +138,8 @@ class HandOver(StrEnum):
 class Decider:
     """Decides mails with one company, one planner and one search; keeps nothing between mails.
 
-    `rooms` opens the fact room for a mail; None: it is off.
+    `rooms` opens the fact room for a mail; None: it is off. `machine` is the fitted vote on what machines write, None
+    where the rules of screening decide alone.
     """
 
     company: Company
@@ -146,6 +148,11 @@ class Decider:
     templates: Templates
     settings: Settings
     rooms: FactRooms | None = None
+    machine: MachineVote | None = None
+
+    def judged(self, message: Message, screening: Screening) -> Screening:
+        """The screening after the fitted vote: what it takes for a machine's, or doubts, goes to a person."""
+        return screening if self.machine is None else self.machine.judged(message, screening)
 
     def decide(
         self,

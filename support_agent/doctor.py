@@ -174,6 +174,11 @@ def _model(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
 def _embedding(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     for model in needed_models(settings):
         yield _stored("embedding model", model.name, settings.model)
+    if settings.screening.machine_vote and not {"use", "e5"} & set(settings.embedding.models):
+        what = "the fitted vote on what machines write has no model, so the rules of screening decide alone"
+        yield warning(
+            "machine vote", what, 'list "use" or "e5" in embedding.models, or set screening.machine_vote = false'
+        )
 
 
 def _stored(subject: str, name: str, settings: ModelSettings) -> Diagnosis:

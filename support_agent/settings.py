@@ -19,6 +19,7 @@ from support_agent.levels import AUTHENTICATED, CUSTOMER
 from support_agent.locales import FALLBACK_LOCALE, LocaleTag
 from support_agent.settings_embedding import EmbeddingSettings
 from support_agent.settings_facts import EvidenceSettings, FactSettings, GradingSettings
+from support_agent.settings_screening import ScreeningSettings
 from support_agent.settings_search import LOOPBACK, SearchSettings
 from support_agent.settings_sources import ENV_PREFIX
 
@@ -393,6 +394,7 @@ class Settings(BaseSettings):
     model: ModelSettings = ModelSettings()
     planner: PlannerSettings = PlannerSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    screening: ScreeningSettings = ScreeningSettings()
     grading: GradingSettings = GradingSettings()
     evidence: EvidenceSettings = EvidenceSettings()
     store: StoreSettings = StoreSettings()

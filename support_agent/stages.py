@@ -138,6 +138,9 @@ class Stages:
             return is_staff and self.threads.packet_named_by(message) is not None
 
         screening = screen(message, self.settings.agent, self.settings.desk, self.placing.is_customer, is_staff_reply)
+        judged = self.decider.judged(message, screening)
+        if judged is not screening and not is_staff_reply():
+            screening = judged
         screening = self.threads.recognise(mail_id, message, screening, self.now())
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
             told = self.reports.read(mail_id, message, self.store.raw_mail(mail_id), is_marked=False)

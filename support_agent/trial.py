@@ -121,6 +121,9 @@ def try_mail(
     told = _unasked(screening, sender, settings)
     if told is None:
         opened = decider()
+        screening = opened.judged(message, screening)
+        told = _unasked(screening, sender, settings)
+    if told is None:
         rehearsal = rehearse(opened, opened.with_attached_text(message, lambda: raw, sender), sender, customer, now)
         outcome = "escalate" if rehearsal.letter is None else "answer"
         told = rehearsal.decision.plan.reason, rehearsal.decision.why

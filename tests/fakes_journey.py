@@ -16,7 +16,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from pydantic import JsonValue, SecretStr
 
@@ -26,6 +26,7 @@ from support_agent.cursor import Cursor
 from support_agent.decide import Decider
 from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
 from support_agent.demo.seed import seed
+from support_agent.embedding.port import Embedder
 from support_agent.mail.message import parse
 from support_agent.mail.outbox import Delivery, Transport
 from support_agent.model import Prompt, Scores, Usage
@@ -116,6 +117,7 @@ class WordSearch:
     """`support_agent.tools.base.Search`: a topic is near where its word stands in the text."""
 
     version = "words-1"
+    embedders: ClassVar[dict[str, Embedder]] = {}
 
     def nearest(self, text: str) -> tuple[Match, ...]:
         """All the topics, those whose word stands in the text first; one is half near to whatever is asked."""

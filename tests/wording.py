@@ -16,7 +16,10 @@ from support_agent.mail.closing import why_closing
 from support_agent.mail.quotation import split_quotation
 
 MAILS = Path(__file__).parent / "mails" / "wording"
-KINDS = ("absence", "away_customer", "plain_customer", "closing", "not_closing", "quotation", "near_quotation")
+KINDS = (
+    "absence", "machine", "away_customer", "near_machine", "plain_customer", "closing", "not_closing", "quotation",
+    "near_quotation",
+)  # fmt: skip
 
 
 class Tally(NamedTuple):

@@ -101,6 +101,11 @@ class CompanySearch:
         return cast(CountingEmbedder, self._embedders[ENGLISH])
 
     @property
+    def embedders(self) -> Mapping[str, Embedder]:
+        """Those that texts are compared in, by name."""
+        return self._embedders
+
+    @property
     def version(self) -> str:
         """Names what the indexes hold, and so what the classifier was fitted to."""
         return id_of(*(index.version for index in self._indexes.values()))

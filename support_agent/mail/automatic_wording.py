@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - punctuation of other scripts
-"""How automatic replies read: out-of-office notices and receipts whose system sets none of the header fields.
+"""How automatic replies read: out-of-office notices and answers of systems that set none of the header fields.
 
 Invariant: wording proves nothing, so it brings a mail to a person and never files it. A text that says of itself that a
 machine sent it is believed whatever else it says: one machine that is answered is worse than ten notices on the desk.
@@ -17,7 +17,6 @@ from support_agent.mail.automatic_words import (
     ANSWERED,
     AUTOMATIC_PREFIXES,
     CHALLENGE,
-    GONE,
     MAX_WORDS_BEFORE,
     OF_MAIL,
     OWN_MATTER,
@@ -25,7 +24,6 @@ from support_agent.mail.automatic_words import (
     REFERS,
     REQUEST,
     SAYS_SO,
-    TELLING_SUBJECT,
     TROUBLE,
     YOURS,
 )
@@ -88,14 +86,10 @@ def why_automatic(subject: str, text: str) -> str:
         return f"the text says that it is automatic: {said[:80]!r}"
     if len(text) > MAX_TEXT_CHARACTERS or asks(plain, is_away=True):
         return ""
-    absent = ABSENT.search(head)
-    if absent is None and REFERS.search(plain):
-        absent = GONE.search(head)  # customers tell of colleagues who left; a notice says whom to ask instead
-    telling = BARE_PREFIX.search(subject) or ((absent or not head) and TELLING_SUBJECT.search(subject))
-    if telling:
-        return f"the subject is that of an automatic reply: {telling[0].strip()[:80]!r}"
-    if absent:
-        return f"the text tells of an absence and asks for nothing: {absent[0][:80]!r}"
+    if match := BARE_PREFIX.search(subject):
+        return f"the subject is that of an automatic reply: {match[0].strip()[:80]!r}"
+    if match := ABSENT.search(head):
+        return f"the text tells of an absence and asks for nothing: {match[0][:80]!r}"
     if asks(plain):
         return ""
     if match := RECEIPT.search(head):

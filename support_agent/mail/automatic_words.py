@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - words in Cyrillic and other letters
 """The words of automatic replies, by language, and those of people who want something.
 
-Data only; the rules stand in `automatic_wording`. A subject is listed as a program's because programs write it just so;
-what people write of their holidays too stands under `TELLING_SUBJECT`. Checked by
+Data only; the rules stand in `automatic_wording`. A subject is listed as a program's because programs write it just so.
+What no list has is told by the fitted vote (`machine_vote`). Checked by
 tests/unit/mail/test_automatic_wording.py, which has a notice in each language.
 """
 
@@ -46,36 +46,6 @@ nothing follows; or it stands in brackets."""
 
 ANSWERED = r"(?:(?:re|aw|antw|sv|vs|rv|r|tr|odp|ynt|res|回复|回覆|答复|返信)\s*[:：]\s*)"
 """What programs and people alike write before the subject of what they answer."""
-
-TELLING_SUBJECT = words(
-    rf"^\W*{ANSWERED}*\W*(?:"
-    r"auto(?:mat(?:ed|ic))?[- ]?(?:e-?mail )?(?:re(?:ply|sponse|sponder)|answer|acknowledge?ment|confirmation)\b"
-    r"|automatische? (?:antwort|beantwoording|e-?mail|reply)|automatisch(?:e|es)? (?:antwoord|svar)"
-    r"|autom(?:atiskt?|\.) svar|autosvar"
-    r"|automaattinen vastaus|automatická odpov|automatikus v[áa]lasz|otomatik (?:yan[\u0131i]t|cevap)"
-    r"|odpowied[źz] automatyczna"
-    r"|autoodpowied|autom[áa]tica:|r[ée]ponse automatique|absence du bureau|message d'absence|respuesta autom[áa]tica"
-    r"|fuera de (?:la )?oficina|resposta autom[áa]tica|aus[êe]ncia tempor|fora do escrit|risposta automatica"
-    r"|fuori (?:sede|ufficio)"
-    r"|out[- ]of[- ](?:the )?office|(?:away|absent|gone|out) (?:from|of) (?:the |my )?(?:office|e-?mail|mail|desk)\b"
-    r"|(?:i(?:'m| am) )?(?:currently |now )?(?:on|in) (?:my )?(?:annual |maternity |parental |sick )?(?:vacation"
-    r"|holidays?|leave)"
-    r"(?:\W*$|\W+(?:until|till|from|through|thru|between|this|next|\d|[(:]).{0,60}$)"
-    r"|(?:vacation|holiday) (?:reply|response|notice|message|notification|auto)"
-    r"|away (?:message|notice|notification)|absence (?:notice|notification)|ooo\s*[:\-]"
-    r"|abwesen(?:heit|d)|(?:bin |ich bin )?(?:au[ßs]er haus|nicht im b[üu]ro|im urlaub)|urlaub(?:s(?:meldung"
-    r"|notiz|benachrichtigung)|:)"
-    r"|afwezig|niet op kantoor|fr[åa]nvaro|frav[æa]r|poza biurem|poissa|nieobecn"
-    r"|автоответ|автоматический ответ|вне офиса|自動(?:返信|応答|回复|回復|回覆)"
-    r"|自动(?:回复|答复)|不在(?:通知|のお知らせ|届)|자동 ?(?:응답|회신)|부재"
-    r")",
-    r"^\W*auto(?:matic)?\b.{0,60}\bout of (?:the )?office|\bis (?:currently )?out of (?:the )?office\b"
-    r"|\bauto-?re(?:ply|sponse|sponder)\b",
-    r"^\W*(?:eingangsbest[äa]tigung|we(?:'ve| have) received your|thank(?:s| you) for (?:your (?:e-?mail|message"
-    r"|enquiry|inquiry)"
-    r"|contacting|writing)|accus[ée] de r[ée]ception|acuse de recibo)\b.{0,60}$",
-)
-"""A subject that says so, in words that people have too; of a receipt without a "Re:", for customers answer those."""
 
 SAYS_SO = words(
     r"\b(?:this is|i am|i'm) an? (?:auto(?:mat(?:ed|ic))?|automatically[- ]generated|system[- ]generated)[- ]?"
@@ -135,22 +105,6 @@ YOURS = words(
 )
 """Before such words it is the reader's reply that the sender tells of."""
 
-GONE = words(
-    r"\bno longer (?:works?|employed|working) (?:for|at|here|with|in)\b|\bhas left (?:the|our) (?:company"
-    r"|organi[sz]ation|firm)"
-    r"|\bleft the company|\baus (?:dem|unserem) unternehmen ausgeschieden|\b(?:nicht mehr|nicht l[äa]nger) (?:f[üu]r"
-    r"|bei|in)"
-    r" [^.?!]{2,60}(?:t[äa]tig|besch[äa]ftigt)|\ba quitt[ée] (?:la soci[ée]t[ée]|notre|l'entreprise)"
-    r"|\bne travaille plus\b"
-    r"|\bya no trabaja (?:en|con)|\bnon lavora pi[ùu]|\bnon [èe] pi[ùu] (?:alle dipendenze|dipendente)"
-    r"|\bn[ãa]o trabalha mais"
-    r"|\bniet (?:langer|meer) (?:bij|in dienst|werkzaam)|\bhar slutat (?:hos|p[åa]|i)\b|\b(?:arbejder"
-    r"|jobber) (?:her )?ikke l[æe]ngere?"
-    r"|\bhar (?:sluttet|fratr[åa]dt)|\bnie (?:jest ju[żz] pracownikiem|pracuje ju[żz])|\bji[žz] nepracuje"
-    r"|\bm[áa]r nem (?:dolgoz|n[áa]lunk)"
-    r"|\bnu mai lucreaz[ăa]|\bayr[ıi]lm[ıi][şs]t[ıi]r|больше не работает|більше не працює|離職|离职|退職|퇴사|لم يعد",
-)
-"""That somebody has gone for good."""
 ABSENT = words(
     r"\bi no longer work\b|\bich arbeite nicht mehr\b|\bje ne travaille plus\b|\bya no trabajo (?:en|con) [A-ZÁÉÍÓÚ]",
     r"\b(?:i(?:'m| am|'ll be| will be| shall be)|(?:we|offices?|school|practice|shop) (?:are|is|will be))\b[^?!]{0,60}"

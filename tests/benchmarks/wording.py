@@ -1,21 +1,43 @@
-"""`python -m tests.benchmarks.wording [development|reported]`: what the rules of screening make of made mails.
+"""`python -m tests.benchmarks.wording [development|reported] [--fit] [--vote]`: what screening makes of made mails.
 
-A line a kind of mail: how many were tried and how many read so, in all and by language.
+A line a kind of mail: how many were tried and how many read so by the rules' words, in all and by language. `--vote`
+adds what the fitted vote says beside the lists, by the weights that come with the program; `--fit` fits them anew to
+the development mails, writes them, and prints what they are worth on mails whose language they have not seen.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 
+from support_agent.mail.machine_vote import PREFERRED
+from tests.benchmarks import wording_fit
+from tests.machine_mails import made_mails
 from tests.wording import tallies
 
 
 def main() -> None:
     """Measure and print."""
-    name = sys.argv[1] if len(sys.argv) > 1 else "development"
-    for tally in tallies(name):
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.wording", description=__doc__)
+    parser.add_argument("name", nargs="?", default="development", choices=("development", "reported"))
+    parser.add_argument("--fit", action="store_true", help="fit the vote to the development mails and write it")
+    parser.add_argument("--vote", action="store_true", help="add the fitted vote")
+    args = parser.parse_args()
+    if args.fit:
+        votes = {name: fit.is_doubted for name, fit in wording_fit.fit_all().items()}
+        _print(wording_fit.table(made_mails("development"), votes))
+        return
+    for tally in tallies(args.name):
         languages = " ".join(f"{language}:{found}/{tried}" for language, (found, tried) in tally.languages.items())
-        print(f"{tally.kind}: {tally.found} of {tally.tried} {tally.what}  {languages}")  # noqa: T201
+        _print([f"{tally.kind}: {tally.found} of {tally.tried} {tally.what}  {languages}"])
+    if args.vote:
+        mails = made_mails(args.name)
+        votes = {name: wording_fit.doubted(name, mails) for name in PREFERRED}
+        _print(wording_fit.table(mails, votes))
+
+
+def _print(lines: list[str]) -> None:
+    for line in lines:
+        print(line)  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -203,6 +203,15 @@ def test_an_embedding_model_that_is_off_is_not_looked_for(settings: Settings) ->
     assert diagnosis.what.startswith("all-MiniLM-L6-v2")
 
 
+def test_a_vote_without_its_model_is_a_warning(settings: Settings) -> None:
+    """Rule: the rules of screening decide alone then, and the operator hears of it."""
+    alone = changed(settings, "embedding", models=(EmbeddingModel.MINILM,))
+    (diagnosis,) = of(diagnose(alone, Outside().probes()), "machine vote")
+    assert (diagnosis.severity, "decide alone" in diagnosis.what) == (Health.WARNING, True)
+    for quiet in (settings, changed(alone, "screening", machine_vote=False)):
+        assert of(diagnose(quiet, Outside().probes()), "machine vote") == []
+
+
 def test_a_verified_model_is_told_with_its_size(settings: Settings) -> None:
     put_models(settings, is_stamped=True)
     assert "verified, 1117 MB at " in the("model", settings).what

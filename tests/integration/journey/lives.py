@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import structlog
 
@@ -28,6 +28,7 @@ from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.configuration import load
 from support_agent.decide import Decider, Decision
+from support_agent.embedding.port import Embedder
 from support_agent.engine import Engine, executor_id
 from support_agent.engine_database import engine_url
 from support_agent.errors import GateRefused
@@ -168,6 +169,7 @@ class WordSearch:
     """`support_agent.tools.base.Search` by one word a topic."""
 
     version = "words-1"
+    embedders: ClassVar[dict[str, Embedder]] = {}
 
     def nearest(self, text: str) -> tuple[Match, ...]:
         scored = [(NEAR if word in text.lower() else FAR, topic) for word, topic in TOPICS.items()]
