@@ -31,7 +31,6 @@ from support_agent.mail.person_word import asks_for_person
 from support_agent.mail.screening import PERSON_RULE, Screening
 from support_agent.model import Usage
 from support_agent.planner.loop import Planner
-from support_agent.planner.neighbours import folded, parted
 from support_agent.planner.plan import Call, Plan
 from support_agent.planner.questions import questions_of
 from support_agent.settings import Settings
@@ -259,22 +258,12 @@ class Decider:
             periods={period.name: period for period in periods(today)},
             accounts=accounts,
             search=self.search,
-            questions=self._questions(message),
+            questions=questions_of(message.subject, asked_text(message), self.search.read),
             mail=f"{message.subject}\n{asked_text(message)}",
             sent=sent,
             room=room,
             translations=self.company.in_language(locale, today),
         )
-
-    def _questions(self, message: Message) -> tuple[str, ...]:
-        """The mail's questions, where neighbours about one topic are one."""
-
-        def nearest(text: str) -> tuple[str, float]:
-            matches = self.search.nearest(text)
-            return (matches[0].topic, matches[0].score) if matches else ("", 0.0)
-
-        questions = questions_of(message.subject, asked_text(message))
-        return parted(folded(questions, nearest), nearest)
 
     def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
         is_known = sender.level >= CUSTOMER and context.customer is not None

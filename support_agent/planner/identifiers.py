@@ -18,6 +18,7 @@ from typing import Literal
 
 from babel.numbers import list_currencies
 
+from support_agent.company.values import Customer
 from support_agent.frozen import Frozen
 from support_agent.planner.spelling import (
     CHUNK,
@@ -57,6 +58,7 @@ MAX_CHUNKS = 6
 """An identifier is written in at most so many pieces ("HF 2025 0030" has three)."""
 MIN_LABEL_LETTERS = 3
 """Shorter words of a label are not what it is called."""
+ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 PLURALS = frozenset({"", "s", "es", "e", "n", "en"})
 """Ends of a label that make it a plural, in the languages that have such."""
 MIN_COMPOUND_LETTERS = 5
@@ -353,3 +355,9 @@ class _Reading:
 
     def _written(self, window: range) -> str:
         return self.text[self.chunks[window.start].start : self.chunks[window[-1]].end]
+
+
+def names_another(question: str, customer: Customer | None) -> bool:
+    """Whether a question has an address that is not the customer's own."""
+    own = customer.address.lower() if customer else ""
+    return any(found.lower() != own for found in ADDRESS.findall(question))

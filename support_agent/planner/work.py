@@ -20,9 +20,9 @@ from support_agent.company.periods import has_inexpressible_period, is_readable,
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Usage
 from support_agent.planner.choice import Choice, Chooser, Option, Vote
-from support_agent.planner.identifiers import Found
-from support_agent.planner.neighbours import asked_in, names_another
+from support_agent.planner.identifiers import Found, names_another
 from support_agent.planner.plan import Call, Status
+from support_agent.planner.questions import asked_in
 from support_agent.planner.records import Records, columns_of
 from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings
@@ -166,7 +166,7 @@ class Work(ABC):
         Times beside what is asked ("I decide before the end of the month") are not asked about.
         """
         whole, today = self.context.current_question, self.context.today
-        question = without_now(" ".join(asked_in(whole)) or whole)
+        question = without_now(" ".join(asked_in(whole, self.context.search.read)))
         is_past = any(self.context.periods[name].last < today for name in mentioned_periods(question, today))
         if is_past or has_inexpressible_period(question, today):
             raise Stop(Reason.NOT_COVERED)
