@@ -32,7 +32,6 @@ from support_agent.mail.person_word import asks_for_person
 from support_agent.mail.screening import PERSON_RULE, Screening
 from support_agent.model import Usage
 from support_agent.planner.loop import Planner
-from support_agent.planner.neighbours import folded, parted
 from support_agent.planner.plan import Call, Plan
 from support_agent.planner.questions import questions_of
 from support_agent.settings import Settings
@@ -291,14 +290,8 @@ class Decider:
 
 
 def questions_in(message: Message, search: Search) -> tuple[str, ...]:
-    """The mail's questions, where neighbours about one topic are one."""
-
-    def nearest(text: str) -> tuple[str, float]:
-        matches = search.nearest(text)
-        return (matches[0].topic, matches[0].score) if matches else ("", 0.0)
-
-    questions = questions_of(message.subject, asked_text(message))
-    return parted(folded(questions, nearest), nearest)
+    """The mail's questions, each in the customer's own words."""
+    return questions_of(message.subject, asked_text(message), search.read)
 
 
 def _call_record(seq: int, call: Call) -> ToolCallRecord:

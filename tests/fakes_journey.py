@@ -48,8 +48,9 @@ from support_agent.steps import Steps, Work
 from support_agent.store.records import LetterKind, MailId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.threads import known_as
-from support_agent.tools.base import Match
+from support_agent.tools.base import Match, Reading
 from tests.fakes import PLAIN
+from tests.fakes_reading import read_by
 
 T = TypeVar("T")
 TODAY = date(2026, 11, 20)
@@ -124,6 +125,10 @@ class WordSearch:
         scored = [(0.95 if word in text.lower() else 0.05, topic) for word, (topic, _) in TOPICS.items()]
         scored.append((0.5, "document:15"))
         return tuple(Match(topic=topic, score=score) for score, topic in sorted(scored, reverse=True))
+
+    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
+        """By a few words; near to the topics whose word stands in a piece."""
+        return read_by(lambda piece: {match.topic: match.score for match in self.nearest(piece)})(pieces)
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         """The share of the text's words that each of the others has."""

@@ -100,7 +100,9 @@ class _Guided(Work):
 
     def _parts(self, question: str) -> tuple[Part, ...]:
         try:
-            return parts_of(question, self._chances, self.limits.threshold_answer, self.context.today)
+            return parts_of(
+                question, self._chances, self.context.search.read, self.limits.threshold_answer, self.context.today
+            )
         except SupportAgentError as error:  # the question's own search will tell
             log.error("question_not_parted", code=error.code, error=str(error))
             return (Part(question),)

@@ -13,7 +13,7 @@ checked by tests/unit/planner/test_qualifiers.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -23,7 +23,6 @@ from support_agent.company.text import collapse
 from support_agent.company.words import ADDRESS, WORDS, codes_in, digits_in, family, is_case, is_code, month_names
 from support_agent.company.words import places_and_currencies as places
 from support_agent.planner.held import Held
-from support_agent.planner.neighbours import asked_in
 from support_agent.tools.base import Qualifier
 
 QUALIFIERS_VERSION = "qualifiers-1"
@@ -54,28 +53,29 @@ class Asked(NamedTuple):
     languages: Sequence[str]
 
 
-def beside(question: str, subject: str, held: Held) -> Qualifier | None:
+def beside(question: str, subject: str, held: Held, asks: Callable[[str], bool]) -> Qualifier | None:
     """The first qualifier of a question that its answer does not carry; None where it carries all.
 
     Args:
         question: As the customer wrote it, with what was told beside it.
         subject: Of the mail, where it has no other question; else "".
         held: What the answer is made of.
+        asks: Tells whether a sentence without a question mark asks.
     """
-    asked = _read(question, subject)
+    asked = _read(question, subject, asks)
     found = next((one for one in _named(question, asked, held) if not held.has(one.text)), None)
     return found or (_limited_value(asked, held) if held.is_value else _left_out(asked, held))
 
 
-def _read(question: str, subject: str) -> Asked:
+def _read(question: str, subject: str, asks: Callable[[str], bool]) -> Asked:
     sentences = [part for part in map(collapse, _SENTENCE.split(question.removeprefix(subject))) if part]
     marked = [part for part in sentences if part.endswith(QUESTION_MARKS)]
-    wished = [part for part in sentences if part not in marked and asked_in(part)]
-    asks = marked if any(len(part.split()) > SHORT_QUESTION for part in marked) else [*marked, *wished]
-    first = sentences.index(asks[0]) if asks else len(sentences)
-    behind = [part for part in sentences[first:] if part not in asks and len(part.split()) <= SHORT_SENTENCE]
+    wished = [part for part in sentences if part not in marked and asks(part)]
+    asking = marked if any(len(part.split()) > SHORT_QUESTION for part in marked) else [*marked, *wished]
+    first = sentences.index(asking[0]) if asking else len(sentences)
+    behind = [part for part in sentences[first:] if part not in asking and len(part.split()) <= SHORT_SENTENCE]
     whole = f"{subject} {question}"
-    return Asked(subject, asks or sentences, behind, words_for(whole), likely_languages(whole)[:2])
+    return Asked(subject, asking or sentences, behind, words_for(whole), likely_languages(whole)[:2])
 
 
 def _named(question: str, asked: Asked, held: Held) -> Iterator[Qualifier]:

@@ -21,7 +21,6 @@ from support_agent.errors import SupportAgentError
 from support_agent.frozen import Frozen
 from support_agent.planner.choice import Choice, Chooser, Option
 from support_agent.planner.identifiers import Found, Identifiers
-from support_agent.planner.neighbours import LITTLE_WORDS
 from support_agent.planner.topics import topic_option
 from support_agent.tools.base import Context, Match
 from support_agent.tools.ending import Reason
@@ -35,6 +34,26 @@ MIN_BEGINNING = 5
 SURE_RECORD = 0.9
 """Where no column is named, the question must so surely be about the record: "How do I pay HF-2025-0030?" (0.71) and
 "Send me HF-2025-0030 as PDF" (0.81) are not, "When was HF-2025-0030 issued?" (0.98) is. Of a dozen questions tried."""
+_LITTLE_WORDS = """
+    about advise after again all also already always and answer any anyone are asap back before been but can could
+    did does doing done else ever exactly find for from get give going happen happens has have help here how into
+    its just keep know let like long lot make many may maybe mean more much must myself need new not now off one
+    only other our out over please possible quickly really reply respond right see should show some something soon
+    still take tell than thank thanks that the their them then there these they thing this those too try under until
+    urgently use using very via want was way well were what when where whether which while who why will with work
+    works would yes yet you your
+    aber alle alles als also auch auf aus bei bin bitte brauche das dass dem den der des die dies doch dort durch
+    ein eine einen einer etwas für geben geht gibt habe haben hat hier ich ihnen ihr ihre immer ist jetzt kann kein
+    keine können lange machen man mehr mein meine mich mir mit muss nach nicht noch nun nur oder ohne schon sehr
+    sein sich sie sind soll tun über und uns unser vom von vor wann war warum was weil welche wenn wer werden wie
+    wieder wir wird wissen wo wohin zum zur
+    algo alguien aquí así aún cada como cómo con cual cuál cuando cuándo cuánto debo del desde donde dónde ella
+    ellos entre era eres ese eso esta está están este esto favor fue gracias hacer hago hasta hay las les los más
+    mis mucho muy nos nuestro otra otro para pero poder por porque puede puedo que qué quien quién sin sobre son tan
+    tengo tiempo tiene todo una uno usted ustedes
+"""
+LITTLE_WORDS = frozenset(_LITTLE_WORDS.split())
+"""Words that say nothing of what a question is about."""
 log = structlog.get_logger(__name__)
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from support_agent.company.periods import mentioned_periods
 from support_agent.company.text import split_sentences
 from support_agent.planner.choice import NONE_KEY
-from support_agent.planner.questions import asks
+from support_agent.planner.pieces import Read, asks
 
 Chances = Callable[[str], Mapping[str, float]]
 """Gives the probability of each topic and of `none` for a text, before the language model is asked."""
@@ -61,16 +61,17 @@ class _Half(NamedTuple):
     chance: float
 
 
-def parts_of(question: str, chances: Chances, least: float, today: date) -> tuple[Part, ...]:
+def parts_of(question: str, chances: Chances, read: Read, least: float, today: date) -> tuple[Part, ...]:
     """The two things that a question asks for; the question itself, where it asks for one or nobody can tell.
 
     Args:
         question: Of a mail, in the customer's words.
         chances: See `Chances`.
+        read: Tells what a piece of a mail does.
         least: The probability that an answer needs: so likely is the whole question about the two topics together.
         today: For the periods that it names.
     """
-    places = list(islice(_places(question), MOST_CUTS)) if len(question) <= MOST_CHARACTERS else []
+    places = list(islice(_places(question, read), MOST_CUTS)) if len(question) <= MOST_CHARACTERS else []
     whole = chances(question) if places else {}
     told = {topic: chance for topic, chance in whole.items() if topic != NONE_KEY and chance >= SHARE}
     if len(told) < 2:
@@ -81,13 +82,13 @@ def parts_of(question: str, chances: Chances, least: float, today: date) -> tupl
     return tuple(Part(half.text, half.chance >= SURE) for half in best) or (Part(question),)
 
 
-def _places(question: str) -> Iterator[tuple[str, str]]:
+def _places(question: str, read: Read) -> Iterator[tuple[str, str]]:
     """The question before and after each join inside a sentence whose first half asks."""
     for join in _JOIN.finditer(question):
         left, right = question[: join.start()], question[join.end() :]
         if left and right:
             before, after = split_sentences(left)[-1], split_sentences(right)[0]
-            if min(len(before.split()), len(after.split())) >= MIN_WORDS and asks(before):
+            if min(len(before.split()), len(after.split())) >= MIN_WORDS and asks(before, read):
                 yield left, right
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -22,9 +23,10 @@ from support_agent.model import Usage
 from support_agent.planner.choice import Choice, Chooser, Option, Vote
 from support_agent.planner.held import held_by
 from support_agent.planner.identifiers import Found
-from support_agent.planner.neighbours import asked_in
+from support_agent.planner.pieces import asks
 from support_agent.planner.plan import Call, Status
 from support_agent.planner.qualifiers import beside
+from support_agent.planner.questions import asked_in
 from support_agent.planner.records import Records, columns_of
 from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings
@@ -180,7 +182,7 @@ class Work(ABC):
         Times beside what is asked ("I decide before the end of the month") are not asked about.
         """
         whole, today = self.context.current_question, self.context.today
-        question = without_now(" ".join(asked_in(whole)) or whole)
+        question = without_now(" ".join(asked_in(whole, self.context.search.read)))
         is_past = any(self.context.periods[name].last < today for name in mentioned_periods(question, today))
         if is_past or has_inexpressible_period(question, today):
             raise Stop(Reason.NOT_COVERED)
@@ -257,7 +259,9 @@ class Work(ABC):
         context = self.context
         subject = context.subject if len(context.questions) == 1 else ""
         held = held_by(item, context, self.carried_by_others(item))
-        found = beside(context.current_question, subject, held) if held else None
+        found = (
+            beside(context.current_question, subject, held, partial(asks, read=context.search.read)) if held else None
+        )
         context.beside += [found] if found else []
         return found
 

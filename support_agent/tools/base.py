@@ -119,13 +119,41 @@ class AccountData(Protocol):
     def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[Record, ...]: ...
 
 
+class Acts(Frozen):
+    """How likely a piece of a mail does what, 0..1, together 1.
+
+    `greets` opens a mail, `parts` closes it (thanks, name, signature), `footer` stands below every mail of a firm or a
+    phone, `asks` asks, wishes or orders, `reports` says what is wrong, `tells` says what surrounds that.
+    """
+
+    greets: float
+    parts: float
+    footer: float
+    asks: float
+    reports: float
+    tells: float
+
+
+class Reading(Frozen):
+    """A piece of a mail as it is read for cutting: what it does, and each topic's likeness to it, -1..1.
+
+    `is_marked`: it ends with a question mark.
+    """
+
+    acts: Acts
+    near: Mapping[str, float]
+    is_marked: bool
+
+
 class Search(Protocol):
-    """Finds the topics nearest to a text, and compares texts; `version` names what was searched."""
+    """Finds the topics nearest to a text, reads pieces of a mail, and compares texts; `version` names what it has."""
 
     @property
     def version(self) -> str: ...
 
     def nearest(self, text: str) -> tuple[Match, ...]: ...
+
+    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]: ...
 
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
 

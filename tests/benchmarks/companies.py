@@ -20,6 +20,7 @@ from support_agent.evals.mail_labels import topic_of
 from support_agent.frozen import Frozen
 from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
+from support_agent.planner.pieces import Read
 from support_agent.planner.questions import questions_of
 from support_agent.settings import Settings
 from tests.labelled import MAILS, labels
@@ -84,12 +85,12 @@ def read_mails(path: Path) -> list[Mail]:
     return [Mail.model_validate(json.loads(row)) for row in path.read_text(encoding="utf-8").splitlines()]
 
 
-def company_questions(name: str) -> list[Asked]:
+def company_questions(name: str, read: Read) -> list[Asked]:
     """The questions of a made-up company's mails, where the mail has one; machines ask none."""
     found = []
     for mail in mails_of(name):
         if mail.kind != "machine" and len(mail.expected) == 1:
-            whole = " ".join(questions_of(mail.subject, mail.text))
+            whole = " ".join(questions_of(mail.subject, mail.text, read))
             topics = topics_in(mail.expected[0], mail.level)
             found.append(Asked(question=whole, topics=topics, language=mail.language))
     return found
@@ -100,12 +101,12 @@ def topics_in(outcomes: Sequence[str], level: int = 3) -> tuple[str, ...]:
     return tuple(sorted({topic_of(outcome) or NONE_KEY for outcome in outcomes}))
 
 
-def demo_questions() -> list[Asked]:
+def demo_questions(read: Read) -> list[Asked]:
     """The questions of the tuning mails, where they are as many as the label's or the label has one, and others."""
     found = []
     for label in labels("tuning"):
         message = parse(label.path.read_bytes())
-        questions = questions_of(message.subject, message.visible_text)
+        questions = questions_of(message.subject, message.visible_text, read)
         if len(label.expected) == 1:
             questions = (" ".join(questions),)
         if len(questions) == len(label.expected):

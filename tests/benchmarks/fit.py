@@ -144,15 +144,20 @@ def _settings(workspace: Path) -> Settings:
 def own_group(name: str, settings: Settings) -> Group:
     """A company with documents: the demo's tuning questions, or those of a made-up one."""
     with open_company(name, settings) as company:
-        asked = demo_questions() if name == "demo" else company_questions(name)
-        topics = topics_of(company)
-        return with_votes(Group(name, _questions(name, settings, topics, asked)))
+        search = _search(name, settings, topics_of(company))
+        asked = demo_questions(search.read) if name == "demo" else company_questions(name, search.read)
+        return with_votes(Group(name, [_question(search, one) for one in asked]))
 
 
 def _questions(name: str, settings: Settings, topics: Sequence[Topic], asked: Sequence[Asked]) -> list[Question]:
+    search = _search(name, settings, topics)
+    return [_question(search, one) for one in asked]
+
+
+def _search(name: str, settings: Settings, topics: Sequence[Topic]) -> CompanySearch:
     search = open_topic_search(settings, in_memory=True, name=f"fit-{name}")
     search.update(topics)
-    return [_question(search, one) for one in asked]
+    return search
 
 
 def _question(search: CompanySearch, asked: Asked) -> Question:

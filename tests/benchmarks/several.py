@@ -22,7 +22,6 @@ from support_agent.facts.search import CompanySearch
 from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.combiner import Calibration, Combiner, committed, features_of
-from support_agent.planner.neighbours import folded, parted
 from support_agent.planner.questions import questions_of
 from support_agent.planner.several import Part, parts_of
 from support_agent.workspace import CONFIG_FILE, init
@@ -87,11 +86,11 @@ def _measure(name: str, search: CompanySearch, combiner: Combiner) -> None:
     count = twos = 0
     verdicts: Counter[str] = Counter()
     for asking in askings(name):
-        questions = parted(folded(questions_of(asking.subject, asking.text), nearest), nearest)
+        questions = questions_of(asking.subject, asking.text, search.read)
         count += len(questions)
         twos += len(asking.topics) > 1 and len(questions) == 1
         for question in questions:
-            parts = parts_of(question, chances, LEAST, TODAY.date())
+            parts = parts_of(question, chances, search.read, LEAST, TODAY.date())
             if len(parts) > 1:
                 found = [max(chances(part.text).items(), key=lambda entry: entry[1]) for part in parts]
                 verdict = _verdict(asking, parts, [topic for topic, _ in found])

@@ -37,6 +37,7 @@ from support_agent.mail.screening import Verdict, screen
 from support_agent.mail.structure import read_tree
 from support_agent.planner.questions import questions_of
 from support_agent.settings import AgentSettings, DeskSettings, Settings
+from tests.fakes_reading import read_apart
 
 AGENT = AgentSettings(
     address="support@harborfile.example",
@@ -87,7 +88,7 @@ def check(raw: bytes) -> None:
     check_split(message)
     check_sender(message)
     check_thread(message)
-    questions_of(message.subject, message.visible_text)
+    questions_of(message.subject, message.visible_text, read_apart)
     if screen(message, AGENT, DESK, _is_customer).verdict is Verdict.ANSWER:
         check_answer(raw, message)
 

@@ -20,9 +20,10 @@ from support_agent.mail.message import parse
 from support_agent.model import Prompt, Scores, Usage
 from support_agent.planner.loop import Planner
 from support_agent.settings import Settings
-from support_agent.tools.base import Match
+from support_agent.tools.base import Match, Reading
 from support_agent.workspace import CONFIG_FILE, init
 from tests.fakes import PLAIN
+from tests.fakes_reading import read_apart
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = "anna.keller@example.net"
@@ -54,6 +55,10 @@ class WhimsicalSearch:
     def nearest(self, text: str) -> tuple[Match, ...]:
         found = self.whim.sample(list(self.topics), 6)
         return tuple(Match(topic=topic, score=1 - place / 10) for place, topic in enumerate(found))
+
+    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
+        """By a few words; each piece is about a topic of its own."""
+        return read_apart(pieces)
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         return [self.whim.random() for _ in others]

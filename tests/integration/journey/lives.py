@@ -45,8 +45,9 @@ from support_agent.stages import Outcome, Stages
 from support_agent.steps import Steps
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
-from support_agent.tools.base import Match
+from support_agent.tools.base import Match, Reading
 from tests.fakes import PLAIN
+from tests.fakes_reading import read_apart
 
 TOPICS = {"refund": "document:1", "renew": "field:renewal_date"}
 """Which word of a question is about which topic; a question with none of them is about nothing."""
@@ -174,6 +175,10 @@ class WordSearch:
     def nearest(self, text: str) -> tuple[Match, ...]:
         scored = [(NEAR if word in text.lower() else FAR, topic) for word, topic in TOPICS.items()]
         return tuple(Match(topic=topic, score=score) for score, topic in sorted(scored, reverse=True))
+
+    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
+        """By a few words; each piece is about a topic of its own."""
+        return read_apart(pieces)
 
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]:
         return [FAR for _ in others]

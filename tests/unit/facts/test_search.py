@@ -126,3 +126,20 @@ def test_the_version_is_that_of_what_was_indexed(search: CompanySearch) -> None:
     search.update([REFUND])
     assert len(before) >= 32
     assert search.version != before
+
+
+def test_a_piece_is_read_with_its_topics_in_memory_and_from_the_store(
+    search: CompanySearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here,) = search.read(["my password?"])
+    monkeypatch.setattr(module, "MOST_FITTED", 1)
+    search.update([REFUND, PASSWORD])
+    (stored,) = search.read(["my password?"])
+    assert here.is_marked
+    assert max(here.near, key=lambda topic: here.near[topic]) == "document:6"
+    assert here.near == pytest.approx(stored.near)
+
+
+def test_without_topics_a_piece_is_near_to_nothing(search: CompanySearch) -> None:
+    search.update([])
+    assert search.read(["my password?"])[0].near == {}

@@ -17,7 +17,8 @@ from support_agent.company.documents import Document, parse_document
 from support_agent.company.periods import periods
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Count, Customer, Day, Money, Number, Period, Record, Row, Text, Value
-from support_agent.tools.base import Context, Data, Match
+from support_agent.tools.base import Context, Data, Match, Reading
+from tests.fakes_reading import read_apart
 
 TODAY = date(2025, 6, 1)
 ANNA = Customer(id="c01", name="Anna Keller", address="anna.keller@example.net", locale="de-DE")
@@ -192,6 +193,10 @@ class FakeSearch:
         """The matches, whatever is asked."""
         self.asked.append(text)
         return self._matches
+
+    def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
+        """By a few words; each piece is about a topic of its own."""
+        return read_apart(pieces)
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         """The given score of the first key that each text holds; else the share of its words in `text`."""

@@ -1,0 +1,44 @@
+"""A reader of the pieces of a mail without a model: what they do by a few words, their topics as each test says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from support_agent.facts.reading import is_marked
+from support_agent.tools.base import Acts, Reading
+
+SURE = 0.92
+_WORDS: Mapping[str, str] = {
+    "greets": r"(hi|hello|hey|dear|good morning|hallo|guten tag|sehr geehrte\w*|liebes|hola|buenos|estimados|to whom)\b"
+    r"[^.?]{0,40}[.!]?$",
+    "parts": r"(thanks|thank you|many thanks|kind regards|best regards|cheers|mit freundlichen|danke|vielen dank|"
+    r"viele grüße|un saludo|gracias)\b[^?]{0,60}$",
+    "footer": r".*\b(intended recipient|before printing)",
+    "asks": r"(.*\b(please|i want|i would like|tell me|kündige|quiero|bitte)\b|(how|what|when|where|can i|is it|cómo|"
+    r"wie|cancel|reduce|change|and please|i need|which|¿?cuánt\w+)\b)",
+    "reports": r".*\b(fails|error|broken|stuck|grey|forgot)\b",
+}
+
+
+def reading(text: str, near: Mapping[str, float]) -> Reading:
+    """A piece, by its words; it tells where it holds none of them."""
+    found = [act for act, words in _WORDS.items() if re.match(words, text, re.IGNORECASE)]
+    is_asked = "asks" in found or is_marked(text)
+    asked = ["asks"] if is_asked else []
+    first = next(
+        act for act in ("footer", "asks", "reports", "greets", "parts", "tells") if act in [*found, *asked, "tells"]
+    )
+    rest = (1 - SURE) / 5
+    acts = Acts(**{act: SURE if act == first else rest for act in Acts.model_fields})
+    return Reading(acts=acts, near=near, is_marked=is_marked(text))
+
+
+def read_apart(pieces: Sequence[str]) -> tuple[Reading, ...]:
+    """Each piece is about a topic of its own."""
+    return tuple(reading(piece, {f"document:{piece}": 0.8}) for piece in pieces)
+
+
+def read_by(near: Callable[[str], Mapping[str, float]]) -> Callable[[Sequence[str]], tuple[Reading, ...]]:
+    """Each piece is about what `near` says."""
+    return lambda pieces: tuple(reading(piece, near(piece)) for piece in pieces)
