@@ -57,6 +57,11 @@ class Piece(NamedTuple):
         """Whether it is a question, a wish or an order."""
         return is_long(self.text) and (self.reading.is_marked or self.reading.acts.asks >= ASKS)
 
+    @property
+    def reports(self) -> bool:
+        """Whether it says what is wrong."""
+        return self.reading.acts.reports >= ASKS
+
 
 def asks(text: str, read: Read) -> bool:
     """Whether one sentence is a question, a wish or an order."""

@@ -101,12 +101,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.fit", description="Fit the combiner's weights.")
     parser.add_argument("--intents", type=Path, metavar="DIR", help="folder of the public labelled questions")
     parser.add_argument("--ask", action="store_true", help="record the language model's missing votes, and stop")
+    parser.add_argument("--models", help="fit these embedders alone, such as minilm,use")
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
     fitted = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         whole = _settings(Path(folder) / "workspace")
-        for models in SETS if not args.ask else SETS[:1]:
+        sets = (tuple(args.models.split(",")),) if args.models else SETS
+        for models in sets[:1] if args.ask else sets:
             settings = whole.model_copy(update={"embedding": EmbeddingSettings(models=models)})
             groups = [own_group(name, settings) for name in ("demo", *FITTED)]
             if args.ask:

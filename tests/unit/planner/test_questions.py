@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.planner.questions import asked_in, questions_of
-from tests.fakes_reading import read_apart, read_by
+from support_agent.tools.base import Reading
+from tests.fakes_reading import read_apart, read_by, reading
 
 
 def asked(text: str, subject: str = "") -> tuple[str, ...]:
@@ -173,14 +175,15 @@ def test_a_line_that_greets_or_thanks_and_asks_counts_beside_others() -> None:
         "Hello please cancel my account It is too dear.",
     )
     assert asked("Where is the reset page?\nThanks, but the first link is broken.") == (
-        "Where is the reset page? Thanks, but the first link is broken.",
+        "Where is the reset page?",
+        "Thanks, but the first link is broken.",
     )
 
 
 def test_a_mail_that_opens_with_thanks_keeps_what_follows() -> None:
     """A sign-off ends a mail only where something came before it."""
     text = "Thanks for the quick answer.\nHow do I cancel my plan?\nThe button is grey."
-    assert asked(text) == ("How do I cancel my plan? The button is grey.",)
+    assert asked(text) == ("How do I cancel my plan?", "The button is grey.")
 
 
 def test_a_postscript_is_not_forgotten() -> None:
@@ -190,7 +193,8 @@ def test_a_postscript_is_not_forgotten() -> None:
         "PS: I forgot my password, too.\n\nAnd when was I charged last? Please think before printing."
     )
     assert asked(text) == (
-        "What is my plan called? PS: I forgot my password, too.",
+        "What is my plan called?",
+        "PS: I forgot my password, too.",
         "And when was I charged last?",
     )
 
@@ -233,6 +237,37 @@ def test_every_request_below_a_sign_off_counts_and_a_footer_does_not() -> None:
 def test_an_order_is_a_question_of_its_own(order: str) -> None:
     """Nothing here carries it out: a person must see it."""
     assert asked(f"How many seats are paid? {order}") == ("How many seats are paid?", order)
+
+
+ABOUT = {"card": {"document:9": 0.8, "document:2": 0.3}, "subscription": {"document:2": 0.7, "document:9": 0.2}}
+
+
+@pytest.mark.parametrize(
+    "behind", ["Please cancel my subscription.", "My subscription is broken and the files are gone."]
+)
+def test_an_order_or_complaint_about_something_else_is_not_lost_in_the_question_before(behind: str) -> None:
+    """It would go unanswered and nobody would see it."""
+    read = read_by(lambda piece: next(near for word, near in ABOUT.items() if word in piece))
+    assert questions_of("", f"How do I change my card? {behind}", read) == ("How do I change my card?", behind)
+
+
+def test_what_is_told_of_the_same_thing_stays_with_its_question() -> None:
+    read = read_by(lambda piece: ABOUT["card"])
+    text = "How do I change my card? The old card is broken and stuck."
+    assert questions_of("", text, read) == (text,)
+
+
+def test_a_sentence_that_names_one_value_as_well_as_its_parts_do_is_not_parted() -> None:
+    near = {"how many seats do I pay for": 0.9, "how many seats": 0.8, "do I pay for": 0.75}
+    topics = {"how many seats do I pay for": "field:seats_paid", "how many seats": "field:seats_used"}
+
+    def read(pieces: Sequence[str]) -> tuple[Reading, ...]:
+        return tuple(
+            reading(piece, {topics.get(piece.strip("?"), "field:next_invoice"): near.get(piece.strip("?"), 0.1)})
+            for piece in pieces
+        )
+
+    assert len(questions_of("", "how many seats do I pay for?", read)) == 1
 
 
 def test_line_breaks_and_white_space_inside_a_sentence_do_not_matter() -> None:
