@@ -85,7 +85,7 @@ def _groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
     groups: list[list[Piece]] = [[]]
     has_items = any(piece.is_item and piece.asks for piece in pieces)
     for piece in pieces:
-        asked = [one for one in groups[-1] if one.asks]
+        asked = [one for one in groups[-1] if one.asks or (one.reports and len(groups) > 1)]
         item = next((one for one in groups[-1] if has_items and one.is_item), None)
         if has_items and piece.is_item:
             groups += [[piece]] if asked or item else []

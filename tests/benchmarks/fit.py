@@ -60,7 +60,7 @@ SETS = (("minilm", "use"), ("minilm", "use", "e5"))
 """The embedders that weights are fitted to."""
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "planner" / "combiner.json"
 VOTES = Path(__file__).parents[1] / "companies"
-VERSION = "topic-4"
+VERSION = "topic-5"
 RIDGE = 0.03
 RIDGE_ASKED = 0.01
 TINY = 1e-12
@@ -124,7 +124,8 @@ def main() -> None:
 def fit_and_tell(name: str, groups: Sequence[Group]) -> Combiner:
     """The weights of one set of embedders; printed is what each company gets from the fit to the others."""
     without = [fit([other for other in groups if trade(other) != trade(group)]) for group in groups]
-    combiner = Combiner(version=VERSION, silent=fit(groups), asked=fit_asked(groups, without))
+    version = VERSION if name == set_name(SETS[0]) else f"{VERSION}-{name}"
+    combiner = Combiner(version=version, silent=fit(groups), asked=fit_asked(groups, without))
     for is_asked in (False, True):
         _print(f"{name}, {'with' if is_asked else 'without'} the language model's votes, each company left out:")
         for group, weights in zip(groups, without, strict=True):
