@@ -17,6 +17,7 @@ from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.company.periods import periods
+from support_agent.company.text import collapse
 from support_agent.company.values import Customer
 from support_agent.desk.packet import FoundDocument, FoundEvidence, LookedInto, QuotedSentence
 from support_agent.errors import GateRefused, SupportAgentError
@@ -265,8 +266,8 @@ class Decider:
             periods={period.name: period for period in periods(today)},
             accounts=accounts,
             search=self.search,
-            questions=questions_in(message, self.search),
-            subject="" if REPLY_PREFIX.match(message.subject) else message.subject,
+            questions=(questions := questions_in(message, self.search)),
+            subject=_subject_in(questions[0], message),
             mail=f"{message.subject}\n{asked_text(message)}",
             sent=sent,
             room=room,
@@ -292,6 +293,12 @@ class Decider:
 def questions_in(message: Message, search: Search) -> tuple[str, ...]:
     """The mail's questions, each in the customer's own words."""
     return questions_of(message.subject, asked_text(message), search.read)
+
+
+def _subject_in(question: str, message: Message) -> str:
+    """The subject, where the first question begins with it: then it was written for this mail's one topic."""
+    subject = collapse(message.subject)
+    return subject if subject and question.startswith(subject) and not REPLY_PREFIX.match(subject) else ""
 
 
 def _call_record(seq: int, call: Call) -> ToolCallRecord:

@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from support_agent.company.documents import Document
-from support_agent.company.words import WORDS, codes_in, family
+from support_agent.company.languages import likely_languages
+from support_agent.company.words import CAPITAL_NOUNS, WORDS, codes_in, family
 from support_agent.frozen import Frozen
 
 COMMON = 0.5
-"""A word in such a share of the documents, such as the company's own name, goes without saying."""
+"""A word in more than such a share of the documents, such as the company's own name, goes without saying."""
+FEWEST = 3
+"""Of fewer documents nothing can be said to go without saying."""
 NAMED_SO_OFTEN = 3
 """A word that is written with a capital within so many sentences, and never without, is a name."""
 
@@ -30,16 +33,22 @@ def vocabulary_of(documents: Sequence[Document]) -> Vocabulary:
     """What documents of one language name."""
     texts = [" ".join(sentence.text for sentence in document.sentences) for document in documents]
     counted = Counter(word for text in texts for word in {found.casefold() for found in WORDS.findall(text)})
-    common = frozenset(word for word, count in counted.items() if count >= COMMON * len(texts))
+    common = frozenset(word for word, count in counted.items() if count > COMMON * len(texts) and len(texts) >= FEWEST)
     return Vocabulary(
         common=common,
-        names=frozenset(_names_in(documents)) - common,
+        names=frozenset() if _has_capital_nouns(texts) else frozenset(_names_in(documents)) - common,
         codes=frozenset(family(code) for text in texts for code in codes_in(text)),
     )
 
 
+def _has_capital_nouns(texts: Sequence[str]) -> bool:
+    """Whether most documents are in a language in which a capital tells no name."""
+    likely = [likely_languages(text)[:1] for text in texts]
+    return sum(not CAPITAL_NOUNS.isdisjoint(languages) for languages in likely) > len(texts) / 2
+
+
 def _names_in(documents: Iterable[Document]) -> Iterator[str]:
-    """Words with a capital within them, or with one within a sentence wherever they stand."""
+    """Words that have a capital within sentences, and never none."""
     capital: Counter[str] = Counter()
     small: set[str] = set()
     for document in documents:

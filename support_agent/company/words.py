@@ -20,6 +20,10 @@ _GROUPED = re.compile(r"\d{1,3}(?:[.,'\u2019]\d{3})+")
 _GROUPING = re.compile(r"[.,'\u2019\s](?=\d{3}(?!\d))")
 _QUANTITY = re.compile(r"\d+(?:[.,:]\d+)?(?:-?[^\W\d_A-Z]{1,4}|[A-Z]{1,3})")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Letters of scripts that have no spaces between words: Thai, Japanese, Chinese, and Korean with its particles."""
+CAPITAL_NOUNS = frozenset(["de", "lb"])
+"""Languages that write every noun with a capital."""
 _ISO_CODE = re.compile(r"\b[A-Z]{3}\b")
 _SUM = re.compile(r"\d+[.,]\d\d")
 LEAST_CODE = 3

@@ -147,12 +147,13 @@ def calibration_of(settings: Settings, topics: str) -> Calibration:
     found = read_calibration(settings.planner.calibration)
     if found is None or found.made_for != made_for(settings):
         return Calibration()
-    least = settings.planner.threshold_floor
-    if not may_lower(found, settings, topics):
+    least, sharpness, none_shift = settings.planner.threshold_floor, found.sharpness, found.none_shift
+    if not may_lower(found, settings, topics):  # nor make anything surer, which comes to the same
         least = max(least, settings.planner.threshold_answer)
+        sharpness, none_shift = min(1.0, sharpness), max(0.0, none_shift)
     return Calibration(
-        sharpness=found.sharpness,
-        none_shift=found.none_shift,
+        sharpness=sharpness,
+        none_shift=none_shift,
         thresholds={one.kind: max(one.threshold, least) for one in found.thresholds if one.verdict != "kept"},
         version=found.version,
     )

@@ -28,7 +28,7 @@ from support_agent.company.account_specs import FieldSpec, RecordSpec, SeriesSpe
 from support_agent.company.languages import likely_languages
 from support_agent.company.values import Period, Value
 from support_agent.company.vocabulary import Vocabulary
-from support_agent.company.words import WORDS, currencies_in, digits_in, plain_number
+from support_agent.company.words import SPACELESS, WORDS, currencies_in, digits_in, plain_number
 from support_agent.tools.base import Context
 
 STEM = 5
@@ -50,7 +50,13 @@ class Held:
     def has(self, text: str) -> bool:
         """Whether all words and numbers of a text are among what the answer says."""
         lower = text.casefold()
-        return lower in self._text or all(map(self._has_word, lower.split()))
+        return self._has_phrase(lower) or all(map(self._has_word, lower.split()))
+
+    def _has_phrase(self, text: str) -> bool:
+        """Whether a text stands there as it is, and not within a word or number: "5" is not in "15 seats"."""
+        if SPACELESS.search(text):
+            return text in self._text
+        return re.search(rf"(?<!\w){re.escape(text)}(?![\w-]*\d|\w)", self._text) is not None
 
     def _has_word(self, word: str) -> bool:
         if any(character.isdigit() for character in word):

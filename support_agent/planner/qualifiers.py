@@ -20,7 +20,17 @@ from typing import NamedTuple
 from support_agent.company.languages import likely_languages
 from support_agent.company.limiting_words import Words, words_for
 from support_agent.company.text import collapse
-from support_agent.company.words import ADDRESS, WORDS, codes_in, digits_in, family, is_case, is_code, month_names
+from support_agent.company.words import (
+    ADDRESS,
+    CAPITAL_NOUNS,
+    WORDS,
+    codes_in,
+    digits_in,
+    family,
+    is_case,
+    is_code,
+    month_names,
+)
 from support_agent.company.words import places_and_currencies as places
 from support_agent.planner.held import Held
 from support_agent.tools.base import Qualifier
@@ -32,8 +42,6 @@ SHORT_QUESTION = 4
 """A question of so many words or fewer asks about the wish that stands beside it: "What is that figure?"."""
 LONG_WORD = 4
 """Words of so many letters or more have meaning enough to be looked up."""
-WITHOUT_NAMES = frozenset(["de", "lb"])
-"""Languages that write every noun with a capital."""
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _SENTENCE = re.compile(
     r"(?<=[?!\uff1f\uff01\u3002\u061f…])\s*|(?<=\w\w\w[.;])\s+|(?<=\d\d[.;])\s+|(?<=[»”\")]\.)\s+|(?<=\w\w\.)\s+(?=[^\W\d_a-z])"
@@ -58,7 +66,7 @@ def beside(question: str, subject: str, held: Held, asks: Callable[[str], bool])
 
     Args:
         question: As the customer wrote it, with what was told beside it.
-        subject: Of the mail, where it has no other question; else "".
+        subject: Of the mail, where the question begins with it; else "".
         held: What the answer is made of.
         asks: Tells whether a sentence without a question mark asks.
     """
@@ -68,7 +76,8 @@ def beside(question: str, subject: str, held: Held, asks: Callable[[str], bool])
 
 
 def _read(question: str, subject: str, asks: Callable[[str], bool]) -> Asked:
-    sentences = [part for part in map(collapse, _SENTENCE.split(question.removeprefix(subject))) if part]
+    text = question.removeprefix(subject).lstrip(" .!?")
+    sentences = [part for part in map(collapse, _SENTENCE.split(text)) if part]
     marked = [part for part in sentences if part.endswith(QUESTION_MARKS)]
     wished = [part for part in sentences if part not in marked and asks(part)]
     asking = marked if any(len(part.split()) > SHORT_QUESTION for part in marked) else [*marked, *wished]
@@ -109,7 +118,7 @@ def _numbers(text: str, languages: Sequence[str], held: Held) -> Iterator[Qualif
 def _names(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
     """Words with a capital where none belongs, countries, currencies, and what the company names."""
     found = [match for match in WORDS.finditer(text) if not any(map(str.isdigit, match[0]))]
-    has_capitals = _is_headline([match[0] for match in found]) or not WITHOUT_NAMES.isdisjoint(asked.languages[:1])
+    has_capitals = _is_headline([match[0] for match in found]) or not CAPITAL_NOUNS.isdisjoint(asked.languages[:1])
     known = {name for language in asked.languages for name in places(language)}
     for match in found:
         word, lower = match[0], match[0].casefold()

@@ -88,16 +88,13 @@ def _groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
         asked = [one for one in groups[-1] if one.asks or (one.reports and len(groups) > 1)]
         item = next((one for one in groups[-1] if has_items and one.is_item), None)
         if has_items and piece.is_item:
-            groups += [[piece]] if asked or item else []
-            if not (asked or item):
+            if asked or item:
+                groups.append([piece])
+            else:
                 groups[-1].append(piece)
         elif item is not None and item.block == piece.block:
             groups[-1].append(piece)
-        elif (
-            asked
-            and (piece.asks or piece.reports)
-            and (_are_two(surest := max(asked, key=sureness), piece) or _is_order(surest, piece))
-        ):
+        elif asked and _begins_question(max(asked, key=sureness), piece):
             groups.append([*_context(groups[-1], piece), piece])
         else:
             groups[-1].append(piece)
@@ -126,6 +123,10 @@ def _distance(one: Reading, other: Reading) -> float:
 def sureness(piece: Piece) -> float:
     """How surely a piece asks; a question mark counts more than the words."""
     return piece.reading.is_marked + piece.reading.acts.asks
+
+
+def _begins_question(before: Piece, piece: Piece) -> bool:
+    return (piece.asks or piece.reports) and (_are_two(before, piece) or _is_order(before, piece))
 
 
 def _are_two(first: Piece, second: Piece) -> bool:
@@ -195,8 +196,8 @@ def _parts(piece: Piece, read: Read) -> list[str]:
     words = piece.text.split()
     if len(words) > MOST_WORDS or not _names_value(piece.reading, ABOUT_ACCOUNT):
         return [piece.text]
-    whole = _top(piece.reading)[1]
-    for is_at_pause, least in ((True, NAMED_AT_PAUSE), (False, NAMED)):
+    whole = _top(piece.reading)[1] - WHOLE
+    for is_at_pause, least in ((True, max(NAMED_AT_PAUSE, whole)), (False, max(NAMED, whole))):
         found = []
         for place in range(1, len(words)):
             is_pause = words[place - 1][-1] in PAUSES
@@ -204,7 +205,6 @@ def _parts(piece: Piece, read: Read) -> list[str]:
             if is_pause if is_at_pause else is_short:
                 left, right = " ".join(words[:place]), " ".join(words[place:])
                 one, other = read([left, right])
-                least = max(least, whole - WHOLE)
                 if _names_value(one, least) and _names_value(other, least) and _change(one, other) >= APART:
                     found.append((min(_top(one)[1], _top(other)[1]), left, Piece(right, other, piece.block)))
         if found:

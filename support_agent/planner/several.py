@@ -20,13 +20,13 @@ from typing import NamedTuple
 
 from support_agent.company.periods import mentioned_periods
 from support_agent.company.text import split_sentences
-from support_agent.planner.choice import NONE_KEY
+from support_agent.planner.choice import LEAST_SURE, MARGIN, NONE_KEY
 from support_agent.planner.pieces import Read, asks
 
 Chances = Callable[[str], Mapping[str, float]]
 """Gives the probability of each topic and of `none` for a text, before the language model is asked."""
-SURE = 0.8
-"""A part that is so surely about its topic is asked by itself; the same as `LEAST_SURE` and `MARGIN` of the choice."""
+SURE = LEAST_SURE + MARGIN
+"""A part that is so surely about its topic is asked by itself."""
 LIKELY = 0.5
 """The other part is at least so likely; below `SURE` it is cut off all the same, and open until the model is sure."""
 SHARE = 0.02

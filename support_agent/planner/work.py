@@ -155,8 +155,8 @@ class Work(ABC):
         unfound = {option.key for option in options} - {match.topic for match in found}
         matches = [match for match in found if match.topic not in left_out]
         matches += [Match(topic=topic, score=0.0) for topic in sorted(unfound)]
-        least = self.least(options[0].key.partition(":")[0])
-        return self._spend(self.chooser.topic(self.context.current_question, matches, options, least))
+        question, least = self.context.current_question, self.limits.threshold_answer
+        return self._spend(self.chooser.topic(question, matches, options, least))
 
     def least(self, kind: str) -> float:
         """How sure an answer about a topic of this kind must be: as calibrated for the company, or as configured."""
@@ -257,11 +257,9 @@ class Work(ABC):
     def _uncarried(self, item: Item) -> Qualifier | None:
         """What narrows the question and is not in the item: true as that is, it would answer something else."""
         context = self.context
-        subject = context.subject if len(context.questions) == 1 else ""
         held = held_by(item, context, self.carried_by_others(item))
-        found = (
-            beside(context.current_question, subject, held, partial(asks, read=context.search.read)) if held else None
-        )
+        asking = partial(asks, read=context.search.read)
+        found = beside(context.current_question, context.subject, held, asking) if held else None
         context.beside += [found] if found else []
         return found
 

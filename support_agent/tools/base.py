@@ -183,7 +183,7 @@ class Context:
     newest first; what of it was chosen once more is put down in `repeated`. `room` looks into questions, and what it
     found stands in `findings`, by question number; None: it is off, and documents are sent without it.
     `documents` are the company's, in its own language: topics and evidence are theirs. `translations` go out in their
-    place, by number. `subject` is "" where it was written for another mail. `vocabulary` is what the documents name;
+    place, by number. `subject` is "" where no question begins with it. `vocabulary` is what the documents name;
     `beside` what narrowed a question and stood in no answer that was chosen.
     """
 

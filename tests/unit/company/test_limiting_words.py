@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 
 from support_agent.company.limiting_words import FILE, words_for
@@ -45,3 +47,10 @@ def test_every_table_has_every_list() -> None:
 
 def test_a_text_in_which_no_language_can_be_told_is_read_as_english() -> None:
     assert words_for("?")[0].only.search("only")
+
+
+def test_no_phrase_keeps_alone_and_leaves_out_in_one_language() -> None:
+    """It would be read as an exclusion where it is none."""
+    for language, lists in tomllib.loads(FILE.read_text(encoding="utf-8")).items():
+        phrases = [{part.strip() for part in lists[name].split("|")} for name in ("only", "without", "not", "others")]
+        assert sum(map(len, phrases)) == len(set.union(*phrases)), language

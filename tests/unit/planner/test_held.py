@@ -10,6 +10,7 @@ from support_agent.answer.final_answer import (
     Item,
 )
 from support_agent.company.values import Text
+from support_agent.company.vocabulary import Vocabulary
 from support_agent.planner.held import Held, held_by
 from tests.unit.tools.fakes import YEAR, context, document, eur, invoice, operand, record_item
 
@@ -41,6 +42,20 @@ def test_a_document_carries_all_that_it_says_and_words_that_begin_alike() -> Non
     assert held.has("renewals")
     assert not held.has("Lisbon")
     assert not held.is_value
+
+
+def test_a_part_of_a_number_or_word_is_not_carried() -> None:
+    """A 4 is not in "14 days", HF-2025-003 is another invoice than HF-2025-0030, and Ana is not in "analysis"."""
+    held = carried(document_item(1))
+    assert not held.has("4")
+    assert not held.has("refund 4")
+    record = carried(record_item(invoice("HF-2025-0030"), "state"))
+    assert not record.has("HF-2025-003")
+    assert not Held("The analysis", Vocabulary(), is_value=False).has("Ana")
+
+
+def test_a_script_without_spaces_is_looked_up_as_it_stands() -> None:
+    assert Held("東京の事務所", Vocabulary(), is_value=False).has("東京")
 
 
 def test_a_translation_that_goes_out_carries_too() -> None:
