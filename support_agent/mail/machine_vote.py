@@ -25,15 +25,15 @@ from support_agent.embedding.port import Embedder, Vectors
 from support_agent.frozen import Frozen
 from support_agent.mail.automatic_wording import QUESTION_MARKS, SENTENCE
 from support_agent.mail.message import Message
-from support_agent.mail.screening import CLOSING_RULE, Screening, Verdict
+from support_agent.mail.screening import CLOSING_RULE, PERSON_RULE, Screening, Verdict
 from support_agent.settings_screening import ScreeningSettings
 
 MACHINE_RULE = "machine"
 """The vote is sure that a machine wrote the mail."""
 MAYBE_MACHINE_RULE = "machine_doubt"
 """The vote holds it for likely enough that a person must look."""
-JUDGED_RULES = frozenset({None, CLOSING_RULE})
-"""Rules after which something is sent to the writer of the mail, but one: who asks for a person is told of it."""
+JUDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE})
+"""Rules after which something is sent to the writer of the mail: an answer or an acknowledgement."""
 WEIGHTS_FILE = "machine_vote.json"
 PREFERRED = ("e5", "use")
 """The embedders that there are weights for, the one that reads more languages first."""
@@ -88,7 +88,7 @@ class MachineVote:
         told = f"{probability:.2f} by the fitted vote {self._version}"
         if probability >= self._settings.sure_from:
             return _to_desk(MACHINE_RULE, f"a machine wrote it without saying so: {told}")
-        if probability >= self._settings.doubtful_from:
+        if probability >= self._settings.doubtful_from and screening.rule != PERSON_RULE:  # who asks for one is told
             return _to_desk(MAYBE_MACHINE_RULE, f"a machine may have written it: {told}")
         return screening
 

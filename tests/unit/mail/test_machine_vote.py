@@ -84,6 +84,12 @@ def test_a_machine_is_not_told_either_that_a_person_has_its_mail(rule: str) -> N
     assert vote(-9.0).judged(message(), screening) is screening
 
 
+def test_who_asks_for_a_person_is_told_that_one_has_the_mail_unless_the_vote_is_sure() -> None:
+    """In doubt it is a customer, who must not be met with silence."""
+    screening = Screening(verdict=Verdict.DESK, rule=PERSON_RULE, why="")
+    assert vote(0.5).judged(message(), screening) is screening
+
+
 def test_a_mail_without_words_is_not_voted_on() -> None:
     assert vote(9.0).judged(message(" \n"), OPEN) is OPEN
 
