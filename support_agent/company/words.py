@@ -6,6 +6,7 @@ Checked by tests/unit/company/test_words.py.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from functools import lru_cache
 
@@ -14,8 +15,8 @@ from babel.numbers import get_currency_name, get_territory_currencies
 
 WORDS = re.compile(r"[^\W_](?:[\w-]*[^\W_])?")
 """Words, and what hyphens join."""
-ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-_DIGITS = re.compile(r"[^\W_]*-?[^\W_]*\d(?:[\w.,/:-]*\w)?(?:[ \u00a0]\d{3}\b)*")
+ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_DIGITS = re.compile(r"(?<![^\W_])(?:[^\W\d_]*-)?[^\W\d_]*\d(?:[\w.,/:-]*\w)?(?:[ \u00a0]\d{3}\b)*")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'\u2019]\d{3})+")
 _GROUPING = re.compile(r"[.,'\u2019\s](?=\d{3}(?!\d))")
 _QUANTITY = re.compile(r"\d+(?:[.,:]\d+)?(?:-?[^\W\d_A-Z]{1,4}|[A-Z]{1,3})")
@@ -71,12 +72,31 @@ def family(code: str) -> str:
     return re.sub(r"\d", "0", code).casefold()
 
 
+def _locale(language: str) -> Locale | None:
+    """CLDR's data of a language; None of one that it does not know."""
+    try:
+        return Locale.parse(language)
+    except (ValueError, UnknownLocaleError):
+        return None
+
+
+def month_in(month: int, language: str) -> list[str]:
+    """What a month, 1..12, is called in a language."""
+    locale = _locale(language)
+    return [locale.months[form]["wide"][month] for form in ("format", "stand-alone")] if locale else []
+
+
+def visible(text: str) -> str:
+    """A text in one way of writing: no characters that cannot be seen, no full-width ones."""
+    plain = unicodedata.normalize("NFKC", text)
+    return "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
+
+
 @lru_cache(maxsize=64)
 def places_and_currencies(language: str) -> frozenset[str]:
     """Countries, and what currencies are called ("dollar", "euro"), in a language, in lower case, from CLDR."""
-    try:
-        locale = Locale.parse(language)
-    except (ValueError, UnknownLocaleError):
+    locale = _locale(language)
+    if locale is None:
         return frozenset()
     countries = [name for code, name in locale.territories.items() if len(code) == 2]
     by_code = [[name.split() for name in _currency_names(code, locale)] for code in _currencies()]
@@ -98,23 +118,21 @@ def _currencies() -> frozenset[str]:
 @lru_cache(maxsize=64)
 def month_names(language: str) -> frozenset[str]:
     """The names of the months in a language, in lower case, from CLDR."""
-    try:
-        months = Locale.parse(language).months
-    except (ValueError, UnknownLocaleError):
+    locale = _locale(language)
+    if locale is None:
         return frozenset()
     return frozenset(
         name.casefold()
         for form in ("format", "stand-alone")
-        for name in months[form]["wide"].values()
+        for name in locale.months[form]["wide"].values()
         if name.isalpha()
     )
 
 
 def currencies_in(text: str, language: str) -> frozenset[str]:
     """The names, in a language, of the currencies that a text has by code or sign ("EUR", "€")."""
-    try:
-        locale = Locale.parse(language)
-    except (ValueError, UnknownLocaleError):
+    locale = _locale(language)
+    if locale is None:
         return frozenset()
     codes = {code for code in _ISO_CODE.findall(text) if code in locale.currencies}
     codes |= {code for code, sign in locale.currency_symbols.items() if len(sign) == 1 and sign in text}

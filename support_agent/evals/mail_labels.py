@@ -96,7 +96,7 @@ def read_labels(folder: Path) -> tuple[Label, ...]:
     """
     path = data_file(folder, LABELS)
     labels = []
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -106,10 +106,20 @@ def read_labels(folder: Path) -> tuple[Label, ...]:
             where = ".".join(map(str, first["loc"])) or "the line"
             todo = "see `support-agent eval --help`"
             raise ConfigError(f"{path}:{number}: {where}: {first['msg']}: {todo}") from None
-        if not (path.parent / row.file).is_file():
+        if not _is_beside(path, row.file):
             raise ConfigError(f"{path}:{number}: no mail {row.file} beside it: put it there, or take the line out")
         labels.append(_label(path.parent, row))
+    if not labels:
+        raise ConfigError(f"{path}: no line in it: write one for each mail; see `support-agent eval --help`")
     return tuple(labels)
+
+
+def _is_beside(path: Path, name: str) -> bool:
+    """Whether a file of that name is in the same folder."""
+    try:
+        return Path(name).name == name and path.with_name(name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _label(folder: Path, row: _Row) -> Label:

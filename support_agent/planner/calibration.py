@@ -13,9 +13,9 @@ from __future__ import annotations
 import hashlib
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from support_agent.errors import ConfigError
 from support_agent.findings import Finding, Severity
@@ -67,13 +67,19 @@ class KindThreshold(Frozen):
     kind: TopicKind
     verdict: Verdict
     threshold: Share
-    answers: int
-    wrong: int
+    answers: Annotated[int, Field(ge=0)]
+    wrong: Annotated[int, Field(ge=0)]
     low: Share
     high: Share
-    questions: int
-    right: int
-    right_before: int
+    questions: Annotated[int, Field(ge=0)]
+    right: Annotated[int, Field(ge=0)]
+    right_before: Annotated[int, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        if self.wrong > self.answers or (self.verdict == "proven" and not self.answers):
+            raise ValueError("more wrong answers than answers, or proven by none")
+        return self
 
 
 class CompanyCalibration(Frozen):
@@ -84,8 +90,8 @@ class CompanyCalibration(Frozen):
     risk: Share
     made_for: MadeFor
     made_from: MadeFrom
-    sharpness: Annotated[float, Field(gt=0)]
-    none_shift: float
+    sharpness: Annotated[float, Field(ge=0.1, le=5, allow_inf_nan=False)]
+    none_shift: Annotated[float, Field(ge=-3, le=10, allow_inf_nan=False)]
     thresholds: tuple[KindThreshold, ...]
 
     @property

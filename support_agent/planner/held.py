@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
-from babel import Locale
-
 from support_agent.answer.final_answer import (
     AggregateItem,
     CalculationItem,
@@ -28,7 +26,16 @@ from support_agent.company.account_specs import FieldSpec, RecordSpec, SeriesSpe
 from support_agent.company.languages import likely_languages
 from support_agent.company.values import Period, Value
 from support_agent.company.vocabulary import Vocabulary
-from support_agent.company.words import SPACELESS, WORDS, currencies_in, digits_in, plain_number
+from support_agent.company.words import (
+    SPACELESS,
+    WORDS,
+    currencies_in,
+    digits_in,
+    month_in,
+    places_and_currencies,
+    plain_number,
+    visible,
+)
 from support_agent.tools.base import Context
 
 STEM = 5
@@ -43,6 +50,7 @@ class Held:
     def __init__(self, text: str, vocabulary: Vocabulary, *, is_value: bool) -> None:
         self.is_value = is_value
         self.vocabulary = vocabulary
+        text = visible(text)
         self._text = text.casefold()
         self._words = {*map(str.casefold, WORDS.findall(text)), *vocabulary.common}
         self._numbers = {plain_number(found) for found in digits_in(text)}
@@ -64,6 +72,8 @@ class Held:
         return all(part in self._words or self._is_inflected(part) for part in WORDS.findall(word))
 
     def _is_inflected(self, part: str) -> bool:
+        if part in places_and_currencies("en"):  # Austria is no form of Australia
+            return False
         stem = part[: max(STEM, len(part) - 2)]
         return len(part) >= STEM and any(
             word.startswith(stem) and abs(len(word) - len(part)) <= ENDING for word in self._words
@@ -83,9 +93,14 @@ def held_by(item: Item, context: Context, others: Sequence[str] = ()) -> Held | 
         return None
     words, is_value = said
     languages = likely_languages(context.current_question)[:2]
-    text = " ".join([*words, *others, context.customer.address if context.customer else ""])
+    text = " ".join([*words, *others, *_own(context)])
     money = {name for language in ("en", *languages) for name in currencies_in(text, language)}
     return Held(" ".join([text, *money]), context.vocabulary, is_value=is_value)
+
+
+def _own(context: Context) -> list[str]:
+    """What may stand below a mail and narrows nothing."""
+    return [context.customer.address, context.customer.name] if context.customer else []
 
 
 def _said(item: Item, context: Context) -> tuple[list[str], bool] | None:
@@ -151,7 +166,6 @@ def words_of_period(period: Period, context: Context) -> list[str]:
         return []
     ends = (period.first, period.last)
     months = [f"{end.year} {end.year}-{end.month:02d}" for end in ends]
-    for language in likely_languages(context.current_question)[:2]:
-        named = Locale.parse(language).months
-        months += [named[form]["wide"][end.month] for end in ends for form in ("format", "stand-alone")]
+    languages = likely_languages(context.current_question)[:2]
+    months += [name for language in languages for end in ends for name in month_in(end.month, language)]
     return months

@@ -131,7 +131,7 @@ def _blocks(text: str, read: Read) -> list[list[str]]:
                 is_open = True
         if block:
             blocks.append(block)
-    return _without_names(blocks) or [[line.strip() for line in text.splitlines()]]
+    return _without_names(blocks, read) or [[line.strip() for line in text.splitlines()]]
 
 
 def _is_courtesy(line: str, following: str, read: Read, *, is_open: bool) -> bool:
@@ -142,18 +142,19 @@ def _is_courtesy(line: str, following: str, read: Read, *, is_open: bool) -> boo
     return acts.greets + acts.parts + acts.footer * is_open >= SURE
 
 
-def _without_names(blocks: list[list[str]]) -> list[list[str]]:
+def _without_names(blocks: list[list[str]], read: Read) -> list[list[str]]:
     """Without the lines at the end that are names; at least one line stays."""
-    while sum(map(len, blocks)) > 1 and (not blocks[-1] or _is_name(blocks[-1][-1])):
+    while sum(map(len, blocks)) > 1 and (not blocks[-1] or _is_name(blocks[-1][-1], read)):
         blocks = [*blocks[:-1], *([blocks[-1][:-1]] if blocks[-1][1:] else [])]
     return blocks
 
 
-def _is_name(line: str) -> bool:
+def _is_name(line: str, read: Read) -> bool:
     """Whether a line at the end of a mail is a name or a company: a few capitalised words that end nothing."""
     words = line.split()
     is_cased = all(word[0].isupper() or not word[0].isalpha() for word in words)
-    return len(words) <= NAME_WORDS and line[-1] not in "?!:" and is_cased
+    is_plain = line[-1] not in "?!:" and not any(map(str.isdigit, line))
+    return len(words) <= NAME_WORDS and is_plain and is_cased and read([line])[0].acts.asks < SURE
 
 
 def _ungreeted(body: str, read: Read) -> str:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from support_agent.company.languages import likely_languages
 from support_agent.company.limiting_words import Words, words_for
 from support_agent.company.text import collapse
+from support_agent.company.vocabulary import Vocabulary
 from support_agent.company.words import (
     ADDRESS,
     CAPITAL_NOUNS,
@@ -30,6 +31,7 @@ from support_agent.company.words import (
     is_case,
     is_code,
     month_names,
+    visible,
 )
 from support_agent.company.words import places_and_currencies as places
 from support_agent.planner.held import Held
@@ -38,6 +40,8 @@ from support_agent.tools.base import Qualifier
 QUALIFIERS_VERSION = "qualifiers-1"
 SHORT_SENTENCE = 12
 """A sentence of so many words or fewer, behind the one that asks, says which one is meant."""
+FRAGMENT = 4
+"""So many words or fewer behind a question are no story: "In Lisbon", "March 2019"."""
 SHORT_QUESTION = 4
 """A question of so many words or fewer asks about the wish that stands beside it: "What is that figure?"."""
 LONG_WORD = 4
@@ -45,9 +49,12 @@ LONG_WORD = 4
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _SENTENCE = re.compile(
     r"(?<=[?!\uff1f\uff01\u3002\u061f…])\s*|(?<=\w\w\w[.;])\s+|(?<=\d\d[.;])\s+|(?<=[»”\")]\.)\s+|(?<=\w\w\.)\s+(?=[^\W\d_a-z])"
-    r"|\s+[-\u2013\u2014]\s+|\s*\n\s*|(?=[¿¡])"
+    r"|\s+[-\u2013\u2014]\s+(?=\S+\s+\S+\s+\S)|\s*\n\s*|(?=[¿¡])"
 )
-_QUOTED = re.compile(r"[\"\u201c\u201e«»]\s*([^\"\u201c\u201d\u201e«»]{2,60}?)\s*[\"\u201d\u201c«»]")
+_QUOTED = re.compile(
+    r"[\"\u201c\u201e\u2018\u201a«»\u2039\u203a\u300c\u300e]\s*([^\"\u201c-\u201e«»\u2039\u203a\u300c-\u300f]{2,60}?)"
+    r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
+)
 _FILE = re.compile(r"\b[\w-]+\.(?:[a-z]{3,4}|7z|js|py)\b")
 
 
@@ -70,13 +77,20 @@ def beside(question: str, subject: str, held: Held, asks: Callable[[str], bool])
         held: What the answer is made of.
         asks: Tells whether a sentence without a question mark asks.
     """
+    question, subject = visible(question), visible(subject)
     asked = _read(question, subject, asks)
     found = next((one for one in _named(question, asked, held) if not held.has(one.text)), None)
     return found or (_limited_value(asked, held) if held.is_value else _left_out(asked, held))
 
 
+def narrows(question: str, asks: Callable[[str], bool]) -> bool:
+    """Whether anything narrows a question, whatever its answer is made of."""
+    return beside(question, "", Held("", Vocabulary(), is_value=True), asks) is not None
+
+
 def _read(question: str, subject: str, asks: Callable[[str], bool]) -> Asked:
-    text = question.removeprefix(subject).lstrip(" .!?")
+    is_asked = subject.endswith(QUESTION_MARKS) or asks(subject)
+    text = question if is_asked else question.removeprefix(subject).lstrip(" .!?")
     sentences = [part for part in map(collapse, _SENTENCE.split(text)) if part]
     marked = [part for part in sentences if part.endswith(QUESTION_MARKS)]
     wished = [part for part in sentences if part not in marked and asks(part)]
@@ -84,7 +98,8 @@ def _read(question: str, subject: str, asks: Callable[[str], bool]) -> Asked:
     first = sentences.index(asking[0]) if asking else len(sentences)
     behind = [part for part in sentences[first:] if part not in asking and len(part.split()) <= SHORT_SENTENCE]
     whole = f"{subject} {question}"
-    return Asked(subject, asking or sentences, behind, words_for(whole), likely_languages(whole)[:2])
+    words = dict.fromkeys([*words_for(" ".join(asking or sentences)), *words_for(whole)])
+    return Asked(subject, asking or sentences, behind, tuple(words), likely_languages(whole)[:2])
 
 
 def _named(question: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
@@ -120,13 +135,18 @@ def _names(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
     found = [match for match in WORDS.finditer(text) if not any(map(str.isdigit, match[0]))]
     has_capitals = _is_headline([match[0] for match in found]) or not CAPITAL_NOUNS.isdisjoint(asked.languages[:1])
     known = {name for language in asked.languages for name in places(language)}
+    months = {name for language in asked.languages for name in month_names(language)}
+    is_shouted = text.isupper()
     for match in found:
         word, lower = match[0], match[0].casefold()
         is_first = text[: match.start()].rstrip(' "\u201c\u201e«(')[-1:] in ("", *".:!?¿¡")
-        is_capital = word[0].isupper() and not (word.isupper() or is_first or has_capitals)
+        is_abbreviation = word.isupper() and (not held.is_value or len(word) < 2 or is_shouted)
+        is_capital = word[0].isupper() and not (is_abbreviation or is_first or has_capitals)
         is_polite = any(words.polite.match(word) for words in asked.words)
         is_place = lower in known and not is_first and (word[0].isupper() or len(word) > LONG_WORD)
-        if not is_polite and (is_capital or _has_inner_capital(word) or lower in held.vocabulary.names or is_place):
+        if not (is_polite or lower in months) and (
+            is_capital or _has_inner_capital(word) or lower in held.vocabulary.names or is_place
+        ):
             yield Qualifier(kind="name", text=word)
 
 
@@ -168,6 +188,11 @@ def _left_out(asked: Asked, held: Held) -> Qualifier | None:
 def _limited_value(asked: Asked, held: Held) -> Qualifier | None:
     """What a question about a value leaves out, keeps alone, or sets it against, and whose else it is."""
     text = " ".join(asked.asking)
+    fragments = [part for part in asked.behind if len(part.split()) <= FRAGMENT]
+    for part in fragments:
+        for one in (*_numbers(part, asked.languages, held), *_names(part, asked, held)):
+            if not held.has(one.text):
+                return one
     for words in asked.words:
         for part in (text, *asked.behind):
             if found := _limit(part, words, held):

@@ -12,7 +12,7 @@ tests/unit/planner/test_questions.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from math import exp, log
@@ -44,6 +44,8 @@ WHOLE = 0.05
 """Two parts must be named as well as the whole, but for this: "how many seats do I pay for" is one value."""
 MOST_WORDS = 30
 """A longer sentence is a story, and no list of values."""
+MOST_PLACES = 12
+"""So many places of a sentence are looked at."""
 JOINING_LETTERS = 3
 """Most words that join two values ("and", "und", "et", "y", "i") have no more letters."""
 PAUSES = ",;:\u060c\uff1b\uff0c\u3001"
@@ -199,18 +201,22 @@ def _parts(piece: Piece, read: Read) -> list[str]:
     whole = _top(piece.reading)[1] - WHOLE
     for is_at_pause, least in ((True, max(NAMED_AT_PAUSE, whole)), (False, max(NAMED, whole))):
         found = []
-        for place in range(1, len(words)):
-            is_pause = words[place - 1][-1] in PAUSES
-            is_short = len(words[place]) <= JOINING_LETTERS and words[place].isalpha()
-            if is_pause if is_at_pause else is_short:
-                left, right = " ".join(words[:place]), " ".join(words[place:])
-                one, other = read([left, right])
-                if _names_value(one, least) and _names_value(other, least) and _change(one, other) >= APART:
-                    found.append((min(_top(one)[1], _top(other)[1]), left, Piece(right, other, piece.block)))
+        for place in list(_places(words, is_at_pause=is_at_pause))[:MOST_PLACES]:
+            left, right = " ".join(words[:place]), " ".join(words[place:])
+            one, other = read([left, right])
+            if _names_value(one, least) and _names_value(other, least) and _change(one, other) >= APART:
+                found.append((min(_top(one)[1], _top(other)[1]), left, Piece(right, other, piece.block)))
         if found:
             _, left, rest = max(found, key=lambda one: one[0])
             return [left, *_parts(rest, read)]
     return [piece.text]
+
+
+def _places(words: Sequence[str], *, is_at_pause: bool) -> Iterator[int]:
+    for place in range(1, len(words)):
+        is_short = len(words[place]) <= JOINING_LETTERS and words[place].isalpha()
+        if words[place - 1][-1] in PAUSES if is_at_pause else is_short:
+            yield place
 
 
 def _names_value(reading: Reading, least: float) -> bool:

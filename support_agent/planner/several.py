@@ -1,9 +1,9 @@
 """A question that asks for two things in one sentence becomes a question for each.
 
 "What's my open balance and the card you have on file?" Commas and joining words propose where to cut. It is cut only
-where the part before asks, where each part alone is about a topic of its own, and where the whole question is about
-these two. Each part then goes its own way, with its own calls, checks and thresholds, and what cannot be answered goes
-to a person, which the answer says.
+where the part before asks, where each part alone is about a topic of its own, where nothing narrows the question (that
+might be meant for both), and where the whole is about these two. Each part then goes its own way, with its own calls,
+checks and thresholds, and what cannot be answered goes to a person, which the answer says.
 
 Invariant: the parts hold the question's own words in order, all but the joining one; in doubt it stays whole.
 Checked by tests/unit/planner/test_several.py; measured by `python -m tests.benchmarks.several`.
@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
+from functools import partial
 from itertools import islice
 from math import prod
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from support_agent.company.periods import mentioned_periods
 from support_agent.company.text import split_sentences
 from support_agent.planner.choice import LEAST_SURE, MARGIN, NONE_KEY
 from support_agent.planner.pieces import Read, asks
+from support_agent.planner.qualifiers import narrows
 
 Chances = Callable[[str], Mapping[str, float]]
 """Gives the probability of each topic and of `none` for a text, before the language model is asked."""
@@ -71,7 +73,8 @@ def parts_of(question: str, chances: Chances, read: Read, least: float, today: d
         least: The probability that an answer needs: so likely is the whole question about the two topics together.
         today: For the periods that it names.
     """
-    places = list(islice(_places(question, read), MOST_CUTS)) if len(question) <= MOST_CHARACTERS else []
+    is_open = len(question) <= MOST_CHARACTERS and not narrows(question, partial(asks, read=read))
+    places = list(islice(_places(question, read), MOST_CUTS)) if is_open else []
     whole = chances(question) if places else {}
     told = {topic: chance for topic, chance in whole.items() if topic != NONE_KEY and chance >= SHARE}
     if len(told) < 2:
