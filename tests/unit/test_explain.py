@@ -192,7 +192,7 @@ def test_sentences_name_document_version_and_index(office: Office) -> None:
 
 def test_numbers_and_cells_name_their_sentence_and_column(office: Office) -> None:
     """Header and cell are two pieces of one line; the number of a step is one of its own, and the document's."""
-    table = explained(office, "Refund: what was paid within the period for asking?")
+    table = explained(office, "what was paid Refund period for asking?")
     header, _, cell = line(table, "Refund: full amount").sources
     stored = office.decider.company.documents[0].sentences
     for source, said in ((header, "Refund"), (cell, "full amount")):
