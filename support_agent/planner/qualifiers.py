@@ -51,6 +51,8 @@ _SENTENCE = re.compile(
     r"(?<=[?!\uff1f\uff01\u3002\u061f…])\s*|(?<=\w\w\w[.;])\s+|(?<=\d\d[.;])\s+|(?<=[»”\")]\.)\s+|(?<=\w\w\.)\s+(?=[^\W\d_a-z])"
     r"|\s+[-\u2013\u2014]\s+(?=\S+\s+\S+\s+\S)|\s*\n\s*|(?=[¿¡])"
 )
+_ITEM = re.compile(r"(?:^|(?<=[:;.?!]))\s*\d{1,2}[.)]\s+")
+"""The number of an item of a list: "1. When does our plan renew?"."""
 _QUOTED = re.compile(
     r"[\"\u201c\u201e\u2018\u201a«»\u2039\u203a\u300c\u300e]\s*([^\"\u201c-\u201e«»\u2039\u203a\u300c-\u300f]{2,60}?)"
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
@@ -77,7 +79,7 @@ def beside(question: str, subject: str, held: Held, asks: Callable[[str], bool])
         held: What the answer is made of.
         asks: Tells whether a sentence without a question mark asks.
     """
-    question, subject = visible(question), visible(subject)
+    question, subject = _ITEM.sub(" ", visible(question)), visible(subject)
     asked = _read(question, subject, asks)
     found = next((one for one in _named(question, asked, held) if not held.has(one.text)), None)
     return found or (_limited_value(asked, held) if held.is_value else _left_out(asked, held))

@@ -67,6 +67,8 @@ def test_what_narrows_a_question_and_is_not_in_the_answer_is_told(question: str,
         ("Do I get a refund on Windows 11? HF-M07 came up, too.", REFUNDS),
         ("Wann bekomme ich das Geld für meinen Kauf zurück?", REFUNDS),
         ("CAN I GET A REFUND PLEASE", REFUNDS),
+        ("1. How many seats are used?", SEATS),
+        ("Two questions: 2) How many seats are used?", SEATS),
     ],
 )
 def test_what_is_told_beside_the_question_or_stands_in_the_answer_narrows_nothing(question: str, held: Held) -> None:
