@@ -8,10 +8,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 
 from babel import Locale, UnknownLocaleError
 from babel.numbers import get_currency_name, get_territory_currencies
+
+from support_agent.company import period_table
+from support_agent.company.period_table import TABLES
 
 WORDS = re.compile(r"[^\W_](?:[\w-]*[^\W_])?")
 """Words, and what hyphens join."""
@@ -52,10 +56,10 @@ def is_code(token: str) -> bool:
     return len(token) >= LEAST_CODE and any(map(str.isalpha, token)) and not _QUANTITY.fullmatch(token)
 
 
-def is_case(token: str) -> bool:
+def is_one_thing(token: str) -> bool:
     """Whether a number is one day, one year, one sum or one reference, and not how many of something there are.
 
-    A rule holds for any number of things; a case is one.
+    A rule holds for any number of things, and need not name each.
     """
     digits = re.sub(r"\D", "", token)
     is_reference = len(digits) >= LEAST_REFERENCE and not _GROUPED.fullmatch(token)
@@ -78,12 +82,6 @@ def _locale(language: str) -> Locale | None:
         return Locale.parse(language)
     except (ValueError, UnknownLocaleError):
         return None
-
-
-def month_in(month: int, language: str) -> list[str]:
-    """What a month, 1..12, is called in a language."""
-    locale = _locale(language)
-    return [locale.months[form]["wide"][month] for form in ("format", "stand-alone")] if locale else []
 
 
 def visible(text: str) -> str:
@@ -116,17 +114,18 @@ def _currencies() -> frozenset[str]:
 
 
 @lru_cache(maxsize=64)
-def month_names(language: str) -> frozenset[str]:
-    """The names of the months in a language, in lower case, from CLDR."""
-    locale = _locale(language)
-    if locale is None:
-        return frozenset()
-    return frozenset(
-        name.casefold()
-        for form in ("format", "stand-alone")
-        for name in locale.months[form]["wide"].values()
-        if name.isalpha()
-    )
+def months_of(language: str) -> Mapping[str, int]:
+    """What the months are called in a language, in lower case, with their numbers 1..12.
+
+    Where the language has a table of periods its names are taken, with the forms that it declines; else CLDR's.
+    """
+    if language in TABLES:
+        names: Mapping[str, int] = period_table.month_names(language).wide
+    else:
+        locale = _locale(language)
+        wide = locale.months["format"]["wide"] if locale else {}
+        names = {name: number for number, name in wide.items()}
+    return {name.split()[-1].casefold(): number for name, number in names.items() if name.split()[-1].isalpha()}
 
 
 def currencies_in(text: str, language: str) -> frozenset[str]:

@@ -31,7 +31,7 @@ from support_agent.company.words import (
     WORDS,
     currencies_in,
     digits_in,
-    month_in,
+    months_of,
     places_and_currencies,
     plain_number,
     visible,
@@ -167,5 +167,6 @@ def words_of_period(period: Period, context: Context) -> list[str]:
     ends = (period.first, period.last)
     months = [f"{end.year} {end.year}-{end.month:02d}" for end in ends]
     languages = likely_languages(context.current_question)[:2]
-    months += [name for language in languages for end in ends for name in month_in(end.month, language)]
+    ends_in = {end.month for end in ends}
+    months += [name for language in languages for name, number in months_of(language).items() if number in ends_in]
     return months

@@ -28,9 +28,9 @@ from support_agent.company.words import (
     codes_in,
     digits_in,
     family,
-    is_case,
     is_code,
-    month_names,
+    is_one_thing,
+    months_of,
     visible,
 )
 from support_agent.company.words import places_and_currencies as places
@@ -123,9 +123,9 @@ def _named(question: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
 
 def _numbers(text: str, languages: Sequence[str], held: Held) -> Iterator[Qualifier]:
     for token in digits_in(text):
-        if held.is_value or is_case(token):
+        if held.is_value or is_one_thing(token):
             yield Qualifier(kind="identifier" if is_code(token) else "number", text=token)
-    months = {name for language in languages for name in month_names(language)}
+    months = {name for language in languages for name in months_of(language)}
     words = re.findall(r"\w+", text)
     for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
         if word.casefold() in months and (before.isdigit() or behind.isdigit()):
@@ -137,7 +137,7 @@ def _names(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
     found = [match for match in WORDS.finditer(text) if not any(map(str.isdigit, match[0]))]
     has_capitals = _is_headline([match[0] for match in found]) or not CAPITAL_NOUNS.isdisjoint(asked.languages[:1])
     known = {name for language in asked.languages for name in places(language)}
-    months = {name for language in asked.languages for name in month_names(language)}
+    months = {name for language in asked.languages for name in months_of(language)}
     is_shouted = text.isupper()
     for match in found:
         word, lower = match[0], match[0].casefold()
