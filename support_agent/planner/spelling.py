@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from support_agent.company.words import ADDRESS
+from support_agent.company.words import ADDRESS, visible
 
 MIN_BARE_DIGITS = 4
 """A number without letters is not matched where it has fewer digits."""
@@ -20,8 +20,7 @@ _DASHES = "\u2212\u2043\u00b7"
 
 def plain(text: str) -> str:
     """A text in one way of writing: plain digits and dashes, nothing that cannot be seen, no addresses."""
-    written = unicodedata.normalize("NFKC", text)
-    return ADDRESS.sub(" @ ", "".join(map(_plain_character, written)))
+    return ADDRESS.sub(" @ ", "".join(map(_plain_character, visible(text))))
 
 
 def _plain_character(character: str) -> str:
@@ -32,8 +31,6 @@ def _plain_character(character: str) -> str:
             return "-"
         case "Nd":
             return str(unicodedata.digit(character))
-        case "Cf":
-            return ""
         case _:
             return "-" if character in _DASHES else character
 
