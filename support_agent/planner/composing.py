@@ -200,7 +200,7 @@ class _Question:
         if not others:
             return self.topic
         options = [option for option in self.options if option.key not in others]
-        return self.work.guarded(lambda: self.work.topic(options))
+        return self.work.guarded(lambda: self.work.topic(options, others))
 
 
 def _among_other_kinds(topic: str, votes: Sequence[Vote]) -> float | None:

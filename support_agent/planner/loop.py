@@ -132,7 +132,7 @@ class _Guided(Work):
         raise Stop(Reason.TOOL_FAILED)
 
     def _topic_without(self, refused: set[str]) -> Choice:
-        return self.topic([option for option in self.shortlist() if option.key not in refused])
+        return self.topic([option for option in self.shortlist() if option.key not in refused], refused)
 
     def _carry_out(self, choice: Choice) -> tuple[Item, ...]:
         kind, _, name = choice.key.partition(":")

@@ -73,9 +73,9 @@ def parts_of(question: str, chances: Chances, read: Read, least: float, today: d
         least: The probability that an answer needs: so likely is the whole question about the two topics together.
         today: For the periods that it names.
     """
-    is_open = len(question) <= MOST_CHARACTERS and not narrows(question, partial(asks, read=read))
-    places = list(islice(_places(question, read), MOST_CUTS)) if is_open else []
-    whole = chances(question) if places else {}
+    places = list(islice(_places(question, read), MOST_CUTS)) if len(question) <= MOST_CHARACTERS else []
+    is_open = bool(places) and not narrows(question, partial(asks, read=read))
+    whole = chances(question) if is_open else {}
     told = {topic: chance for topic, chance in whole.items() if topic != NONE_KEY and chance >= SHARE}
     if len(told) < 2:
         return (Part(question),)

@@ -10,7 +10,7 @@ recorded, made or not. Checked by tests/unit/planner/test_loop.py and tests/unit
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
@@ -140,17 +140,17 @@ class Work(ABC):
         ranked = sorted(zip(chances, matches, strict=True), key=lambda pair: -pair[0])[: self.limits.shortlist]
         return self.records.options([topic_option(match, self.context) for _, match in ranked], self.named)
 
-    def topic(self, options: Sequence[Option]) -> Choice:
+    def topic(self, options: Sequence[Option], left_out: Collection[str] = ()) -> Choice:
         """Which of these documents, account values, series and records answers the question, or none.
 
         Args:
-            options: Some of the shortlist; what was taken off it does not take part.
+            options: The shortlist without what is left out.
+            left_out: Topics that do not take part.
         Raises:
             Stop: there are no options.
         """
         if not options:
             raise Stop(Reason.NOT_COVERED)
-        left_out = {option.key for option in self.shortlist()} - {option.key for option in options}
         found = self.context.found[self.context.question]
         unfound = {option.key for option in options} - {match.topic for match in found}
         matches = [match for match in found if match.topic not in left_out]
