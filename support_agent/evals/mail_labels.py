@@ -26,11 +26,10 @@ KINDS = TOPIC_KINDS | {"calculate": "series"}
 _OUTCOME = re.compile(rf"({'|'.join(KINDS)})\((\w+)[^()]*\)")
 
 
-@dataclass(frozen=True)
-class Sections:
+class Sections(Frozen):
     """Headings of a document that answer a question: each of `any_of` does, and without all `needs` it is not whole."""
 
-    any_of: frozenset[str] = frozenset()
+    any_of: frozenset[str]
     needs: frozenset[str] = frozenset()
 
 
@@ -65,11 +64,6 @@ def _is_outcome(text: str) -> str:
 Outcome = Annotated[str, AfterValidator(_is_outcome)]
 
 
-class _Sections(Frozen):
-    any_of: tuple[str, ...]
-    needs: tuple[str, ...] = ()
-
-
 class _Row(Frozen):
     """One line of `labels.jsonl`."""
 
@@ -79,7 +73,7 @@ class _Row(Frozen):
     kind: str = "mail"
     language: str = "en"
     expected: Annotated[tuple[tuple[Outcome, ...], ...], Field(min_length=1)]
-    sections: tuple[dict[int, _Sections], ...] = ()
+    sections: tuple[dict[int, Sections], ...] = ()
 
     @model_validator(mode="after")
     def _each_question_has_sections(self) -> Self:
@@ -130,10 +124,7 @@ def _label(folder: Path, row: _Row) -> Label:
         kind=row.kind,
         language=row.language,
         expected=tuple(acceptable(outcomes) for outcomes in row.expected),
-        sections=tuple(
-            {number: Sections(frozenset(one.any_of), frozenset(one.needs)) for number, one in question.items()}
-            for question in row.sections
-        ),
+        sections=row.sections,
     )
 
 
@@ -143,14 +134,6 @@ def acceptable(outcomes: Sequence[str]) -> tuple[str, ...]:
         outcome.rpartition(",")[0] + f",{ALL_COLUMNS})" for outcome in outcomes if outcome.startswith("send_record(")
     )
     return tuple(dict.fromkeys([*outcomes, *whole]))
-
-
-def sections_in(question: Mapping[str, Mapping[str, Sequence[str]]]) -> Mapping[int, Sections]:
-    """The acceptable sections of the documents of one question."""
-    return {
-        int(number): Sections(frozenset(sections["any_of"]), frozenset(sections["needs"]))
-        for number, sections in question.items()
-    }
 
 
 def document_of(outcome: str) -> int | None:

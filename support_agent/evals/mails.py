@@ -152,7 +152,8 @@ def _answers(label: Label, place: int, outcome: str, sent: Sent) -> bool:
     headings = None if number is None else sent.sections.get(number)
     if number is None or headings is None or not label.sections:
         return True
-    return bool(headings & label.sections[place].get(number, Sections()).any_of)
+    acceptable = label.sections[place].get(number)
+    return acceptable is not None and bool(headings & acceptable.any_of)
 
 
 def total(scores: Iterable[Score]) -> Score:

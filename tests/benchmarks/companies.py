@@ -16,7 +16,7 @@ from shutil import copytree
 from typing import NamedTuple
 
 from support_agent.company.company import Company
-from support_agent.evals.mail_labels import topic_of
+from support_agent.evals.mail_labels import Sections, topic_of
 from support_agent.frozen import Frozen
 from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
@@ -48,7 +48,7 @@ class Mail(Frozen):
     subject: str
     text: str
     expected: tuple[tuple[str, ...], ...]
-    sections: tuple[dict[str, dict[str, tuple[str, ...]]], ...] = ()
+    sections: tuple[dict[int, Sections], ...] = ()
     note: str = ""
 
 

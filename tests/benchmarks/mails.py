@@ -16,7 +16,7 @@ from pathlib import Path
 
 from support_agent.app import open_decider, progress
 from support_agent.configuration import load
-from support_agent.evals.mail_labels import Label, sections_in
+from support_agent.evals.mail_labels import Label
 from support_agent.evals.mails import Result, evaluate, line_of, report_of, table
 from support_agent.trial import Tried, try_mail
 from support_agent.workspace import CONFIG_FILE, init
@@ -91,7 +91,7 @@ def label_of(mail: Mail) -> Label:
         kind=mail.kind,
         language=mail.language,
         expected=mail.expected,
-        sections=tuple(sections_in(question) for question in mail.sections),
+        sections=mail.sections,
     )
 
 

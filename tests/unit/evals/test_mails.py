@@ -60,8 +60,8 @@ LABEL = Label(
     "en",
     expected=(("send_document(1)", "escalate"), ("send_document(2)",)),
     sections=(
-        {1: Sections(frozenset({"Time", "Overview"}), frozenset({"Exceptions"}))},
-        {2: Sections(frozenset({"How"}))},
+        {1: Sections(any_of=frozenset({"Time", "Overview"}), needs=frozenset({"Exceptions"}))},
+        {2: Sections(any_of=frozenset({"How"}))},
     ),
 )
 
