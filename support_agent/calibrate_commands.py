@@ -35,7 +35,7 @@ def calibrate(
 
     Every example question of the documents and accounts is asked as if it were not there, every third one also as if
     its topic were not there. A threshold below planner.threshold_answer must be proven with 95 % certainty and is never
-    below planner.threshold_floor; with too few questions nothing is changed. Without --write nothing is kept.
+    below planner.threshold_floor; with too few questions no threshold is changed. Without --write nothing is kept.
     """
     from support_agent.app import configure_log
     from support_agent.eval_parts import calibrate as run_calibrate

@@ -3,8 +3,9 @@
 It reads the embeddings of the subject, of the text and of its first and last sentence, and a few features of the
 layout, so it needs no words of any language. It speaks after the rules of screening and before any language model, and
 it can only take a mail from the customer's way: a mail that it takes for a machine's, or doubts, goes to a person, and
-nothing is sent to its writer. The weights (`machine_vote.json`) are written by `python -m tests.benchmarks.wording
---fit`, for each embedder its own; where none of them is loaded the rules decide alone.
+nothing is sent to its writer; in doubt who asks for a person is told that one has the mail. The weights
+(`machine_vote.json`) are written by `python -m tests.benchmarks.wording --fit`, for each embedder its own; where none
+of them is loaded the rules decide alone.
 
 Invariant: the same mail and weights give the same probability, and a mail that a rule sent to the desk or filed stays
 there. Checked by tests/unit/mail/test_machine_vote.py and, on the models, tests/integration/test_machine_vote.py.

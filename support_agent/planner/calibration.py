@@ -2,7 +2,7 @@
 
 The file says what it was computed for and from. One that was made for other weights, embedding models or votes of the
 language model is left aside; one that was made from other words of the company, or beside another
-`planner.threshold_answer`, lowers no threshold.
+`planner.threshold_answer`, lowers no threshold and makes no answer surer.
 
 Invariant: no threshold is below `planner.threshold_floor`, and none that the data do not prove is below
 `planner.threshold_answer`. Checked by tests/unit/planner/test_calibration.py.

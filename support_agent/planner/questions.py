@@ -2,8 +2,9 @@
 
 Punctuation and layout propose where one ends; whether two sentences that ask are two questions is a fitted vote on how
 surely both ask, how far their nearest topics are apart, and how much each says (`questions.json`, written by `python -m
-tests.benchmarks.cutting --fit`). What asks nothing goes to the question that it is nearer to. In doubt a sentence stays
-in its neighbour's question, and a mail in which nothing asks is one question, whole.
+tests.benchmarks.cutting --fit`). A wish, order or complaint about something else is a question of its own. What asks
+nothing goes to the question that it is nearer to. In doubt a sentence stays in its neighbour's question, and a mail in
+which nothing asks is one question, whole.
 
 Invariant: the questions hold only the customer's own words, in order. Checked by
 tests/unit/planner/test_questions.py.
