@@ -37,6 +37,8 @@ LEAST_REFERENCE = 5
 """A number with so many digits counts nothing, it refers to something."""
 NAME_LETTERS = 4
 """A shorter name of a country or currency is too often another word."""
+COUNTRY_WORDS = 4
+"""Names of countries have so many words or fewer ("Bosnia and Herzegovina")."""
 SHARED = 3
 """Words that so many names of currencies share ("dollar") show where a language puts the noun of such a name."""
 
@@ -96,14 +98,28 @@ def places_and_currencies(language: str) -> frozenset[str]:
     locale = _locale(language)
     if locale is None:
         return frozenset()
-    countries = [name for code, name in locale.territories.items() if len(code) == 2]
     by_code = [[name.split() for name in _currency_names(code, locale)] for code in _currencies()]
     names = [name for forms in by_code for name in forms]
     shared = Counter(word for forms in by_code for word in {word for name in forms for word in name})
     is_first = Counter(place == 0 for name in names for place, word in enumerate(name) if shared[word] >= SHARED)
     noun = 0 if is_first[True] > is_first[False] else -1
     money = [name[noun] for name in names if len(name) < SHARED or shared[name[noun]] >= SHARED]
-    return frozenset(word.casefold() for word in (*countries, *money) if len(word) >= NAME_LETTERS)
+    return frozenset(word.casefold() for word in (*countries(language), *money) if len(word) >= NAME_LETTERS)
+
+
+@lru_cache(maxsize=64)
+def countries(language: str) -> Mapping[str, str]:
+    """The ISO 3166 code of each country by its name in a language, in lower case, from CLDR."""
+    locale = _locale(language)
+    named = locale.territories.items() if locale else ()
+    return {name.casefold(): code for code, name in named if len(code) == 2 and len(name) >= NAME_LETTERS}
+
+
+def countries_in(text: str, language: str) -> frozenset[str]:
+    """The codes of the countries that a text names in a language."""
+    known, words = countries(language), WORDS.findall(text.casefold())
+    runs = (words[start : start + length] for length in range(1, COUNTRY_WORDS + 1) for start in range(len(words)))
+    return frozenset(known[name] for name in map(" ".join, runs) if name in known)
 
 
 @lru_cache(maxsize=1)

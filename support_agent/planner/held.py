@@ -29,6 +29,8 @@ from support_agent.company.vocabulary import Vocabulary
 from support_agent.company.words import (
     SPACELESS,
     WORDS,
+    countries,
+    countries_in,
     currencies_in,
     digits_in,
     months_of,
@@ -47,8 +49,12 @@ ENDING = 3
 class Held:
     """Tells what the words of an answer carry."""
 
-    def __init__(self, text: str, vocabulary: Vocabulary, *, is_value: bool) -> None:
+    def __init__(
+        self, text: str, vocabulary: Vocabulary, *, is_value: bool, countries: frozenset[str] = frozenset()
+    ) -> None:
+        """Args: `countries` are the codes of those that the answer tells apart."""
         self.is_value = is_value
+        self.countries = countries
         self.vocabulary = vocabulary
         text = visible(text)
         self._text = text.casefold()
@@ -94,8 +100,10 @@ def held_by(item: Item, context: Context, others: Sequence[str] = ()) -> Held | 
     words, is_value = said
     languages = likely_languages(context.current_question)[:2]
     text = " ".join([*words, *others, *_own(context)])
+    named = frozenset().union(*(countries_in(text, language) for language in ("en", *likely_languages(text)[:1])))
+    known = {name for language in languages for name, code in countries(language).items() if code in named}
     money = {name for language in ("en", *languages) for name in currencies_in(text, language)}
-    return Held(" ".join([text, *money]), context.vocabulary, is_value=is_value)
+    return Held(" ".join([text, *money, *known]), context.vocabulary, is_value=is_value, countries=named)
 
 
 def _own(context: Context) -> list[str]:

@@ -2,9 +2,9 @@
 
 "How many seats does Lisbon use?" is not answered by the seats of the account, true as they are. So after the choice,
 before the gate, every qualifier of the sentences that ask, and of the subject, must be carried by what the answer is
-made of (`held`). Else a person gets the question, with the qualifier. What is told beside the question ("my boss needs
-it on Friday") narrows nothing: only sentences that ask are read and, for values of an account, the short ones behind
-them that say "only that one".
+made of (`held`). Else a person gets the question, with the qualifier. What is told before the question ("my boss needs
+it on Friday") narrows nothing; what is named behind it does ("I mean the WebDAV one"), and so does a country where a
+document tells countries apart.
 
 Invariant: deterministic, and no model is asked. Measured by `python -m tests.benchmarks.mails qualifiers_development`;
 checked by tests/unit/planner/test_qualifiers.py.
@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from babel import Locale
+
 from support_agent.company.languages import likely_languages
 from support_agent.company.limiting_words import Words, words_for
 from support_agent.company.text import collapse
@@ -26,6 +28,7 @@ from support_agent.company.words import (
     CAPITAL_NOUNS,
     WORDS,
     codes_in,
+    countries_in,
     digits_in,
     family,
     is_code,
@@ -40,8 +43,8 @@ from support_agent.tools.base import Qualifier
 QUALIFIERS_VERSION = "qualifiers-1"
 SHORT_SENTENCE = 12
 """A sentence of so many words or fewer, behind the one that asks, says which one is meant."""
-FRAGMENT = 4
-"""So many words or fewer behind a question are no story: "In Lisbon", "March 2019"."""
+TOLD_APART = 2
+"""A document that names so many countries says different things of them, or not the same of others."""
 SHORT_QUESTION = 4
 """A question of so many words or fewer asks about the wish that stands beside it: "What is that figure?"."""
 LONG_WORD = 4
@@ -61,10 +64,15 @@ _FILE = re.compile(r"\b[\w-]+\.(?:[a-z]{3,4}|7z|js|py)\b")
 
 
 class Asked(NamedTuple):
-    """A question as it is read: the subject, the sentences that ask, the short ones behind them, and the languages."""
+    """A question as it is read: the subject, the sentences that ask, those before and behind, and the languages.
+
+    `limiting` are the short ones behind the first that asks: they may say "only that one".
+    """
 
     subject: str
     asking: Sequence[str]
+    before: Sequence[str]
+    limiting: Sequence[str]
     behind: Sequence[str]
     words: Sequence[Words]
     languages: Sequence[str]
@@ -97,11 +105,20 @@ def _read(question: str, subject: str, asks: Callable[[str], bool]) -> Asked:
     marked = [part for part in sentences if part.endswith(QUESTION_MARKS)]
     wished = [part for part in sentences if part not in marked and asks(part)]
     asking = marked if any(len(part.split()) > SHORT_QUESTION for part in marked) else [*marked, *wished]
-    first = sentences.index(asking[0]) if asking else len(sentences)
-    behind = [part for part in sentences[first:] if part not in asking and len(part.split()) <= SHORT_SENTENCE]
+    first, last = (sentences.index(asking[0]), sentences.index(asking[-1])) if asking else (0, len(sentences))
+    others = [part for part in sentences if part not in asking]
+    limiting = [part for part in sentences[first:] if part in others and len(part.split()) <= SHORT_SENTENCE]
     whole = f"{subject} {question}"
     words = dict.fromkeys([*words_for(" ".join(asking or sentences)), *words_for(whole)])
-    return Asked(subject, asking or sentences, behind, tuple(words), likely_languages(whole)[:2])
+    return Asked(
+        subject,
+        asking or sentences,
+        [part for part in sentences[:first] if part in others],
+        limiting,
+        sentences[last + 1 :],
+        tuple(words),
+        likely_languages(whole)[:2],
+    )
 
 
 def _named(question: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
@@ -111,13 +128,15 @@ def _named(question: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
     for code in codes_in(question):
         if family(code) in held.vocabulary.codes:
             yield Qualifier(kind="identifier", text=code)
-    for part in (asked.subject, *asked.asking):
+    for part in (asked.subject, *asked.asking, *asked.behind):
         bare = ADDRESS.sub(" ", part)
         for quoted in (*_QUOTED.findall(bare), *_FILE.findall(bare)):
             yield Qualifier(kind="quotation", text=quoted)
         yield from _numbers(bare, asked.languages, held)
-    for part in asked.asking:
+    for part in (*asked.asking, *asked.behind):
         yield from _names(ADDRESS.sub(" ", part), asked, held)
+    for part in asked.before:
+        yield from _countries(part, asked, held)
     yield from _names_of_subject(asked.subject, held)
 
 
@@ -150,6 +169,14 @@ def _names(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
             is_capital or _has_inner_capital(word) or lower in held.vocabulary.names or is_place
         ):
             yield Qualifier(kind="name", text=word)
+
+
+def _countries(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
+    """Where the sender is counts for an answer that tells countries apart."""
+    if len(held.countries) >= TOLD_APART:
+        for language in asked.languages:
+            for code in countries_in(text, language) - held.countries:
+                yield Qualifier(kind="name", text=Locale.parse(language).territories[code])
 
 
 def _names_of_subject(subject: str, held: Held) -> Iterator[Qualifier]:
@@ -190,13 +217,8 @@ def _left_out(asked: Asked, held: Held) -> Qualifier | None:
 def _limited_value(asked: Asked, held: Held) -> Qualifier | None:
     """What a question about a value leaves out, keeps alone, or sets it against, and whose else it is."""
     text = " ".join(asked.asking)
-    fragments = [part for part in asked.behind if len(part.split()) <= FRAGMENT]
-    for part in fragments:
-        for one in (*_numbers(part, asked.languages, held), *_names(part, asked, held)):
-            if not held.has(one.text):
-                return one
     for words in asked.words:
-        for part in (text, *asked.behind):
+        for part in (text, *asked.limiting):
             if found := _limit(part, words, held):
                 return found
         if match := words.others.search(text):
