@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+from numpy.typing import NDArray
 
 from support_agent.facts import classifier
 from support_agent.facts.classifier import Classifier, _evenly
@@ -41,4 +43,19 @@ def test_where_there_are_too_many_texts_every_topic_keeps_some() -> None:
     assert len(kept) == 10
     assert set(kept) == {0, 1, 2}
     assert kept.count(1) == 3
-    assert classifier.MOST_TEXTS >= 1000
+
+
+def test_beside_few_landmarks_all_texts_are_still_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two noisy texts a topic are the landmarks; ten times as many tell the topics apart better."""
+    vectors, topics = clouds(12, 40, spread=0.6)
+    learned, asked = np.arange(len(topics)) % 2 == 0, np.arange(len(topics)) % 2 == 1
+    right = np.array(topics)[asked]
+    monkeypatch.setattr(classifier, "LANDMARKS", 24)
+    few = np.arange(len(topics)) % 20 == 0
+
+    def share(kept: NDArray[np.bool_]) -> float:
+        labels = [topic for topic, is_kept in zip(topics, kept, strict=True) if is_kept]
+        found = Classifier(vectors[kept], labels, [1.0] * len(labels)).scores(vectors[asked])
+        return float((found.argmax(axis=1) == right).mean())
+
+    assert share(learned) > share(few) + 0.05
