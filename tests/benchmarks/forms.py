@@ -1,10 +1,12 @@
-"""`python -m tests.benchmarks.forms [--folds] [--weights]`: is the form that a question asks for voted for?
+"""`python -m tests.benchmarks.forms [--folds] [--weights] [--fields]`: is the form that a question asks for voted for?
 
-Prints for the questions of `forms_reported.toml`, by language, how often the right form of an answer is voted likeliest,
-and how often a question that names no form is voted to name none. `--folds` votes on the examples themselves, each
-subject and each language left out in turn: what the vote's settings are chosen by. `--weights` joins that vote with the
-embedded model's picks of `forms_picks.jsonl`, which were asked with every form on the list, for some weights of the
-vote and lengths of the list; a list is cut after the fact, so a pick among fewer is only approximated.
+Prints for the questions of `forms_reported.toml`, by language, how often the right form of an answer is voted
+likeliest, and how often a question that names no form is voted to name none. `--folds` votes on the examples
+themselves, each subject and each language left out in turn: what the vote's settings are chosen by. `--weights` joins
+that vote with the embedded model's picks of `forms_picks.jsonl`, which were asked with every form on the list, for some
+weights of the vote and lengths of the list; a list is cut after the fact, so a pick among fewer is only approximated.
+`--fields` prints which example questions of the fields of the companies that may be developed on are taken to ask for a
+number of many values, each left out of its field's own; and how many reported questions that do are seen to.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import tempfile
 import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import product
 from math import log
 from pathlib import Path
@@ -23,18 +26,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from support_agent.app import progress
+from support_agent.app import open_search, progress
+from support_agent.company.company import Company
 from support_agent.configuration import load
 from support_agent.embedders import load_embedders
 from support_agent.embedding.port import Embedder, Vectors
 from support_agent.facts.phrasing import Phrasing
-from support_agent.facts.search import READER
+from support_agent.facts.search import READER, CompanySearch
 from support_agent.planner import forms
 from support_agent.planner.choice import PICKED_WEIGHT
 from support_agent.planner.combiner import softmax
-from support_agent.planner.forms import EXAMPLES_FILE, LISTED, NO_FORM, examples
+from support_agent.planner.forms import EXAMPLES_FILE, LISTED, NO_FORM, OVER_MANY, examples
+from support_agent.planner.single_values import over_many
 from support_agent.tools.base import Examples
 from support_agent.workspace import CONFIG_FILE, init
+from tests.benchmarks.companies import company_settings
 from tests.benchmarks.mails import TODAY
 
 HERE = Path(__file__).parent
@@ -43,6 +49,7 @@ PICKS = HERE / "forms_picks.jsonl"
 GIVEN = Path(forms.__file__).with_name(EXAMPLES_FILE)
 SUBJECTS = ("payments", "energy", "orders", "visits")
 """Those that are left out in turn; the other tables of the examples are of many subjects."""
+COMPANIES = ("demo", "shop", "utility", "office")
 WEIGHTS = (0.0, 2.0, 4.0, 6.0, 8.0)
 
 
@@ -63,7 +70,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.forms")
     parser.add_argument("--folds", action="store_true")
     parser.add_argument("--weights", action="store_true")
+    parser.add_argument("--fields", action="store_true")
     args = parser.parse_args()
+    if args.fields:
+        _check_fields()
+        return
     embed = _kept(_reader())
     if args.folds or args.weights:
         given = list(_examples())
@@ -76,13 +87,9 @@ def main() -> None:
         return
     started = time.process_time()
     vote = Phrasing(examples(), embed).chances
-    _print(f"{sum(len(texts) for _, texts in examples())} examples, {time.process_time() - started:.1f} s to learn them")
-    reported = [
-        Asked("", language, form, text)
-        for language, of_form in tomllib.loads(REPORTED.read_text("utf-8")).items()
-        for form, texts in of_form.items()
-        for text in texts
-    ]
+    taken = time.process_time() - started
+    _print(f"{sum(len(texts) for _, texts in examples())} examples, {taken:.1f} s of the processor to learn them")
+    reported = list(_reported())
     _report("reported", reported, {one: vote(one.text) for one in reported})
 
 
@@ -140,6 +147,44 @@ def _weigh(votes: Mapping[Asked, Mapping[str, float]]) -> None:
         _print(
             f"{listed} listed, vote times {weight}: right {right} of {len(rows)}, mean log loss {loss / len(rows):.3f}"
         )
+
+
+def _check_fields() -> None:
+    total, flagged = 0, 0
+    for name in COMPANIES:
+        with _company(name) as (company, search):
+            for field, spec in company.accounts.fields.items():
+                own = [spec.label_for("en"), spec.summary, *spec.questions]
+                for question in spec.questions:
+                    total += 1
+                    if over_many(question, [text for text in own if text != question], search):
+                        flagged += 1
+                        _print(f"  {name} {field}: {question}")
+            if name == "demo":
+                invoice = company.accounts.fields["latest_invoice"]
+                own = [invoice.label_for("en"), invoice.summary, *invoice.questions]
+                asked = [one.text for one in _reported() if one.form in OVER_MANY]
+                seen = sum(over_many(text, own, search) is not None for text in asked)
+                _print(f"of many values: {seen} of {len(asked)} reported questions are seen to be")
+    _print(f"of one value: {flagged} of {total} questions of fields are taken to be of many")
+
+
+@contextmanager
+def _company(name: str) -> Iterator[tuple[Company, CompanySearch]]:
+    with tempfile.TemporaryDirectory() as folder:
+        init(Path(folder) / "workspace", TODAY.date())
+        settings = company_settings(name, load(Path(folder) / "workspace" / CONFIG_FILE), Path(folder) / "company")
+        company = Company.load(settings.company)
+        try:
+            yield company, open_search(settings, company, in_memory=True)
+        finally:
+            company.accounts.close()
+
+
+def _reported() -> Iterator[Asked]:
+    for language, of_form in tomllib.loads(REPORTED.read_text("utf-8")).items():
+        for form, texts in of_form.items():
+            yield from (Asked("", language, form, text) for text in texts)
 
 
 def _reader() -> Embedder:
