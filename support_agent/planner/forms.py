@@ -31,6 +31,9 @@ FEWEST = 3
 """Words of a side."""
 MOST_PLACES = 12
 """So many places of a part are looked at."""
+SURE_FORM = 0.9
+"""A form that the vote alone is so sure of is chosen without the model: with its subject left out of the examples such
+votes were right 94 times of 100, with its language left out 99."""
 LISTED = 6
 """Of the forms that fit, so many stand on the model's list, those that the vote finds likeliest. With all of them the
 model is asked about three times as many and the joined choice is less sure: a log loss of 0.61 instead of 0.46."""

@@ -16,12 +16,12 @@ from typing import assert_never
 
 from support_agent.answer.final_answer import Item
 from support_agent.errors import SupportAgentError, ToolCallRejected
-from support_agent.model import Model
+from support_agent.model import Model, Usage
 from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
-from support_agent.planner.forms import LISTED, Form, forms_for, votes_for
+from support_agent.planner.forms import LISTED, SURE_FORM, Form, forms_for, votes_for
 from support_agent.planner.plan import Plan
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
 from support_agent.planner.several import SURE, Part, parts_of
@@ -205,6 +205,10 @@ class _Guided(Work):
     def _form(self, question: str, period_count: int) -> Choice:
         votes = votes_for(question, self.context.search)
         fitting = forms_for(period_count)
+        likeliest = max(fitting, key=lambda form: votes[form.key]).key
+        if (sure := votes[likeliest]) >= SURE_FORM:
+            vote = Vote(key=likeliest, mentioned=sure, probability=sure)
+            return Choice(votes=(vote,), combiner=ARGUMENT_VERSION, usage=Usage())
         listed = sorted(fitting, key=lambda form: -votes[form.key])[:LISTED]
         options = [
             Option(key=form.key, title=form.title, mentioned=votes[form.key]) for form in fitting if form in listed
