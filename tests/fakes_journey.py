@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
@@ -48,9 +48,9 @@ from support_agent.steps import Steps, Work
 from support_agent.store.records import LetterKind, MailId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.threads import known_as
-from support_agent.tools.base import Match, Reading
+from support_agent.tools.base import Examples, Match, Reading
 from tests.fakes import PLAIN
-from tests.fakes_reading import read_by
+from tests.fakes_reading import phrased_by_letters, read_by
 
 T = TypeVar("T")
 TODAY = date(2026, 11, 20)
@@ -129,6 +129,10 @@ class WordSearch:
     def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
         """By a few words; near to the topics whose word stands in a piece."""
         return read_by(lambda piece: {match.topic: match.score for match in self.nearest(piece)})(pieces)
+
+    def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
+        """By character n-grams alone."""
+        return phrased_by_letters(text, examples)
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         """The share of the text's words that each of the others has."""

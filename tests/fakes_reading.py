@@ -1,12 +1,20 @@
-"""A reader of the pieces of a mail without a model: what they do by a few words, their topics as each test says."""
+"""A reader of the pieces of a mail without a model: what they do by a few words, their topics as each test says.
+
+How a text is phrased it tells by its letters alone.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 
+import numpy as np
+
+from support_agent.embedding.port import Vectors
+from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import is_marked
-from support_agent.tools.base import Acts, Reading
+from support_agent.tools.base import Acts, Examples, Reading
 
 SURE = 0.92
 _WORDS: Mapping[str, str] = {
@@ -42,3 +50,16 @@ def read_apart(pieces: Sequence[str]) -> tuple[Reading, ...]:
 def read_by(near: Callable[[str], Mapping[str, float]]) -> Callable[[Sequence[str]], tuple[Reading, ...]]:
     """Each piece is about what `near` says."""
     return lambda pieces: tuple(reading(piece, near(piece)) for piece in pieces)
+
+
+@lru_cache(maxsize=2)
+def _phrasing(examples: Examples) -> Phrasing:
+    def blind(texts: Sequence[str]) -> Vectors:
+        return np.zeros((len(texts), 1), dtype=np.float32)
+
+    return Phrasing(examples, blind)
+
+
+def phrased_by_letters(text: str, examples: Examples) -> Mapping[str, float]:
+    """How likely a text is phrased as each class, by its character n-grams."""
+    return _phrasing(examples).chances(text)

@@ -27,9 +27,10 @@ from support_agent.company.text import split_sentences
 from support_agent.embedding.port import Embedder, Vectors
 from support_agent.facts.classifier import Classifier
 from support_agent.facts.index import Entry, Index, id_of
+from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import acts_of, is_marked
 from support_agent.facts.topics import Topic
-from support_agent.tools.base import Match, Reading
+from support_agent.tools.base import Examples, Match, Reading
 from support_agent.tools.signs import Signs, TextKind
 
 CANDIDATES = 64
@@ -103,6 +104,8 @@ class CompanySearch:
         self._kept = lru_cache(maxsize=KEPT_TEXTS)(self._found)
         self._reader = READER if READER in embedders else ENGLISH
         self._read = lru_cache(maxsize=KEPT_PIECES)(self._reading)
+        self._phrasing = lru_cache(maxsize=1)(self._fitted_phrasing)
+        self._phrased = lru_cache(maxsize=KEPT_PIECES)(self._chances)
 
     @property
     def embedder(self) -> CountingEmbedder:
@@ -171,6 +174,16 @@ class CompanySearch:
             entries, stored = self._indexes[self._reader].held(keys)
             names, starts = _runs(entries)
         return dict(zip(names, map(float, np.maximum.reduceat(stored @ vector, starts)), strict=True))
+
+    def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
+        """How likely a text is phrased as each class of the examples, in any language; they are learnt once."""
+        return self._phrased(text, examples)
+
+    def _chances(self, text: str, examples: Examples) -> Mapping[str, float]:
+        return self._phrasing(examples).chances(text)
+
+    def _fitted_phrasing(self, examples: Examples) -> Phrasing:
+        return Phrasing(examples, lambda texts: self._embedders[self._reader].embed(texts, "query"))
 
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]:
         """Cosine similarity of a text with each of the others, by the embedders that read its language."""

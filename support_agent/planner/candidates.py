@@ -173,20 +173,13 @@ class Scope:
 
         Of a number the order of its rows says nothing.
         """
-        if isinstance(data, Operand) and self._is_comparison():
+        if isinstance(data, Operand) and self.named & OPERATIONS:
             return False
         for part in _parts(data):
             groups = (KEEPS, ORDERS) if isinstance(part, TableItem) else (KEEPS,)
             if any(self.named & group and not self.named & group & set(part.steps) for group in groups):
                 return False
         return True
-
-    def _is_comparison(self) -> bool:
-        """Whether a calculation is named, and two things for it: periods, numbers, or the series that were fetched."""
-        data = [self.context.data[pointer] for pointer in self.pointers]
-        series = {one.series for one in data if isinstance(one, TableItem)}
-        is_pair = len(series) > 1 or len(self.named & AGGREGATIONS) > 1
-        return bool(self.named & OPERATIONS) and (is_pair or (self.names_periods and len(self.periods) > 1))
 
 
 def _parts(data: Data | Item) -> tuple[TableItem | Operand, ...]:

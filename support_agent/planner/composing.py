@@ -94,7 +94,7 @@ class _Question:
         self.scope = Scope(
             context=self.context,
             topics=frozenset(option.key for option in options),
-            named=named_in(question),
+            named=named_in(question, self.context.search),
             periods=named or usual,
             names_periods=bool(named),
         )

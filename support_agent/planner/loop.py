@@ -16,12 +16,12 @@ from typing import assert_never
 
 from support_agent.answer.final_answer import Item
 from support_agent.errors import SupportAgentError, ToolCallRejected
-from support_agent.model import Model
+from support_agent.model import Model, Usage
 from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
-from support_agent.planner.forms import Form, forms_for
+from support_agent.planner.forms import LISTED, SURE_FORM, Form, forms_for, votes_for
 from support_agent.planner.plan import Plan
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
 from support_agent.planner.several import SURE, Part, parts_of
@@ -159,7 +159,7 @@ class _Guided(Work):
         question = self.context.current_question
         named = self.check_series_question()
         form_choice = self.guarded(lambda: self._form(question, len(named)))
-        form = next(form for form in forms_for(question, len(named)) if form.key == form_choice.key)
+        form = next(form for form in forms_for(len(named)) if form.key == form_choice.key)
         sure = topic.probability * form_choice.probability
         if form.periods == 2:
             return self._two_periods(series, form, named, sure, (*topic.votes, *form_choice.votes))
@@ -203,9 +203,15 @@ class _Guided(Work):
         return self._spend(self.chooser.argument(question, "Which period does the customer ask about?", options))
 
     def _form(self, question: str, period_count: int) -> Choice:
+        votes = votes_for(question, self.context.search)
+        fitting = forms_for(period_count)
+        likeliest = max(fitting, key=lambda form: votes[form.key]).key
+        if (sure := votes[likeliest]) >= SURE_FORM:
+            vote = Vote(key=likeliest, mentioned=sure, probability=sure)
+            return Choice(votes=(vote,), combiner=ARGUMENT_VERSION, usage=Usage())
+        listed = sorted(fitting, key=lambda form: -votes[form.key])[:LISTED]
         options = [
-            Option(key=form.key, title=form.title, mentioned=float(form.is_mentioned_in(question)))
-            for form in forms_for(question, period_count)
+            Option(key=form.key, title=form.title, mentioned=votes[form.key]) for form in fitting if form in listed
         ]
         return self._spend(
             self.chooser.argument(question, "What does the customer want to know of the numbers?", options)

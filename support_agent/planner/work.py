@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import structlog
 
-from support_agent.answer.final_answer import Answer, Item, RecordItem
+from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem
 from support_agent.company.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Usage
@@ -28,6 +28,7 @@ from support_agent.planner.plan import Call, Status
 from support_agent.planner.qualifiers import beside
 from support_agent.planner.questions import asked_in
 from support_agent.planner.records import Records, columns_of
+from support_agent.planner.single_values import over_many
 from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Qualifier, Result, shown
@@ -260,6 +261,10 @@ class Work(ABC):
         held = held_by(item, context, self.carried_by_others(item))
         asking = partial(asks, read=context.search.read)
         found = beside(context.current_question, context.subject, held, asking) if held else None
+        if found is None and isinstance(item, FieldItem):
+            spec = context.accounts.fields[item.field]
+            own = (spec.label_for("en"), spec.summary, *spec.questions)
+            found = over_many(context.current_question, own, context.search)
         context.beside += [found] if found else []
         return found
 

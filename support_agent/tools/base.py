@@ -57,9 +57,9 @@ class Match(Frozen):
 
 
 class Qualifier(Frozen):
-    """What narrows a question, in the customer's words, for a person to see."""
+    """What narrows a question, in the customer's words, for a person to see; of a `form` its title."""
 
-    kind: Literal["address", "identifier", "number", "quotation", "name", "exclusion", "other_person"]
+    kind: Literal["address", "identifier", "number", "quotation", "name", "exclusion", "other_person", "form"]
     text: str
 
 
@@ -145,8 +145,12 @@ class Reading(Frozen):
     is_marked: bool
 
 
+Examples = tuple[tuple[str, tuple[str, ...]], ...]
+"""Classes of texts by name, each with examples, one at least."""
+
+
 class Search(Protocol):
-    """Finds the topics nearest to a text, reads pieces of a mail, and compares texts; `version` names what it has."""
+    """Finds the topics nearest to a text, reads pieces of a mail, compares texts; `version` names what it has."""
 
     @property
     def version(self) -> str: ...
@@ -154,6 +158,8 @@ class Search(Protocol):
     def nearest(self, text: str) -> tuple[Match, ...]: ...
 
     def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]: ...
+
+    def phrased(self, text: str, examples: Examples) -> Mapping[str, float]: ...
 
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from support_agent.mail.message import parse
 from support_agent.model import Prompt, Scores, Usage
 from support_agent.planner.loop import Planner
 from support_agent.settings import Settings
-from support_agent.tools.base import Match, Reading
+from support_agent.tools.base import Examples, Match, Reading
 from support_agent.workspace import CONFIG_FILE, init
 from tests.fakes import PLAIN
 from tests.fakes_reading import read_apart
@@ -59,6 +59,10 @@ class WhimsicalSearch:
     def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
         """By a few words; each piece is about a topic of its own."""
         return read_apart(pieces)
+
+    def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
+        """Any class, with any chance."""
+        return {name: self.whim.random() for name, _ in examples}
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         return [self.whim.random() for _ in others]

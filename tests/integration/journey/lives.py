@@ -45,9 +45,9 @@ from support_agent.stages import Outcome, Stages
 from support_agent.steps import Steps
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
-from support_agent.tools.base import Match, Reading
+from support_agent.tools.base import Examples, Match, Reading
 from tests.fakes import PLAIN
-from tests.fakes_reading import read_apart
+from tests.fakes_reading import phrased_by_letters, read_apart
 
 TOPICS = {"refund": "document:1", "renew": "field:renewal_date"}
 """Which word of a question is about which topic; a question with none of them is about nothing."""
@@ -179,6 +179,10 @@ class WordSearch:
     def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
         """By a few words; each piece is about a topic of its own."""
         return read_apart(pieces)
+
+    def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
+        """By character n-grams alone."""
+        return phrased_by_letters(text, examples)
 
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]:
         return [FAR for _ in others]

@@ -143,3 +143,14 @@ def test_a_piece_is_read_with_its_topics_in_memory_and_from_the_store(
 def test_without_topics_a_piece_is_near_to_nothing(search: CompanySearch) -> None:
     search.update([])
     assert search.read(["my password?"])[0].near == {}
+
+
+def test_how_a_text_is_phrased_is_learnt_from_the_examples_once(search: CompanySearch, embedder: WordEmbedder) -> None:
+    """Two thousand examples are not embedded again for the next question, and a text only once."""
+    examples = (("total", ("in total", "the sum")), ("none", ("reset it", "where is it")))
+    assert search.phrased("the sum, please", examples)["total"] > 0.5
+    before = len(embedder.asked)
+    search.phrased("the sum, please", examples)
+    assert len(embedder.asked) == before
+    search.phrased("where is that", examples)
+    assert len(embedder.asked) == before + 1

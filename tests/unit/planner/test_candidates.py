@@ -8,7 +8,6 @@ import pytest
 from annotated_types import Ge, Le
 
 from support_agent.planner.candidates import MODEL_REASONS, MOST_CALLS, TOPICS, Candidate, Scope
-from support_agent.planner.forms import named_in
 from support_agent.tools.base import Added, Context, Kind, Pointed, Tool
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.closed import TablePointer
@@ -140,18 +139,3 @@ def test_a_tool_with_too_many_members_is_not_offered(monkeypatch: pytest.MonkeyP
 def test_every_topic_of_the_search_belongs_to_a_set() -> None:
     """A set of topics that is not listed here gets no votes, and nothing of it is ever sent."""
     assert set(TOPICS.values()) == {"document", "field", "series"}
-
-
-@pytest.mark.parametrize(
-    ("question", "named"),
-    [
-        ("my payments this year above average, highest first", {"above_average", "highest_first"}),
-        ("What did I pay on average?", {"average"}),
-        ("the three highest payments, newest first", {"highest_3", "newest_first"}),
-        ("How much was my highest payment?", {"highest"}),
-        ("How much did I pay in total, and how much was the highest?", {"total", "highest"}),
-        ("How do I reset my password?", set()),
-    ],
-)
-def test_a_form_within_the_words_of_another_is_not_named(question: str, named: set[str]) -> None:
-    assert named_in(question) == named

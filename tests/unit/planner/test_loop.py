@@ -13,13 +13,14 @@ from support_agent.errors import PermanentError, ToolCallRejected, TransientErro
 from support_agent.model import Prompt, Scores, Usage
 from support_agent.planner.choice import NONE_TITLE
 from support_agent.planner.combiner import Calibration
+from support_agent.planner.forms import FORMS, LISTED, NO_FORM
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.planner.work import TOPIC_KINDS
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Kind, Match
 from support_agent.tools.catalogue import TOOLS
-from tests.fakes import PLAIN
+from tests.fakes import PLAIN, ScriptedModel
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, row
 
 PAYMENTS = {"payments": (row("2024-02-01", eur("10.00")), row("2024-03-01", eur("12.50")))}
@@ -116,6 +117,28 @@ def test_the_same_answer_to_two_questions_is_given_once() -> None:
     given = context(questions=("My plan?", "Which plan have I?"), search=near("field:plan", score=0.9))
     made = plan(Prefers("plan"), given)
     assert (made.asked, len(made.answers), made.is_partial) == (1, 1, False)
+
+
+def form_asked(phrased: str, model: ScriptedModel) -> Plan:
+    """The plan for a question about a series of one year, which is surely phrased as a form, or not at all."""
+    search = near("series:payments", score=0.95)
+    search.phrasings = {"": phrased} if phrased else {}
+    accounts = FakeAccounts(rows={"payments": (row("2024-03-01", eur("12.00")),)})
+    return plan(model, one("Payments 2024?", search, accounts=accounts), model_votes="never")
+
+
+def test_a_form_that_the_vote_is_sure_of_is_chosen_without_the_model() -> None:
+    made = form_asked("average", ScriptedModel([]))
+    assert [call.args["aggregation"] for call in made.calls if call.tool == "aggregate"] == ["average"]
+
+
+def test_where_the_vote_is_not_sure_the_model_picks_among_the_likeliest_forms() -> None:
+    """Whatever it names, no more of them stand on its list than it can tell apart."""
+    model = ScriptedModel([{}, {}])
+    form_asked(NO_FORM, model)
+    asked = model.history[-1].options
+    assert len(asked) == LISTED
+    assert set(asked) <= {form.title for form in FORMS}
 
 
 def test_a_total_of_a_named_year_is_made_by_pointers_and_states_its_parameters() -> None:

@@ -17,8 +17,8 @@ from support_agent.company.documents import Document, parse_document
 from support_agent.company.periods import periods
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Count, Customer, Day, Money, Number, Period, Record, Row, Text, Value
-from support_agent.tools.base import Context, Data, Match, Reading
-from tests.fakes_reading import read_apart
+from support_agent.tools.base import Context, Data, Examples, Match, Reading
+from tests.fakes_reading import phrased_by_letters, read_apart
 
 TODAY = date(2025, 6, 1)
 ANNA = Customer(id="c01", name="Anna Keller", address="anna.keller@example.net", locale="de-DE")
@@ -188,6 +188,8 @@ class FakeSearch:
         self._matches = tuple(matches)
         self._scores = scores
         self.asked: list[str] = []
+        self.phrasings: Mapping[str, str] = {}
+        """By a part of a text: the class that it is surely phrased as, the first that it holds."""
 
     def nearest(self, text: str) -> tuple[Match, ...]:
         """The matches, whatever is asked."""
@@ -197,6 +199,13 @@ class FakeSearch:
     def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]:
         """By a few words; each piece is about a topic of its own."""
         return read_apart(pieces)
+
+    def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
+        """As `phrasings` says, else by character n-grams alone."""
+        sure = next((name for part, name in self.phrasings.items() if part in text), None)
+        if sure is not None:
+            return {name: float(name == sure) for name, _ in examples}
+        return phrased_by_letters(text, examples)
 
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         """The given score of the first key that each text holds; else the share of its words in `text`."""

@@ -19,7 +19,7 @@ from support_agent.answer.templates import Templates
 from support_agent.company.values import Money, Row
 from support_agent.errors import ToolCallRejected
 from support_agent.planner import forms
-from support_agent.planner.forms import FORMS, Form
+from support_agent.planner.forms import FORMS, Form, votes_for
 from support_agent.planner.loop import Planner
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Match, Tool
@@ -121,23 +121,24 @@ def test_the_same_tool_with_an_open_argument_cannot_be_imported(annotation: str,
         imported(opened, tmp_path)
 
 
-def test_the_new_form_is_named_by_customers_and_by_no_other_form(form: Form) -> None:
-    """Its cue stands in the question, its key is free, and without its cue it is not on the list."""
-    assert form.is_mentioned_in(QUESTION)
-    assert form.is_mentioned_in("Wie sehr schwanken meine Zahlungen?")
-    assert not form.is_mentioned_in("How much did I pay in 2024?")
+@pytest.mark.usefixtures("listed")
+def test_the_new_form_is_voted_for_by_its_examples(form: Form) -> None:
+    """Its key is free, and what is phrased like its examples is voted to ask for it; nothing else is."""
     assert form.key not in {other.key for other in FORMS}
+    votes = votes_for(QUESTION, FakeSearch())
+    assert max(votes, key=votes.__getitem__) == form.key
+    assert votes_for("How much did I pay in 2024?", FakeSearch())[form.key] < 0.1
 
 
 @pytest.mark.usefixtures("listed")
 def test_a_question_is_answered_with_the_new_tool(form: Form) -> None:
-    """Topic and form are chosen, the calls follow, and the mail passes the gate with its parameters shown."""
-    model = ScriptedModel([{}, form.title])
+    """The vote is sure of the form, the calls follow, and the mail passes the gate with its parameters shown."""
+    model = ScriptedModel([])
     mail = _mail()
     plan = Planner(model, PlannerSettings(), clock=lambda: 0.0, combiner=PLAIN).plan(mail)
     done = [call.tool for call in plan.calls if call.status == "done"]
     assert done == ["find_documents", "fetch_series", "spread", "send_aggregate", "finish"]
-    assert model.answers == []
+    assert any(vote.key == form.key for call in plan.calls for vote in call.considered)
     (answer,) = plan.answers
     templates = Templates.load(ROOT / "templates")
     final = around(*answer.items, locale="en-GB", asked=1)

@@ -1,0 +1,36 @@
+"""Whether a question asks for what is made of many values: the highest, lowest, average or total of an account.
+
+A field is one value: the latest invoice does not answer "my highest bill ever", true as it is. The vote on forms says
+what the question asks for, and the same vote on the field's own words whether the field is such a number itself (an
+open balance is a total). Checked by tests/unit/planner/test_single_values.py; measured by
+`python -m tests.benchmarks.forms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from support_agent.planner.forms import FORMS, OVER_MANY, votes_for
+from support_agent.tools.base import Qualifier, Search
+
+SURE = 0.6
+"""A form so likely is asked for."""
+SURE_OF_TOTAL = 0.9
+"""The same of a total: many a field is one without saying so ("how big are all my files together")."""
+
+
+def over_many(question: str, own: Iterable[str], search: Search) -> Qualifier | None:
+    """The form over many values that a question asks for and a field is not.
+
+    Args:
+        question: The customer's own words.
+        own: The field's label, summary and example questions.
+    """
+    votes = votes_for(question, search)
+    form = max(FORMS, key=lambda form: votes[form.key])
+    least = SURE_OF_TOTAL if form.key == "total" else SURE
+    if form.key not in OVER_MANY or votes[form.key] < least:
+        return None
+    if any(votes_for(text, search)[form.key] >= SURE for text in own):
+        return None
+    return Qualifier(kind="form", text=form.title)

@@ -1,0 +1,216 @@
+"""`python -m tests.benchmarks.forms [--folds] [--weights] [--fields]`: is the form that a question asks for voted for?
+
+Prints for the questions of `forms_reported.toml`, by language, how often the right form of an answer is voted
+likeliest, and how often a question that names no form is voted to name none. `--folds` votes on the examples
+themselves, each subject and each language left out in turn: what the vote's settings are chosen by. `--weights` joins
+that vote with the embedded model's picks of `forms_picks.jsonl`, which were asked with every form on the list, for some
+weights of the vote and lengths of the list; a list is cut after the fact, so a pick among fewer is only approximated.
+`--fields` prints which example questions of the fields of the companies that may be developed on are taken to ask for a
+number of many values, each left out of its field's own; and how many reported questions that do are seen to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import product
+from math import log
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from support_agent.app import open_search, progress
+from support_agent.company.company import Company
+from support_agent.configuration import load
+from support_agent.embedders import load_embedders
+from support_agent.embedding.port import Embedder, Vectors
+from support_agent.facts.phrasing import Phrasing
+from support_agent.facts.search import READER, CompanySearch
+from support_agent.planner import forms
+from support_agent.planner.choice import PICKED_WEIGHT
+from support_agent.planner.combiner import softmax
+from support_agent.planner.forms import EXAMPLES_FILE, LISTED, NO_FORM, OVER_MANY, examples
+from support_agent.planner.single_values import over_many
+from support_agent.tools.base import Examples
+from support_agent.workspace import CONFIG_FILE, init
+from tests.benchmarks.companies import company_settings
+from tests.benchmarks.mails import TODAY
+
+HERE = Path(__file__).parent
+REPORTED = HERE / "forms_reported.toml"
+PICKS = HERE / "forms_picks.jsonl"
+GIVEN = Path(forms.__file__).with_name(EXAMPLES_FILE)
+SUBJECTS = ("payments", "energy", "orders", "visits")
+"""Those that are left out in turn; the other tables of the examples are of many subjects."""
+COMPANIES = ("demo", "shop", "utility", "office")
+WEIGHTS = (0.0, 2.0, 4.0, 6.0, 8.0)
+
+
+class Asked(NamedTuple):
+    """A question and the form that it asks for."""
+
+    subject: str
+    language: str
+    form: str
+    text: str
+
+
+Voter = Callable[[str], Mapping[str, float]]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.forms")
+    parser.add_argument("--folds", action="store_true")
+    parser.add_argument("--weights", action="store_true")
+    parser.add_argument("--fields", action="store_true")
+    args = parser.parse_args()
+    if args.fields:
+        _check_fields()
+        return
+    embed = _kept(_reader())
+    if args.folds or args.weights:
+        given = list(_examples())
+        left_out = {"subject": SUBJECTS, "language": sorted({one.language for one in given})}
+        folds = {name: _votes_without(name, values, given, embed) for name, values in left_out.items()}
+        for name, votes in folds.items():
+            _report(f"{name} left out", [one for one in given if one in votes], votes)
+        if args.weights:
+            _weigh(folds["subject"])
+        return
+    started = time.process_time()
+    vote = Phrasing(examples(), embed).chances
+    taken = time.process_time() - started
+    _print(f"{sum(len(texts) for _, texts in examples())} examples, {taken:.1f} s of the processor to learn them")
+    reported = list(_reported())
+    _report("reported", reported, {one: vote(one.text) for one in reported})
+
+
+def _examples() -> Iterable[Asked]:
+    for subject, of_language in tomllib.loads(GIVEN.read_text("utf-8")).items():
+        for language, of_form in of_language.items():
+            for form, texts in of_form.items():
+                yield from (Asked(subject, language, form, text) for text in texts)
+
+
+def _votes_without(
+    name: str, values: Sequence[str], given: Sequence[Asked], embed: Callable[[Sequence[str]], Vectors]
+) -> dict[Asked, Mapping[str, float]]:
+    """The vote on each example, by what is learnt from those of other subjects, or languages."""
+    found = {}
+    for value in values:
+        vote = Phrasing(_by_form(one for one in given if getattr(one, name) != value), embed).chances
+        found.update({one: vote(one.text) for one in given if getattr(one, name) == value})
+    return found
+
+
+def _by_form(given: Iterable[Asked]) -> Examples:
+    texts: dict[str, list[str]] = defaultdict(list)
+    for one in given:
+        texts[one.form].append(one.text)
+    return tuple((form, tuple(of_form)) for form, of_form in texts.items())
+
+
+def _report(title: str, asked: Sequence[Asked], votes: Mapping[Asked, Mapping[str, float]]) -> None:
+    """Right forms, and questions without one that are voted to have none, by language."""
+    named: dict[str, list[bool]] = defaultdict(list)
+    unnamed: dict[str, list[bool]] = defaultdict(list)
+    for one in asked:
+        is_right = max(votes[one], key=votes[one].__getitem__) == one.form
+        for group in ("all", one.language):
+            (unnamed if one.form == NO_FORM else named)[group].append(is_right)
+    for group in sorted(named):
+        form, none = named[group], unnamed[group]
+        _print(f"{title}, {group}: right form {sum(form)} of {len(form)}, no form {sum(none)} of {len(none)}")
+
+
+def _weigh(votes: Mapping[Asked, Mapping[str, float]]) -> None:
+    by_text = {(one.subject, one.text): chances for one, chances in votes.items()}
+    rows = [json.loads(line) for line in PICKS.read_text("utf-8").splitlines()]
+    rows = [row for row in rows if row["form"] != NO_FORM]
+    for listed, weight in product((LISTED, len(forms.FORMS)), WEIGHTS):
+        right, loss = 0, 0.0
+        for row in rows:
+            vote = by_text[row["subject"], row["question"]]
+            keys = sorted(row["picks"], key=lambda key: -vote[key])[:listed]
+            chances = softmax([weight * vote[key] + PICKED_WEIGHT * row["picks"][key] for key in keys])
+            chance = dict(zip(keys, chances, strict=True)).get(row["form"], 0.0)
+            right += chance == max(chances)
+            loss -= log(chance + 0.001)
+        _print(
+            f"{listed} listed, vote times {weight}: right {right} of {len(rows)}, mean log loss {loss / len(rows):.3f}"
+        )
+
+
+def _check_fields() -> None:
+    total, flagged = 0, 0
+    for name in COMPANIES:
+        with _company(name) as (company, search):
+            for field, spec in company.accounts.fields.items():
+                own = [spec.label_for("en"), spec.summary, *spec.questions]
+                for question in spec.questions:
+                    total += 1
+                    if over_many(question, [text for text in own if text != question], search):
+                        flagged += 1
+                        _print(f"  {name} {field}: {question}")
+            if name == "demo":
+                invoice = company.accounts.fields["latest_invoice"]
+                own = [invoice.label_for("en"), invoice.summary, *invoice.questions]
+                asked = [one.text for one in _reported() if one.form in OVER_MANY]
+                seen = sum(over_many(text, own, search) is not None for text in asked)
+                _print(f"of many values: {seen} of {len(asked)} reported questions are seen to be")
+    _print(f"of one value: {flagged} of {total} questions of fields are taken to be of many")
+
+
+@contextmanager
+def _company(name: str) -> Iterator[tuple[Company, CompanySearch]]:
+    with tempfile.TemporaryDirectory() as folder:
+        init(Path(folder) / "workspace", TODAY.date())
+        settings = company_settings(name, load(Path(folder) / "workspace" / CONFIG_FILE), Path(folder) / "company")
+        company = Company.load(settings.company)
+        try:
+            yield company, open_search(settings, company, in_memory=True)
+        finally:
+            company.accounts.close()
+
+
+def _reported() -> Iterator[Asked]:
+    for language, of_form in tomllib.loads(REPORTED.read_text("utf-8")).items():
+        for form, texts in of_form.items():
+            yield from (Asked("", language, form, text) for text in texts)
+
+
+def _reader() -> Embedder:
+    with tempfile.TemporaryDirectory() as folder:
+        init(Path(folder) / "workspace", TODAY.date())
+        settings = load(Path(folder) / "workspace" / CONFIG_FILE)
+    models = [model.value for model in settings.embedding.models]
+    return dict(zip(models, load_embedders(settings, progress()), strict=True))[READER]
+
+
+def _kept(reader: Embedder) -> Callable[[Sequence[str]], Vectors]:
+    """Each text is embedded once."""
+    known: dict[str, Vectors] = {}
+
+    def embed(texts: Sequence[str]) -> Vectors:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            known.update(zip(new, reader.embed(new, "query"), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    return embed
+
+
+def _print(line: str) -> None:
+    print(line, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

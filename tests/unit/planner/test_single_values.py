@@ -1,0 +1,50 @@
+"""A field is one value: what is made of many does not come out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from support_agent.planner.forms import NO_FORM, OVER_MANY
+from support_agent.planner.single_values import over_many
+from support_agent.tools.base import Examples
+from tests.unit.tools.fakes import FakeSearch
+
+FIELD = ("Latest invoice", "The amount of the newest invoice.", "How much was my last invoice?")
+
+
+def search(**phrasings: str) -> FakeSearch:
+    """A text with such a word is phrased so, and any other names no form."""
+    made = FakeSearch()
+    made.phrasings = {**phrasings, "": NO_FORM}
+    return made
+
+
+@pytest.mark.parametrize("form", sorted(OVER_MANY))
+def test_a_number_of_many_values_is_not_a_single_value(form: str) -> None:
+    """The failure: "Highest bill ever" was answered with the latest invoice."""
+    found = over_many("Xyz bill ever?", FIELD, search(Xyz=form))
+    assert found is not None
+    assert found.kind == "form"
+
+
+@pytest.mark.parametrize("form", ["latest", "list", "count", "subtract", NO_FORM])
+def test_other_forms_do_not_keep_a_field_from_answering(form: str) -> None:
+    """ "My latest invoice" and "how many seats" are fields."""
+    assert over_many("Xyz bill?", FIELD, search(Xyz=form)) is None
+
+
+def test_a_field_that_is_such_a_number_itself_answers() -> None:
+    """An open balance is a total, as its own words say."""
+    own = ("Open balance", "The sum of all unpaid invoices.")
+    assert over_many("What do I owe in total?", own, search(total="total", sum="total")) is None
+    assert over_many("What do I owe in total?", own, search(total="total")) is not None
+
+
+def test_where_the_vote_is_not_sure_the_field_answers() -> None:
+    class Unsure(FakeSearch):
+        def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
+            return {name: {"highest": 0.5, "lowest": 0.3, NO_FORM: 0.2}.get(name, 0.0) for name, _ in examples}
+
+    assert over_many("Which one?", FIELD, Unsure()) is None
