@@ -1,10 +1,9 @@
 """What narrows a question and is not in its answer: an identifier, an amount, a day, a name, an exclusion.
 
 "How many seats does Lisbon use?" is not answered by the seats of the account, true as they are. So after the choice,
-before the gate, every qualifier of the sentences that ask, and of the subject, must be carried by what the answer is
-made of (`held`). Else a person gets the question, with the qualifier. What is told before the question ("my boss needs
-it on Friday") narrows nothing; what is named behind it does ("I mean the WebDAV one"), and so does a country where a
-document tells countries apart.
+before the gate, every qualifier of the sentences that ask, of the short ones behind them, and of the subject must be
+carried by what the answer is made of (`held`). Else a person gets the question, with the qualifier. What is told before
+the question ("my boss needs it on Friday") narrows nothing, but a country does where a document tells countries apart.
 
 Invariant: deterministic, and no model is asked. Measured by `python -m tests.benchmarks.mails qualifiers_development`;
 checked by tests/unit/planner/test_qualifiers.py.
@@ -64,15 +63,11 @@ _FILE = re.compile(r"\b[\w-]+\.(?:[a-z]{3,4}|7z|js|py)\b")
 
 
 class Asked(NamedTuple):
-    """A question as it is read: the subject, the sentences that ask, those before and behind, and the languages.
-
-    `limiting` are the short ones behind the first that asks: they may say "only that one".
-    """
+    """A question as it is read: the subject, the sentences that ask, those before, the short ones behind, languages."""
 
     subject: str
     asking: Sequence[str]
     before: Sequence[str]
-    limiting: Sequence[str]
     behind: Sequence[str]
     words: Sequence[Words]
     languages: Sequence[str]
@@ -105,20 +100,12 @@ def _read(question: str, subject: str, asks: Callable[[str], bool]) -> Asked:
     marked = [part for part in sentences if part.endswith(QUESTION_MARKS)]
     wished = [part for part in sentences if part not in marked and asks(part)]
     asking = marked if any(len(part.split()) > SHORT_QUESTION for part in marked) else [*marked, *wished]
-    first, last = (sentences.index(asking[0]), sentences.index(asking[-1])) if asking else (0, len(sentences))
-    others = [part for part in sentences if part not in asking]
-    limiting = [part for part in sentences[first:] if part in others and len(part.split()) <= SHORT_SENTENCE]
+    first = sentences.index(asking[0]) if asking else len(sentences)
+    behind = [part for part in sentences[first:] if part not in asking and len(part.split()) <= SHORT_SENTENCE]
     whole = f"{subject} {question}"
     words = dict.fromkeys([*words_for(" ".join(asking or sentences)), *words_for(whole)])
-    return Asked(
-        subject,
-        asking or sentences,
-        [part for part in sentences[:first] if part in others],
-        limiting,
-        sentences[last + 1 :],
-        tuple(words),
-        likely_languages(whole)[:2],
-    )
+    before = sentences[:first] if asking else []
+    return Asked(subject, asking or sentences, before, behind, tuple(words), likely_languages(whole)[:2])
 
 
 def _named(question: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
@@ -218,7 +205,7 @@ def _limited_value(asked: Asked, held: Held) -> Qualifier | None:
     """What a question about a value leaves out, keeps alone, or sets it against, and whose else it is."""
     text = " ".join(asked.asking)
     for words in asked.words:
-        for part in (text, *asked.limiting):
+        for part in (text, *asked.behind):
             if found := _limit(part, words, held):
                 return found
         if match := words.others.search(text):

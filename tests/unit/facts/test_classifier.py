@@ -47,7 +47,7 @@ def test_where_there_are_too_many_texts_every_topic_keeps_some() -> None:
 
 def test_beside_few_landmarks_all_texts_are_still_learned_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two noisy texts a topic are the landmarks; ten times as many tell the topics apart better."""
-    vectors, topics = clouds(12, 40, spread=0.6)
+    vectors, topics = clouds(12, 40, spread=0.9)
     learned, asked = np.arange(len(topics)) % 2 == 0, np.arange(len(topics)) % 2 == 1
     right = np.array(topics)[asked]
     monkeypatch.setattr(classifier, "LANDMARKS", 24)

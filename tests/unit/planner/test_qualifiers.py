@@ -17,6 +17,13 @@ REFUNDS = Held(
 SEATS = Held("Seats in use. How many seats are used? 12 seats", Vocabulary(), is_value=True)
 PAID = Held("Payments. Sums that were paid. 2025 2025-01 January EUR 120.00 euro euros", Vocabulary(), is_value=True)
 
+RATES = Held(
+    "In Germany 19 %, in Austria 20 %. The price is net.",
+    Vocabulary(),
+    is_value=False,
+    countries=frozenset({"DE", "AT"}),
+)
+
 
 def never(sentence: str) -> bool:
     """A vote that finds no sentence to ask that has no question mark."""
@@ -46,6 +53,9 @@ def never(sentence: str) -> bool:
         ("My Mac shows HF-M19. What does it mean?", REFUNDS, "identifier"),
         ("My friend is kim@example.net. Do I get a refund?", REFUNDS, "address"),
         ("Do I get a refund for bilancio.xlsx?", REFUNDS, "quotation"),
+        ("Do I get a refund? I mean for the WebDAV add-on.", REFUNDS, "name"),
+        ("We are in Norway. Does the price include it?", RATES, "name"),
+        ("Nous sommes en Norvège. Le prix est-il net ?", RATES, "name"),
     ],
 )
 def test_what_narrows_a_question_and_is_not_in_the_answer_is_told(question: str, held: Held, kind: str) -> None:
@@ -69,6 +79,9 @@ def test_what_narrows_a_question_and_is_not_in_the_answer_is_told(question: str,
         ("CAN I GET A REFUND PLEASE", REFUNDS),
         ("1. How many seats are used?", SEATS),
         ("Two questions: 2) How many seats are used?", SEATS),
+        ("We are in Austria. Does the price include it?", RATES),
+        ("We are in Norway. Do I get a refund?", REFUNDS),
+        ("Do I get a refund? My sister, who is in Florida until May or so, bought two more of them there.", REFUNDS),
     ],
 )
 def test_what_is_told_beside_the_question_or_stands_in_the_answer_narrows_nothing(question: str, held: Held) -> None:
