@@ -1,8 +1,8 @@
 """A classifier fitted to the company's own words: which topic a text sounds like.
 
 Kernel ridge regression with a Gaussian kernel on the joined vectors of all embedders, one target a topic: it is fitted
-in closed form within a second, needs no random start, and the same words give the same classifier. Above `LANDMARKS`
-texts the kernel is approximated by its values at as many of them, taken evenly from the topics.
+in closed form, and the same words give the same classifier. Above `LANDMARKS` texts the kernel is approximated by its
+values at as many of them, taken evenly from the topics.
 
 Checked by tests/unit/facts/test_classifier.py; what it adds is measured by `python -m tests.benchmarks.fit`.
 Source: kernel ridge regression as in Saunders, Gammerman and Vovk 1998; Nyström's approximation as in Williams and
@@ -25,7 +25,7 @@ GAMMA = 1.0
 RIDGE = 0.1
 """Both chosen on public training splits: some questions of each topic for fitting, others to be right on."""
 LANDMARKS = 2_000
-"""Fitting takes the third power of it, some seconds, and grows with the texts themselves no more than they do."""
+"""The time to fit grows with the cube of it (2,000: some seconds), and only in proportion to the number of texts."""
 Scores = NDArray[np.float64]
 
 
@@ -41,23 +41,24 @@ class Classifier:
             weights: What each text counts, above 0.
         """
         self._mean = vectors.mean(axis=0)
-        centred = self._centred(vectors)
-        landmarks = centred[_evenly(topics, LANDMARKS)]
+        inputs = centred(vectors, self._mean)
+        landmarks = inputs[_evenly(topics, LANDMARKS)]
         self._kernel = Nystroem(kernel="rbf", gamma=GAMMA, n_components=len(landmarks), random_state=0).fit(landmarks)
         self._ridge = Ridge(alpha=RIDGE, fit_intercept=False)
         targets = np.eye(max(topics) + 1)[np.asarray(topics)]
-        self._ridge.fit(self._kernel.transform(centred), targets, sample_weight=np.asarray(weights))
+        self._ridge.fit(self._kernel.transform(inputs), targets, sample_weight=np.asarray(weights))
 
     def scores(self, vectors: Vectors) -> Scores:
         """One score a text and topic, shape (texts, topics), about 0..1."""
-        found: Scores = self._ridge.predict(self._kernel.transform(self._centred(vectors)))
+        found: Scores = self._ridge.predict(self._kernel.transform(centred(vectors, self._mean)))
         return found
 
-    def _centred(self, vectors: Vectors) -> NDArray[np.float64]:
-        apart = (vectors - self._mean).astype(np.float64)
-        length: NDArray[np.float64] = np.linalg.norm(apart, axis=1, keepdims=True)
-        unit: NDArray[np.float64] = apart / np.maximum(length, 1e-9)
-        return unit
+
+def centred(vectors: Vectors, mean: Vectors) -> NDArray[np.float64]:
+    """The vectors as seen from the mean of the fitted ones, of length 1: what all texts share tells none apart."""
+    apart = (vectors - mean).astype(np.float64)
+    unit: NDArray[np.float64] = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-9)
+    return unit
 
 
 def _evenly(topics: Sequence[int], most: int) -> NDArray[np.intp]:

@@ -2,10 +2,9 @@
 
 Kernel ridge regression, fitted in closed form to the examples: a Gaussian kernel on their vectors carries over to
 languages that no example has, and character n-grams, whose cosine is added, tell "highest" from "lowest", which stand
-near each other in the vectors. The same examples give the same classifier, so a class that is added needs no more than
-its examples.
+near each other in the vectors. A class that is added needs no more than its examples.
 
-Invariant: the chances of a text sum to 1, and an example is likeliest of its own class. Checked by
+Invariant: the chances of a text sum to 1, and the same examples give the same chances. Checked by
 tests/unit/facts/test_phrasing.py; measured by `python -m tests.benchmarks.forms`.
 """
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
 from support_agent.embedding.port import Vectors
+from support_agent.facts.classifier import centred
 from support_agent.tools.base import Examples
 
 GAMMA = 1.0
@@ -46,28 +46,24 @@ class Phrasing:
         own = [place for place, (_, of_class) in enumerate(examples) for _ in of_class]
         vectors = embed(texts)
         self._mean = vectors.mean(axis=0)
-        self._vectors = self._centred(vectors)
+        self._vectors = centred(vectors, self._mean)
         self._grams = TfidfVectorizer(analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True, lowercase=True)
-        self._counted = self._grams.fit_transform(texts)
-        kernel = self._kernel(self._vectors, self._counted)
+        counted = self._grams.fit_transform(texts)
+        self._counted = counted.T.tocsr()  # once, and not again for every text
+        kernel = self._kernel(self._vectors, counted)
         counts = np.bincount(own)
         kernel[np.diag_indices(len(texts))] += RIDGE * np.sqrt(counts[own] / counts.mean())
         self._weights = np.linalg.solve(kernel, np.eye(len(examples))[own])
 
     def chances(self, text: str) -> Mapping[str, float]:
         """How likely a text is of each class, 0..1."""
-        near = self._kernel(self._centred(self._embed([text])), self._grams.transform([text]))
+        near = self._kernel(centred(self._embed([text]), self._mean), self._grams.transform([text]))
         scores = (near @ self._weights)[0]
         raised = np.exp(SHARPNESS * (scores - scores.max()))
         return dict(zip(self._classes, map(float, raised / raised.sum()), strict=True))
 
     def _kernel(self, vectors: Floats, counted: object) -> Floats:
         """Likeness of texts to the examples, shape (texts, examples)."""
-        words: Floats = (counted @ self._counted.T).toarray()
+        words: Floats = (counted @ self._counted).toarray()
         near: Floats = np.exp(-2 * GAMMA * (1.0 - vectors @ self._vectors.T)) + words
         return near
-
-    def _centred(self, vectors: Vectors) -> Floats:
-        apart = (vectors - self._mean).astype(np.float64)
-        unit: Floats = apart / np.maximum(np.linalg.norm(apart, axis=1, keepdims=True), 1e-9)
-        return unit
