@@ -38,7 +38,7 @@ LEAST_REFERENCE = 5
 NAME_LETTERS = 4
 """A shorter name of a country or currency is too often another word."""
 COUNTRY_WORDS = 4
-"""Names of countries have so many words or fewer ("Bosnia and Herzegovina")."""
+"""Nearly all names of countries have so many words or fewer ("Bosnien und Herzegowina")."""
 SHARED = 3
 """Words that so many names of currencies share ("dollar") show where a language puts the noun of such a name."""
 
@@ -109,7 +109,7 @@ def places_and_currencies(language: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def countries(language: str) -> Mapping[str, str]:
-    """The ISO 3166 code of each country by its name in a language, in lower case, from CLDR."""
+    """CLDR's two-letter code of each country, and union of countries, by its name in a language, in lower case."""
     locale = _locale(language)
     named = locale.territories.items() if locale else ()
     return {name.casefold(): code for code, name in named if len(code) == 2 and len(name) >= NAME_LETTERS}

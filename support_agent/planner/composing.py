@@ -32,7 +32,7 @@ from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Added, Context, Kind, Pointed, shown
 from support_agent.tools.ending import ENDS, Escalate, Finish, Reason
 
-COMPOSING_VERSION = "tools-1"
+COMPOSING_VERSION = "tools-2"
 """Changes with how a composed call's confidence is made."""
 
 

@@ -52,7 +52,7 @@ class Held:
     def __init__(
         self, text: str, vocabulary: Vocabulary, *, is_value: bool, countries: frozenset[str] = frozenset()
     ) -> None:
-        """Args: `countries` are the codes of those that the answer tells apart."""
+        """Args: `countries` are the codes of those that the answer names."""
         self.is_value = is_value
         self.countries = countries
         self.vocabulary = vocabulary

@@ -39,11 +39,11 @@ from support_agent.company.words import places_and_currencies as places
 from support_agent.planner.held import Held
 from support_agent.tools.base import Qualifier
 
-QUALIFIERS_VERSION = "qualifiers-1"
+QUALIFIERS_VERSION = "qualifiers-2"
 SHORT_SENTENCE = 12
 """A sentence of so many words or fewer, behind the one that asks, says which one is meant."""
 TOLD_APART = 2
-"""A document that names so many countries says different things of them, or not the same of others."""
+"""An answer that names so many countries tells them apart, so what it says may not hold for any other."""
 SHORT_QUESTION = 4
 """A question of so many words or fewer asks about the wish that stands beside it: "What is that figure?"."""
 LONG_WORD = 4
@@ -63,7 +63,10 @@ _FILE = re.compile(r"\b[\w-]+\.(?:[a-z]{3,4}|7z|js|py)\b")
 
 
 class Asked(NamedTuple):
-    """A question as it is read: the subject, the sentences that ask, those before, the short ones behind, languages."""
+    """A question as it is read: `asking` sentences, those `before` them, the short ones `behind` the first of them.
+
+    `words` are the limiting words ("only", "without") of its `languages`.
+    """
 
     subject: str
     asking: Sequence[str]
@@ -159,7 +162,7 @@ def _names(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
 
 
 def _countries(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
-    """Where the sender is counts for an answer that tells countries apart."""
+    """Countries that the answer does not name, where it tells countries apart: "We are in Norway" counts then."""
     if len(held.countries) >= TOLD_APART:
         for language in asked.languages:
             for code in countries_in(text, language) - held.countries:
