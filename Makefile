@@ -9,8 +9,8 @@ DEMO_INSTALLED := $(VENV)/.installed-demo
 
 # GCC 12 drops the tile configuration that llama.cpp's AMX code loads, and the program would crash at its first choice
 # on a processor that has AMX. The flags are given where the compiler knows them.
-NO_AMX := -mno-amx-tile -mno-amx-int8 -mno-amx-bf16
-NO_AMX := $(shell $(CC) $(NO_AMX) -x c -E /dev/null >/dev/null 2>&1 && echo $(NO_AMX))
+AMX_OFF := -mno-amx-tile -mno-amx-int8 -mno-amx-bf16
+NO_AMX := $(shell $(CC) $(AMX_OFF) -x c -E /dev/null >/dev/null 2>&1 && echo $(AMX_OFF))
 export CFLAGS := $(strip $(CFLAGS) $(NO_AMX))
 export CXXFLAGS := $(strip $(CXXFLAGS) $(NO_AMX))
 
