@@ -1,9 +1,9 @@
-"""Whether a question asks for what is made of many values: the highest, lowest, average or total of an account.
+"""Whether a question asks a single value for what is made of many: a highest, lowest, average or total.
 
 A field is one value: the latest invoice does not answer "my highest bill ever", true as it is. The vote on forms says
-what the question asks for, and the same vote on the field's own words whether the field is such a number itself (an
+what the question asks for; the same vote on the field's own words says whether the field is such a number itself (an
 open balance is a total). Checked by tests/unit/planner/test_single_values.py; measured by
-`python -m tests.benchmarks.forms`.
+`python -m tests.benchmarks.forms --fields`.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from support_agent.planner.forms import FORMS, OVER_MANY, votes_for
 from support_agent.tools.base import Qualifier, Search
 
 SURE = 0.6
-"""A form so likely is asked for."""
+"""A question, or a field's own words, name a form that is so likely."""
 SURE_OF_TOTAL = 0.9
-"""The same of a total: many a field is one without saying so ("how big are all my files together")."""
+"""The same for the total that a question asks for: many fields are totals and do not say so, and "how big are all my
+files together" asks for one of them."""
 
 
 def over_many(question: str, own: Iterable[str], search: Search) -> Qualifier | None:
-    """The form over many values that a question asks for and a field is not.
+    """The form over many values that a question asks for, where the field is not such a number itself; else None.
 
     Args:
         question: The customer's own words.

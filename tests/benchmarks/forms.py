@@ -36,7 +36,7 @@ from support_agent.facts.search import READER, CompanySearch
 from support_agent.planner import forms
 from support_agent.planner.choice import PICKED_WEIGHT
 from support_agent.planner.combiner import softmax
-from support_agent.planner.forms import EXAMPLES_FILE, LISTED, NO_FORM, OVER_MANY, examples
+from support_agent.planner.forms import EXAMPLES_FILE, LISTED, NO_FORM, OVER_MANY, SURE_FORM, examples
 from support_agent.planner.single_values import over_many
 from support_agent.tools.base import Examples
 from support_agent.workspace import CONFIG_FILE, init
@@ -60,9 +60,6 @@ class Asked(NamedTuple):
     language: str
     form: str
     text: str
-
-
-Voter = Callable[[str], Mapping[str, float]]
 
 
 def main() -> None:
@@ -93,7 +90,7 @@ def main() -> None:
     _report("reported", reported, {one: vote(one.text) for one in reported})
 
 
-def _examples() -> Iterable[Asked]:
+def _examples() -> Iterator[Asked]:
     for subject, of_language in tomllib.loads(GIVEN.read_text("utf-8")).items():
         for language, of_form in of_language.items():
             for form, texts in of_form.items():
@@ -119,16 +116,20 @@ def _by_form(given: Iterable[Asked]) -> Examples:
 
 
 def _report(title: str, asked: Sequence[Asked], votes: Mapping[Asked, Mapping[str, float]]) -> None:
-    """Right forms, and questions without one that are voted to have none, by language."""
+    """Right forms, and questions without one that are voted to have none, by language; and right sure votes."""
     named: dict[str, list[bool]] = defaultdict(list)
     unnamed: dict[str, list[bool]] = defaultdict(list)
+    sure: list[bool] = []
     for one in asked:
-        is_right = max(votes[one], key=votes[one].__getitem__) == one.form
+        voted = max(votes[one], key=votes[one].__getitem__)
+        is_right = voted == one.form
+        sure += [is_right] if voted != NO_FORM and votes[one][voted] >= SURE_FORM else []
         for group in ("all", one.language):
             (unnamed if one.form == NO_FORM else named)[group].append(is_right)
     for group in sorted(named):
         form, none = named[group], unnamed[group]
         _print(f"{title}, {group}: right form {sum(form)} of {len(form)}, no form {sum(none)} of {len(none)}")
+    _print(f"{title}: {sum(sure)} of the {len(sure)} votes for a form that are sure enough without the model are right")
 
 
 def _weigh(votes: Mapping[Asked, Mapping[str, float]]) -> None:
