@@ -31,7 +31,7 @@ ModelVotes = Literal["always", "doubtful", "never"]
 class Option(Frozen):
     """One member of a closed set: its key in the program and the words the model reads.
 
-    `mentioned` is 1 where the customer's words name it outright (a period), else 0; of a form how likely they do.
+    `mentioned` is how likely the customer's words name it, 0..1: 1 for a period in them, for a form what the vote says.
     """
 
     key: str
@@ -76,8 +76,8 @@ PRIOR = 0.5
 ARGUMENT_VERSION = "argument-3"
 PICKED_WEIGHT = 0.6
 MENTIONED_WEIGHT = 4.0
-"""What the customer names outright (a period, a column, a record) outweighs the model's pick. Of a form, times the vote
-on how the question is phrased: refitted to that with `python -m tests.benchmarks.forms --weights`, it is the same."""
+"""What the customer names outright (a period, a column, a record) outweighs the model's pick. The vote on a form is
+multiplied by the same: no other weight was better there (`python -m tests.benchmarks.forms --weights`)."""
 LOWEST_PICK = -20.0
 """A pick counts no less, so that it can be outvoted."""
 BARE_PICK = 3.0

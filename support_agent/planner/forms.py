@@ -1,9 +1,9 @@
 """The forms an answer about a dated series can take: each is a fixed sequence of calls on pointers.
 
-The model chooses the form by its title, and how the question is phrased is one vote: a classifier that is fitted to the
-examples of all forms (`forms.toml`, and those that a form brings along) and knows what names no form at all. So no
-words are listed, and a form that is added needs a few examples. Checked by tests/unit/planner/test_forms.py; measured
-by `python -m tests.benchmarks.forms`.
+A classifier votes for a form by how the question is phrased. It is fitted to the examples of all forms (`forms.toml`,
+and those that a form brings along) and of questions that name none, so no words are listed, and a form that is added
+needs a few examples. Where the vote is not sure, the model picks among the likeliest forms by their titles. Checked by
+tests/unit/planner/test_forms.py; measured by `python -m tests.benchmarks.forms`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ NO_FORM = "none"
 """The class of questions that name no form."""
 NAMED = 0.5
 """A form so likely is named."""
-SURE = 0.8
-"""So likely on both sides of a short word, two forms are."""
+SURE_SIDE = 0.8
+"""Two forms so likely, one on each side of a short word, are named both."""
 JOINING_LETTERS = 3
-"""Most words that join two forms ("and", "und", "et", "y", "i") have no more letters."""
-FEWEST = 3
-"""Words of a side."""
-MOST_PLACES = 12
-"""So many places of a part are looked at."""
+"""Most words that join two forms ("and", "und", "et", "y", "i") have so many letters or fewer."""
+FEWEST_WORDS = 3
+"""A side of a short word has so many words at least."""
+MOST_JOINTS = 12
+"""In a part of a question at most so many short words are tried, from its start."""
 SURE_FORM = 0.9
-"""A form that the vote alone is so sure of is chosen without the model: with its subject left out of the examples such
-votes were right 94 times of 100, with its language left out 99."""
+"""A form that the vote is so sure of is chosen without the model: with its subject left out of the examples such votes
+were right 94 times of 100, with its language left out 99 (`python -m tests.benchmarks.forms --folds`)."""
 LISTED = 6
-"""Of the forms that fit, so many stand on the model's list, those that the vote finds likeliest. With all of them the
-model is asked about three times as many and the joined choice is less sure: a log loss of 0.61 instead of 0.46."""
+"""So many of the forms that fit stand on the model's list, the likeliest by the vote. With all of them the model is
+asked about three times as many, and the joined choice is less sure: a log loss of 0.61, not 0.46 (`--weights`)."""
 _PAUSE = re.compile(r"(?<=[,;:\uff0c\u3001\u060c])\s*(?=\S)")
 
 
@@ -98,7 +98,7 @@ FORMS: tuple[Form, ...] = (
     _joined("ratio", "how many times the one is the other"),
 )
 OVER_MANY = frozenset(["total", "average", "highest", "lowest"])
-"""What is made of many values, and no single one tells."""
+"""Forms whose number is made of many values, so that no single value tells it."""
 
 
 def forms_for(period_count: int) -> Sequence[Form]:
@@ -107,23 +107,26 @@ def forms_for(period_count: int) -> Sequence[Form]:
 
 
 def votes_for(question: str, search: Search) -> Mapping[str, float]:
-    """How likely a question asks for each form, and for none, together 1: as its part that is surest of a form."""
+    """How likely a question asks for each form, and for none; the chances sum to 1.
+
+    They are those of the whole question or of one of its parts: of that which is least likely to name no form.
+    """
     parts = dict.fromkeys([question, *asked_in(question, search.read)])
     return min((search.phrased(part, examples()) for part in parts), key=lambda chances: chances[NO_FORM])
 
 
 def named_in(question: str, search: Search) -> frozenset[str]:
-    """The keys of the forms that a question names, or a part of it: between two pauses, or either side of a short word.
+    """The keys of the forms that a question names, whole or in a part of it.
 
-    Beside a short word ("and") both sides must name one, and another one than the other.
+    Parts end at pauses (",", ":"). A short word ("and") divides a part, too, where its two sides name different forms.
     """
     sentences = dict.fromkeys([question, *asked_in(question, search.read)])
     parts = dict.fromkeys(part for sentence in sentences for part in [sentence, *_PAUSE.split(sentence)])
     found = {key for part in parts if (key := _named(part, search, NAMED))}
     for words in map(str.split, parts):
         joints = [place for place, word in enumerate(words) if len(word) <= JOINING_LETTERS]
-        for place in [place for place in joints if FEWEST <= place <= len(words) - FEWEST][:MOST_PLACES]:
-            sides = {_named(" ".join(side), search, SURE) for side in (words[:place], words[place:])} - {""}
+        for place in [place for place in joints if FEWEST_WORDS <= place <= len(words) - FEWEST_WORDS][:MOST_JOINTS]:
+            sides = {_named(" ".join(side), search, SURE_SIDE) for side in (words[:place], words[place:])} - {""}
             found |= sides if len(sides) > 1 else set()
     return frozenset(found)
 

@@ -1,8 +1,8 @@
 """The planner's loop: each question of the mail gets its calls, until all are answered or handed over.
 
-The model chooses the topic, the period and the form of the answer, by their titles; which pointer goes into which
-call follows from the form, so it has no choice there. With `planner.mode = "tools"` it composes the calls itself, in
-`planner.composing`.
+The model chooses the topic, the period and the form of the answer, by their titles, where the other votes leave them
+open; which pointer goes into which call follows from the form, so it has no choice there. With `planner.mode = "tools"`
+it composes the calls itself, in `planner.composing`.
 
 Invariant: every call is made through `catalogue.validated`, with a confidence of at least its tool's threshold;
 whatever goes wrong ends in `escalate`, never in a guess. Bounds: calls, tokens and seconds a mail, tries a question.
@@ -203,15 +203,15 @@ class _Guided(Work):
         return self._spend(self.chooser.argument(question, "Which period does the customer ask about?", options))
 
     def _form(self, question: str, period_count: int) -> Choice:
-        votes = votes_for(question, self.context.search)
-        fitting = forms_for(period_count)
-        likeliest = max(fitting, key=lambda form: votes[form.key]).key
-        if (sure := votes[likeliest]) >= SURE_FORM:
-            vote = Vote(key=likeliest, mentioned=sure, probability=sure)
+        """By the vote alone where it is sure; else the model picks among the likeliest, in their usual order."""
+        votes, fitting = votes_for(question, self.context.search), forms_for(period_count)
+        likeliest = sorted(fitting, key=lambda form: -votes[form.key])[:LISTED]
+        first, sure = likeliest[0].key, votes[likeliest[0].key]
+        if sure >= SURE_FORM:
+            vote = Vote(key=first, mentioned=sure, probability=sure)
             return Choice(votes=(vote,), combiner=ARGUMENT_VERSION, usage=Usage())
-        listed = sorted(fitting, key=lambda form: -votes[form.key])[:LISTED]
         options = [
-            Option(key=form.key, title=form.title, mentioned=votes[form.key]) for form in fitting if form in listed
+            Option(key=form.key, title=form.title, mentioned=votes[form.key]) for form in fitting if form in likeliest
         ]
         return self._spend(
             self.chooser.argument(question, "What does the customer want to know of the numbers?", options)

@@ -57,7 +57,7 @@ class Match(Frozen):
 
 
 class Qualifier(Frozen):
-    """What narrows a question, in the customer's words, for a person to see; of a `form` its title."""
+    """What narrows a question, for a person to see: in the customer's words, or the title of a `form`."""
 
     kind: Literal["address", "identifier", "number", "quotation", "name", "exclusion", "other_person", "form"]
     text: str
@@ -150,7 +150,10 @@ Examples = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class Search(Protocol):
-    """Finds the topics nearest to a text, reads pieces of a mail, compares texts; `version` names what it has."""
+    """Finds the topics nearest to a text, reads pieces of a mail, tells how a text is phrased, and compares texts.
+
+    `version` names what it has.
+    """
 
     @property
     def version(self) -> str: ...
