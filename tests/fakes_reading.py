@@ -1,6 +1,6 @@
 """A reader of the pieces of a mail without a model: what they do by a few words, their topics as each test says.
 
-How a text is phrased it tells by its letters alone.
+It tells by the letters alone how a text is phrased.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def likeliest(phrasing: Phrasing, text: str) -> str:
 
 
 @pytest.mark.parametrize("embed", [blind, meaning])
-def test_an_example_is_likeliest_of_its_own_class(embed: type) -> None:
+def test_an_example_is_likeliest_of_its_own_class(embed: Callable[[Sequence[str]], Vectors]) -> None:
     phrasing = Phrasing(EXAMPLES, embed)
     assert all(likeliest(phrasing, text) == name for name, texts in EXAMPLES for text in texts)
 

@@ -284,10 +284,10 @@ DIFFERENCE = "What is the difference between my highest and my lowest payment th
 
 
 def difference() -> Context:
-    """A question whose whole and whose two sides are phrased as three forms."""
+    """A question that is phrased as one form, and its two sides as two others."""
     given = payments(DIFFERENCE)
-    whole = {"highest and": "subtract", "highest": "highest", "lowest": "lowest"}
-    given.search.phrasings = whole  # type: ignore[attr-defined]
+    phrasings = {"highest and": "subtract", "highest": "highest", "lowest": "lowest"}
+    given.search.phrasings = phrasings  # type: ignore[attr-defined]
     return given
 
 

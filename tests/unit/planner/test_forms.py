@@ -1,4 +1,4 @@
-"""The forms of an answer about a series: each can be carried out, and is named by what customers write."""
+"""The forms of an answer about a series: each can be carried out, has examples, and is voted for."""
 
 from __future__ import annotations
 

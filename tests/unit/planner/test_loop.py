@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.planner.work import TOPIC_KINDS
 from support_agent.settings import PlannerSettings
-from support_agent.tools.base import Context, Kind, Match
+from support_agent.tools.base import Context, Examples, Kind, Match
 from support_agent.tools.catalogue import TOOLS
 from tests.fakes import PLAIN, ScriptedModel
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, row
@@ -119,26 +120,30 @@ def test_the_same_answer_to_two_questions_is_given_once() -> None:
     assert (made.asked, len(made.answers), made.is_partial) == (1, 1, False)
 
 
-def form_asked(phrased: str, model: ScriptedModel) -> Plan:
-    """The plan for a question about a series of one year, which is surely phrased as a form, or not at all."""
-    search = near("series:payments", score=0.95)
-    search.phrasings = {"": phrased} if phrased else {}
+def form_asked(search: FakeSearch, model: ScriptedModel) -> Plan:
+    """The plan for a question about a series of one year."""
     accounts = FakeAccounts(rows={"payments": (row("2024-03-01", eur("12.00")),)})
     return plan(model, one("Payments 2024?", search, accounts=accounts), model_votes="never")
 
 
 def test_a_form_that_the_vote_is_sure_of_is_chosen_without_the_model() -> None:
-    made = form_asked("average", ScriptedModel([]))
+    search = near("series:payments", score=0.95)
+    search.phrasings = {"": "average"}
+    made = form_asked(search, ScriptedModel([]))
     assert [call.args["aggregation"] for call in made.calls if call.tool == "aggregate"] == ["average"]
 
 
 def test_where_the_vote_is_not_sure_the_model_picks_among_the_likeliest_forms() -> None:
-    """Whatever it names, no more of them stand on its list than it can tell apart."""
+    """No more of them stand on its list than it can tell apart, in their usual order."""
+
+    class Torn(FakeSearch):
+        def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
+            return {name: {"newest_first": 0.5, NO_FORM: 0.5}.get(name, 0.0) for name, _ in examples}
+
     model = ScriptedModel([{}, {}])
-    form_asked(NO_FORM, model)
-    asked = model.history[-1].options
-    assert len(asked) == LISTED
-    assert set(asked) <= {form.title for form in FORMS}
+    form_asked(Torn([Match(topic="series:payments", score=0.95)]), model)
+    first, last = FORMS[: LISTED - 1], next(form for form in FORMS if form.key == "newest_first")
+    assert list(model.history[-1].options) == [form.title for form in (*first, last)]
 
 
 def test_a_total_of_a_named_year_is_made_by_pointers_and_states_its_parameters() -> None:
@@ -285,6 +290,13 @@ def test_a_value_of_another_time_or_person_is_not_answered_with_the_one_of_now(q
 def test_a_value_of_now_is_answered(question: str) -> None:
     made = plan(Prefers("plan"), one(question, near("field:plan", score=0.9)))
     assert made.outcome == "answer"
+
+
+def test_a_question_for_a_number_of_many_values_is_not_answered_with_a_single_one() -> None:
+    search = near("field:plan", score=0.9)
+    search.phrasings = {"have I": "highest", "": NO_FORM}
+    made = plan(Prefers("plan"), one("Which plan have I?", search))
+    assert (made.outcome, made.reason) == ("escalate", "beside")
 
 
 TWO = "I need the card you take and our seats"

@@ -42,9 +42,15 @@ def test_a_field_that_is_such_a_number_itself_answers() -> None:
     assert over_many("What do I owe in total?", own, search(total="total")) is not None
 
 
-def test_where_the_vote_is_not_sure_the_field_answers() -> None:
+@pytest.mark.parametrize(
+    "chances", [{"highest": 0.5, "lowest": 0.3, NO_FORM: 0.2}, {"total": 0.8, NO_FORM: 0.2}], ids=["highest", "total"]
+)
+def test_where_the_vote_is_not_sure_the_field_answers(chances: Mapping[str, float]) -> None:
+    """Of a total it must be surer than of the others: many fields are totals and do not say so."""
+
     class Unsure(FakeSearch):
         def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
-            return {name: {"highest": 0.5, "lowest": 0.3, NO_FORM: 0.2}.get(name, 0.0) for name, _ in examples}
+            said = chances if text == "Which one?" else {NO_FORM: 1.0}
+            return {name: said.get(name, 0.0) for name, _ in examples}
 
     assert over_many("Which one?", FIELD, Unsure()) is None
