@@ -21,7 +21,7 @@ from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Cho
 from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
-from support_agent.planner.forms import LISTED, SURE_FORM, Form, forms_for, votes_for
+from support_agent.planner.forms import FORMS, LISTED, SURE_FORM, Form, forms_for, votes_for
 from support_agent.planner.plan import Plan
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
 from support_agent.planner.several import SURE, Part, parts_of
@@ -203,13 +203,19 @@ class _Guided(Work):
         return self._spend(self.chooser.argument(question, "Which period does the customer ask about?", options))
 
     def _form(self, question: str, period_count: int) -> Choice:
-        """By the vote alone where it is sure; else the model picks among the likeliest, in their usual order."""
+        """By the vote alone where it is sure; else the model picks among the likeliest, in their usual order.
+
+        Raises:
+            Stop: the vote is sure of a form that needs more periods than the question names.
+        """
         votes, fitting = votes_for(question, self.context.search), forms_for(period_count)
-        likeliest = sorted(fitting, key=lambda form: -votes[form.key])[:LISTED]
-        first, sure = likeliest[0].key, votes[likeliest[0].key]
-        if sure >= SURE_FORM:
-            vote = Vote(key=first, mentioned=sure, probability=sure)
+        first = max(FORMS, key=lambda form: votes[form.key])
+        if (sure := votes[first.key]) >= SURE_FORM:
+            if first not in fitting:
+                raise Stop(Reason.NOT_COVERED)
+            vote = Vote(key=first.key, mentioned=sure, probability=sure)
             return Choice(votes=(vote,), combiner=ARGUMENT_VERSION, usage=Usage())
+        likeliest = sorted(fitting, key=lambda form: -votes[form.key])[:LISTED]
         options = [
             Option(key=form.key, title=form.title, mentioned=votes[form.key]) for form in fitting if form in likeliest
         ]

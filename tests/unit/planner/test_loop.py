@@ -133,6 +133,15 @@ def test_a_form_that_the_vote_is_sure_of_is_chosen_without_the_model() -> None:
     assert [call.args["aggregation"] for call in made.calls if call.tool == "aggregate"] == ["average"]
 
 
+def test_a_sure_form_that_needs_a_period_more_than_the_question_names_goes_to_a_person() -> None:
+    class Compares(FakeSearch):
+        def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
+            return {name: float(name == "subtract") for name, _ in examples}
+
+    made = form_asked(Compares([Match(topic="series:payments", score=0.95)]), ScriptedModel([]))
+    assert (made.outcome, made.reason) == ("escalate", "not_covered")
+
+
 def test_where_the_vote_is_not_sure_the_model_picks_among_the_likeliest_forms() -> None:
     """No more of them stand on its list than it can tell apart, in their usual order."""
 
