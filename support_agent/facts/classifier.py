@@ -1,10 +1,11 @@
 """A classifier fitted to the company's own words: which topic a text sounds like.
 
 Kernel ridge regression with a Gaussian kernel on the joined vectors of all embedders, one target a topic: it is fitted
-in closed form within a second, needs no random start, and the same words give the same classifier. Above `LANDMARKS`
-texts the kernel is approximated by its values at as many of them, taken evenly from the topics.
+in closed form, needs no random start, and the same words give the same classifier. Above `LANDMARKS` texts the kernel
+is approximated by its values at as many of them, taken evenly from the topics.
 
-Checked by tests/unit/facts/test_classifier.py; what it adds is measured by `python -m tests.benchmarks.fit`.
+Invariant: the memory that fitting takes beside the vectors does not grow with the number of texts. Checked by
+tests/unit/facts/test_classifier.py; what it adds is measured by `python -m tests.benchmarks.fit`.
 Source: kernel ridge regression as in Saunders, Gammerman and Vovk 1998; Nyström's approximation as in Williams and
 Seeger 2001.
 """
@@ -15,8 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.kernel_approximation import Nystroem  # type: ignore[import-untyped]
-from sklearn.linear_model import Ridge  # type: ignore[import-untyped]
+from scipy.linalg import cholesky, solve, solve_triangular  # type: ignore[import-untyped]
+from sklearn.metrics.pairwise import rbf_kernel  # type: ignore[import-untyped]
 
 from support_agent.embedding.port import Vectors
 
@@ -26,6 +27,10 @@ RIDGE = 0.1
 """Both chosen on public training splits: some questions of each topic for fitting, others to be right on."""
 LANDMARKS = 2_000
 """Fitting takes the third power of it, some seconds, and grows with the texts themselves no more than they do."""
+TEXTS_AT_ONCE = 2_000
+"""So many are learned from at a time: their kernel takes 32 MB."""
+TWINS = 1e-6
+"""Added to each landmark's likeness to itself, so that two that are alike can both be landmarks."""
 Scores = NDArray[np.float64]
 
 
@@ -41,17 +46,26 @@ class Classifier:
             weights: What each text counts, above 0.
         """
         self._mean = vectors.mean(axis=0)
-        centred = self._centred(vectors)
-        landmarks = centred[_evenly(topics, LANDMARKS)]
-        self._kernel = Nystroem(kernel="rbf", gamma=GAMMA, n_components=len(landmarks), random_state=0).fit(landmarks)
-        self._ridge = Ridge(alpha=RIDGE, fit_intercept=False)
-        targets = np.eye(max(topics) + 1)[np.asarray(topics)]
-        self._ridge.fit(self._kernel.transform(centred), targets, sample_weight=np.asarray(weights))
+        self._landmarks = self._centred(vectors[_evenly(topics, LANDMARKS)])
+        root = cholesky(self._near(self._landmarks) + TWINS * np.eye(len(self._landmarks)), lower=True)
+        products, sums = RIDGE * np.eye(len(root)), np.zeros((len(root), max(topics) + 1))
+        for start in range(0, len(topics), TEXTS_AT_ONCE):
+            part = slice(start, start + TEXTS_AT_ONCE)
+            features = solve_triangular(root, self._near(self._centred(vectors[part])).T, lower=True)
+            counted = features * np.asarray(weights[part])
+            products += counted @ features.T
+            sums += counted @ np.eye(max(topics) + 1)[np.asarray(topics[part])]
+        self._weights = solve_triangular(root, solve(products, sums, assume_a="pos"), lower=True, trans="T")
 
     def scores(self, vectors: Vectors) -> Scores:
         """One score a text and topic, shape (texts, topics), about 0..1."""
-        found: Scores = self._ridge.predict(self._kernel.transform(self._centred(vectors)))
+        found: Scores = self._near(self._centred(vectors)) @ self._weights
         return found
+
+    def _near(self, centred: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The kernel of texts and landmarks, shape (texts, landmarks)."""
+        near: NDArray[np.float64] = rbf_kernel(centred, self._landmarks, gamma=GAMMA)
+        return near
 
     def _centred(self, vectors: Vectors) -> NDArray[np.float64]:
         apart = (vectors - self._mean).astype(np.float64)

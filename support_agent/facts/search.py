@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import exp
+from threading import Lock
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
@@ -105,6 +106,7 @@ class CompanySearch:
         self._reader = READER if READER in embedders else ENGLISH
         self._read = lru_cache(maxsize=KEPT_PIECES)(self._reading)
         self._phrasing = lru_cache(maxsize=1)(self._fitted_phrasing)
+        self._fitting = Lock()
         self._phrased = lru_cache(maxsize=KEPT_PIECES)(self._chances)
 
     @property
@@ -180,7 +182,9 @@ class CompanySearch:
         return self._phrased(text, examples)
 
     def _chances(self, text: str, examples: Examples) -> Mapping[str, float]:
-        return self._phrasing(examples).chances(text)
+        with self._fitting:  # whoever comes second waits, and does not fit another one
+            phrasing = self._phrasing(examples)
+        return phrasing.chances(text)
 
     def _fitted_phrasing(self, examples: Examples) -> Phrasing:
         return Phrasing(examples, lambda texts: self._embedders[self._reader].embed(texts, "query"))
