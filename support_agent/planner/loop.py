@@ -21,7 +21,7 @@ from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Cho
 from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
-from support_agent.planner.forms import LISTED, SURE_FORM, Form, forms_for, votes_for
+from support_agent.planner.forms import LISTED, SURE_FORM, Form, are_several, forms_for, votes_for
 from support_agent.planner.plan import Plan
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
 from support_agent.planner.several import SURE, Part, parts_of
@@ -203,6 +203,8 @@ class _Guided(Work):
         return self._spend(self.chooser.argument(question, "Which period does the customer ask about?", options))
 
     def _form(self, question: str, period_count: int) -> Choice:
+        if are_several(question, self.context.search):  # one of them would be dropped silently
+            raise Stop(Reason.UNSURE)
         votes = votes_for(question, self.context.search)
         fitting = forms_for(period_count)
         likeliest = max(fitting, key=lambda form: votes[form.key]).key

@@ -39,7 +39,7 @@ from support_agent.company.words import places_and_currencies as places
 from support_agent.planner.held import Held
 from support_agent.tools.base import Qualifier
 
-QUALIFIERS_VERSION = "qualifiers-1"
+QUALIFIERS_VERSION = "qualifiers-2"
 SHORT_SENTENCE = 12
 """A sentence of so many words or fewer, behind the one that asks, says which one is meant."""
 TOLD_APART = 2
@@ -59,7 +59,7 @@ _QUOTED = re.compile(
     r"[\"\u201c\u201e\u2018\u201a«»\u2039\u203a\u300c\u300e]\s*([^\"\u201c-\u201e«»\u2039\u203a\u300c-\u300f]{2,60}?)"
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
 )
-_FILE = re.compile(r"\b[\w-]+\.(?:[a-z]{3,4}|7z|js|py)\b")
+_FILE = re.compile(r"\b[\w-]{1,100}\.(?:[a-z]{3,4}|7z|js|py)\b")
 
 
 class Asked(NamedTuple):
@@ -162,7 +162,7 @@ def _countries(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
     """Where the sender is counts for an answer that tells countries apart."""
     if len(held.countries) >= TOLD_APART:
         for language in asked.languages:
-            for code in countries_in(text, language) - held.countries:
+            for code in sorted(countries_in(text, language) - held.countries):
                 yield Qualifier(kind="name", text=Locale.parse(language).territories[code])
 
 
