@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from babel import Locale, UnknownLocaleError
@@ -29,6 +29,7 @@ SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 """Letters of scripts that have no spaces between words: Thai, Japanese, Chinese, and Korean with its particles."""
 CAPITAL_NOUNS = frozenset(["de", "lb"])
 """Languages that write every noun with a capital."""
+_TWO_NAMES = re.compile(r"(\w+) \((\w+)\)")
 _ISO_CODE = re.compile(r"\b[A-Z]{3}\b")
 _SUM = re.compile(r"\d+[.,]\d\d")
 LEAST_CODE = 3
@@ -109,17 +110,38 @@ def places_and_currencies(language: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def countries(language: str) -> Mapping[str, str]:
-    """CLDR's two-letter code of each country, and union of countries, by its name in a language, in lower case."""
+    """CLDR's two-letter code of each country, and union of countries, by its names in a language, in lower case."""
     locale = _locale(language)
-    named = locale.territories.items() if locale else ()
-    return {name.casefold(): code for code, name in named if len(code) == 2 and len(name) >= NAME_LETTERS}
+    if locale is None:
+        return {}
+    named = [(code, name) for code, name in locale.territories.items() if len(code) == 2 and len(name) >= NAME_LETTERS]
+    joined = locale.list_patterns["standard"]["2"].replace("{0}", "").replace("{1}", "")
+    found = {_plain(name): code for code, name in named}
+    others = [(other, code) for code, name in named for other in _other_names(name, joined)]
+    return {**{_plain(other): code for other, code in others}, **found}
+
+
+def _other_names(name: str, joined: str) -> Iterator[str]:
+    """How else a country is called than CLDR does it: "Bosnia & Herzegovina", "Myanmar (Burma)"."""
+    yield name.replace(" & ", joined)
+    if match := _TWO_NAMES.fullmatch(name):
+        yield from match.groups()
+
+
+def _plain(name: str) -> str:
+    return " ".join(WORDS.findall(name.casefold()))
 
 
 def countries_in(text: str, language: str) -> frozenset[str]:
-    """The codes of the countries that a text names in a language."""
+    """The codes of the countries that a text names in a language; Papua New Guinea is not Guinea."""
     known, words = countries(language), WORDS.findall(text.casefold())
-    runs = (words[start : start + length] for length in range(1, COUNTRY_WORDS + 1) for start in range(len(words)))
-    return frozenset(known[name] for name in map(" ".join, runs) if name in known)
+    found, start = set(), 0
+    while start < len(words):
+        runs = ((length, " ".join(words[start : start + length])) for length in range(COUNTRY_WORDS, 0, -1))
+        length, name = next(((length, name) for length, name in runs if name in known), (1, ""))
+        found |= {known[name]} if name else set()
+        start += length
+    return frozenset(found)
 
 
 @lru_cache(maxsize=1)

@@ -4,7 +4,8 @@ Kernel ridge regression with a Gaussian kernel on the joined vectors of all embe
 in closed form, and the same words give the same classifier. Above `LANDMARKS` texts the kernel is approximated by its
 values at as many of them, taken evenly from the topics.
 
-Checked by tests/unit/facts/test_classifier.py; what it adds is measured by `python -m tests.benchmarks.fit`.
+Invariant: the memory that fitting takes beside the vectors does not grow with the number of texts. Checked by
+tests/unit/facts/test_classifier.py; what it adds is measured by `python -m tests.benchmarks.fit`.
 Source: kernel ridge regression as in Saunders, Gammerman and Vovk 1998; Nyström's approximation as in Williams and
 Seeger 2001.
 """
@@ -15,8 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.kernel_approximation import Nystroem  # type: ignore[import-untyped]
-from sklearn.linear_model import Ridge  # type: ignore[import-untyped]
+from scipy.linalg import cholesky, solve, solve_triangular  # type: ignore[import-untyped]
+from sklearn.metrics.pairwise import rbf_kernel  # type: ignore[import-untyped]
 
 from support_agent.embedding.port import Vectors
 
@@ -25,7 +26,11 @@ GAMMA = 1.0
 RIDGE = 0.1
 """Both chosen on public training splits: some questions of each topic for fitting, others to be right on."""
 LANDMARKS = 2_000
-"""The time to fit grows with the cube of it (2,000: some seconds), and only in proportion to the number of texts."""
+"""The time to fit grows with the cube of it, and only in proportion to the number of texts."""
+TEXTS_AT_ONCE = 2_000
+"""So many are learned from at a time: their kernel takes 32 MB."""
+TWINS = 1e-6
+"""Added to each landmark's likeness to itself, so that two that are alike can both be landmarks."""
 Scores = NDArray[np.float64]
 
 
@@ -41,17 +46,26 @@ class Classifier:
             weights: What each text counts, above 0.
         """
         self._mean = vectors.mean(axis=0)
-        inputs = centred(vectors, self._mean)
-        landmarks = inputs[_evenly(topics, LANDMARKS)]
-        self._kernel = Nystroem(kernel="rbf", gamma=GAMMA, n_components=len(landmarks), random_state=0).fit(landmarks)
-        self._ridge = Ridge(alpha=RIDGE, fit_intercept=False)
-        targets = np.eye(max(topics) + 1)[np.asarray(topics)]
-        self._ridge.fit(self._kernel.transform(inputs), targets, sample_weight=np.asarray(weights))
+        self._landmarks = centred(vectors[_evenly(topics, LANDMARKS)], self._mean)
+        root = cholesky(self._near(self._landmarks) + TWINS * np.eye(len(self._landmarks)), lower=True)
+        products, sums = RIDGE * np.eye(len(root)), np.zeros((len(root), max(topics) + 1))
+        for start in range(0, len(topics), TEXTS_AT_ONCE):
+            part = slice(start, start + TEXTS_AT_ONCE)
+            features = solve_triangular(root, self._near(centred(vectors[part], self._mean)).T, lower=True)
+            counted = features * np.asarray(weights[part])
+            products += counted @ features.T
+            sums += counted @ np.eye(max(topics) + 1)[np.asarray(topics[part])]
+        self._weights = solve_triangular(root, solve(products, sums, assume_a="pos"), lower=True, trans="T")
 
     def scores(self, vectors: Vectors) -> Scores:
         """One score a text and topic, shape (texts, topics), about 0..1."""
-        found: Scores = self._ridge.predict(self._kernel.transform(centred(vectors, self._mean)))
+        found: Scores = self._near(centred(vectors, self._mean)) @ self._weights
         return found
+
+    def _near(self, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The kernel of texts and landmarks, shape (texts, landmarks)."""
+        near: NDArray[np.float64] = rbf_kernel(inputs, self._landmarks, gamma=GAMMA)
+        return near
 
 
 def centred(vectors: Vectors, mean: Vectors) -> NDArray[np.float64]:

@@ -73,7 +73,7 @@ class Choice(Frozen):
 
 PRIOR = 0.5
 """How much of the pick for an empty mail is taken off."""
-ARGUMENT_VERSION = "argument-3"
+ARGUMENT_VERSION = "argument-4"
 PICKED_WEIGHT = 0.6
 MENTIONED_WEIGHT = 4.0
 """What the customer names outright (a period, a column, a record) outweighs the model's pick. The vote on a form is

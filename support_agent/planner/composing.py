@@ -33,7 +33,7 @@ from support_agent.tools.base import Added, Context, Kind, Pointed, shown
 from support_agent.tools.ending import ENDS, Escalate, Finish, Reason
 
 COMPOSING_VERSION = "tools-2"
-"""Changes with how a composed call's confidence is made."""
+"""Changes with how a composed call's confidence is made, and with the calls that are offered."""
 
 
 class Composing(Work):

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 
+from pydantic import TypeAdapter
+
+from support_agent.company.words import visible
 from support_agent.frozen import Frozen
 from support_agent.planner.questions import asked_in
 from support_agent.tools.base import Examples, Search
@@ -26,11 +30,13 @@ NAMED = 0.5
 SURE_SIDE = 0.8
 """Two forms so likely, one on each side of a short word, are named both."""
 JOINING_LETTERS = 3
-"""Most words that join two forms ("and", "und", "et", "y", "i") have so many letters or fewer."""
+"""Most words that join two forms ("and", "und", "et", "y", "i") have no more letters."""
 FEWEST_WORDS = 3
 """A side of a short word has so many words at least."""
-MOST_JOINTS = 12
-"""In a part of a question at most so many short words are tried, from its start."""
+MOST_PARTS = 24
+"""So many parts of a question are looked at; each takes some milliseconds."""
+MOST_PLACES = 24
+"""So many places of all parts."""
 SURE_FORM = 0.9
 """A form that the vote is so sure of is chosen without the model: with its subject left out of the examples such votes
 were right 94 times of 100, with its language left out 99 (`python -m tests.benchmarks.forms --folds`)."""
@@ -97,6 +103,8 @@ FORMS: tuple[Form, ...] = (
     _joined("add", "the two periods together"),
     _joined("ratio", "how many times the one is the other"),
 )
+TABLES = frozenset(form.key for form in FORMS if form.calls[-1][0] == "send_table" and form.key != "list")
+"""What cuts or sorts a list."""
 OVER_MANY = frozenset(["total", "average", "highest", "lowest"])
 """Forms whose number is made of many values, so that no single value tells it."""
 
@@ -107,12 +115,18 @@ def forms_for(period_count: int) -> Sequence[Form]:
 
 
 def votes_for(question: str, search: Search) -> Mapping[str, float]:
-    """How likely a question asks for each form, and for none; the chances sum to 1.
+    """How likely a question asks for each form, and for none, together 1: as its part that is surest of a form."""
+    chances = (search.phrased(part, examples()) for part in _sentences(question, search))
+    return min(chances, key=lambda chances: chances[NO_FORM])
 
-    They are those of the whole question or of one of its parts: of that which is least likely to name no form.
+
+def are_several(question: str, search: Search) -> bool:
+    """Whether its sentences surely ask for several forms, of which one would not answer the others.
+
+    A list that is cut or sorted answers who asks for a list, too.
     """
-    parts = dict.fromkeys([question, *asked_in(question, search.read)])
-    return min((search.phrased(part, examples()) for part in parts), key=lambda chances: chances[NO_FORM])
+    found = {key for part in _sentences(question, search)[1:] if (key := _named(part, search, SURE_SIDE))}
+    return len(found - {"list"} if found & TABLES else found) > 1
 
 
 def named_in(question: str, search: Search) -> frozenset[str]:
@@ -120,15 +134,26 @@ def named_in(question: str, search: Search) -> frozenset[str]:
 
     Parts end at pauses (",", ":"). A short word ("and") divides a part, too, where its two sides name different forms.
     """
-    sentences = dict.fromkeys([question, *asked_in(question, search.read)])
-    parts = dict.fromkeys(part for sentence in sentences for part in [sentence, *_PAUSE.split(sentence)])
+    sentences = _sentences(question, search)
+    pieces = dict.fromkeys(part for sentence in sentences for part in [sentence, *_PAUSE.split(sentence)])
+    parts = list(pieces)[:MOST_PARTS]
     found = {key for part in parts if (key := _named(part, search, NAMED))}
-    for words in map(str.split, parts):
-        joints = [place for place, word in enumerate(words) if len(word) <= JOINING_LETTERS]
-        for place in [place for place in joints if FEWEST_WORDS <= place <= len(words) - FEWEST_WORDS][:MOST_JOINTS]:
-            sides = {_named(" ".join(side), search, SURE_SIDE) for side in (words[:place], words[place:])} - {""}
-            found |= sides if len(sides) > 1 else set()
+    for sides in islice((sides for part in parts for sides in _sides(part.split())), MOST_PLACES):
+        keys = {_named(side, search, SURE_SIDE) for side in sides} - {""}
+        found |= keys if len(keys) > 1 else set()
     return frozenset(found)
+
+
+def _sentences(question: str, search: Search) -> list[str]:
+    """A question as it is seen, whole and by the sentences that ask."""
+    question = visible(question)
+    return [question, *dict.fromkeys(asked_in(question, search.read))][:MOST_PARTS]
+
+
+def _sides(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for place in range(FEWEST_WORDS, len(words) - FEWEST_WORDS + 1):
+        if len(words[place]) <= JOINING_LETTERS:
+            yield " ".join(words[:place]), " ".join(words[place:])
 
 
 def _named(text: str, search: Search, least: float) -> str:
@@ -146,7 +171,8 @@ def examples() -> Examples:
 
 @cache
 def _packaged() -> Mapping[str, tuple[str, ...]]:
-    read = tomllib.loads(files(__package__).joinpath(EXAMPLES_FILE).read_text(encoding="utf-8"))
+    given = tomllib.loads(files(__package__).joinpath(EXAMPLES_FILE).read_text(encoding="utf-8"))
+    read = TypeAdapter(dict[str, dict[str, dict[str, tuple[str, ...]]]]).validate_python(given)
     found: dict[str, tuple[str, ...]] = {}
     for of_subject in read.values():
         for of_language in of_subject.values():

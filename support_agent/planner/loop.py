@@ -21,7 +21,7 @@ from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Cho
 from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
-from support_agent.planner.forms import FORMS, LISTED, SURE_FORM, Form, forms_for, votes_for
+from support_agent.planner.forms import LISTED, NO_FORM, SURE_FORM, Form, are_several, forms_for, votes_for
 from support_agent.planner.plan import Plan
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
 from support_agent.planner.several import SURE, Part, parts_of
@@ -206,14 +206,16 @@ class _Guided(Work):
         """By the vote alone where it is sure; else the model picks among the likeliest, in their usual order.
 
         Raises:
-            Stop: the vote is sure of a form that needs more periods than the question names.
+            Stop: the question asks for several forms, or surely for one that needs more periods than it names.
         """
+        if are_several(question, self.context.search):  # one of them would be dropped silently
+            raise Stop(Reason.UNSURE)
         votes, fitting = votes_for(question, self.context.search), forms_for(period_count)
-        first = max(FORMS, key=lambda form: votes[form.key])
-        if (sure := votes[first.key]) >= SURE_FORM:
-            if first not in fitting:
+        first = max(votes.keys() - {NO_FORM}, key=lambda key: votes[key])
+        if (sure := votes[first]) >= SURE_FORM:
+            if first not in {form.key for form in fitting}:
                 raise Stop(Reason.NOT_COVERED)
-            vote = Vote(key=first.key, mentioned=sure, probability=sure)
+            vote = Vote(key=first, mentioned=sure, probability=sure)
             return Choice(votes=(vote,), combiner=ARGUMENT_VERSION, usage=Usage())
         likeliest = sorted(fitting, key=lambda form: -votes[form.key])[:LISTED]
         options = [

@@ -59,7 +59,7 @@ _QUOTED = re.compile(
     r"[\"\u201c\u201e\u2018\u201a«»\u2039\u203a\u300c\u300e]\s*([^\"\u201c-\u201e«»\u2039\u203a\u300c-\u300f]{2,60}?)"
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
 )
-_FILE = re.compile(r"\b[\w-]+\.(?:[a-z]{3,4}|7z|js|py)\b")
+_FILE = re.compile(r"\b[\w-]{1,100}\.(?:[a-z]{3,4}|7z|js|py)\b")
 
 
 class Asked(NamedTuple):
@@ -165,7 +165,7 @@ def _countries(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
     """Countries that the answer does not name, where it tells countries apart: "We are in Norway" counts then."""
     if len(held.countries) >= TOLD_APART:
         for language in asked.languages:
-            for code in countries_in(text, language) - held.countries:
+            for code in sorted(countries_in(text, language) - held.countries):
                 yield Qualifier(kind="name", text=Locale.parse(language).territories[code])
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from support_agent.company.words import (
     codes_in,
+    countries_in,
     currencies_in,
     digits_in,
     family,
@@ -71,3 +72,18 @@ def test_months_do_not_depend_on_the_language_that_was_read_before() -> None:
     assert "oktober" in months_of.__wrapped__("sl")
     assert not set(before) & set(months_of.__wrapped__("sl"))
     assert months_of("ca")["octubre"] == months_of("en")["october"] == 10
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("We are in Bosnia and Herzegovina.", {"BA"}),
+        ("Trinidad & Tobago", {"TT"}),
+        ("from Burma, that is Myanmar", {"MM"}),
+        ("in Papua New Guinea and Germany", {"PG", "DE"}),
+        ("only Guinea", {"GN"}),
+    ],
+)
+def test_a_country_is_found_by_its_whole_name_as_people_write_it(text: str, codes: set[str]) -> None:
+    """CLDR writes "Bosnia & Herzegovina"; and who names Equatorial Guinea says nothing of Guinea."""
+    assert countries_in(text, "en") == codes

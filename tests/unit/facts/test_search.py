@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import numpy as np
@@ -154,3 +155,19 @@ def test_how_a_text_is_phrased_is_learnt_from_the_examples_once(search: CompanyS
     assert len(embedder.asked) == before
     search.phrased("where is that", examples)
     assert len(embedder.asked) == before + 1
+
+
+def test_threads_that_ask_at_once_fit_the_phrasing_once(search: CompanySearch, embedder: WordEmbedder) -> None:
+    """Each fit takes three seconds and both cores."""
+    examples = (("total", tuple(f"sum {number}" for number in range(200))), ("none", ("reset it",)))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: search.phrased(f"text {number}", examples), range(4)))
+    assert embedder.asked.count("sum 7") == 1
+
+
+def test_a_company_of_one_topic_is_searched(search: CompanySearch) -> None:
+    """The failure: every mail to a company with a single topic crashed."""
+    search.update([Topic(key="document:1", title="Refund")])
+    (match,) = search.nearest("my refund?")
+    assert match.signs is not None
+    assert match.signs.classifier is not None

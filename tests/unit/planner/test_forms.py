@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import get_args
 
 import pytest
+from pydantic import ValidationError
 
 from support_agent.answer.final_answer import AggregateItem, CalculationItem, Item, TableItem
 from support_agent.planner import forms
 from support_agent.planner.forms import (
     EXAMPLES_FILE,
     FORMS,
+    MOST_PARTS,
+    MOST_PLACES,
     NO_FORM,
     Form,
+    are_several,
     examples,
     forms_for,
     named_in,
     votes_for,
 )
-from support_agent.tools.base import Added, Context, Pointed
+from support_agent.tools.base import Added, Context, Examples, Pointed
 from support_agent.tools.catalogue import validated
 from support_agent.tools.data import Aggregation, Keep, Operation, Order
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, row
@@ -166,3 +171,53 @@ def test_what_one_side_alone_names_is_not_named_twice() -> None:
     search = FakeSearch()
     search.phrasings = {"difference": "subtract", "": NO_FORM}
     assert named_in("What is the difference between 2024 and 2025, please?", search) == {"subtract"}
+
+
+@pytest.mark.parametrize(
+    ("question", "is_several"),
+    [
+        ("What was the highest of them? What was the lowest of them?", True),
+        ("What was the highest of them? Again, the highest please?", False),
+        ("Can I have a list of them? Show the newest of them?", False),
+        ("Can I have a list of them? What was the highest of them?", True),
+    ],
+)
+def test_sentences_that_ask_for_two_forms_ask_for_several(question: str, *, is_several: bool) -> None:
+    search = FakeSearch()
+    search.phrasings = {"highest": "highest", "lowest": "lowest", "newest": "newest_first", "list": "list"}
+    assert are_several(question, search) is is_several
+
+
+class Counting(FakeSearch):
+    """Counts the texts whose phrasing is asked for."""
+
+    count = 0
+
+    def phrased(self, text: str, examples: Examples) -> Mapping[str, float]:
+        self.count += 1
+        return {name: float(name == NO_FORM) for name, _ in examples}
+
+
+def test_of_a_question_without_end_a_bounded_number_of_parts_is_looked_at() -> None:
+    """The failure: 4,000 characters of short sentences took ten seconds, and more are allowed."""
+    question = " ".join(f"Is it a b c {number} of it, or a b c?" for number in range(300))
+    search = Counting()
+    votes_for(question, search)
+    assert search.count <= MOST_PARTS
+    search.count = 0
+    named_in(question, search)
+    assert search.count <= MOST_PARTS + 2 * MOST_PLACES
+
+
+def test_characters_that_cannot_be_seen_do_not_hide_a_form() -> None:
+    search = FakeSearch()
+    search.phrasings = {"highest": "highest", "": NO_FORM}
+    question = "What is the hig\u00adh\u200best?"
+    assert votes_for(question, search)["highest"] == 1.0
+    assert named_in(question, search) == {"highest"}
+
+
+def test_examples_that_are_no_list_are_an_error_and_not_letters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms.tomllib, "loads", lambda text: {"bills": {"en": {"total": "How much?"}}})
+    with pytest.raises(ValidationError):
+        forms._packaged.__wrapped__()

@@ -142,6 +142,16 @@ def test_a_sure_form_that_needs_a_period_more_than_the_question_names_goes_to_a_
     assert (made.outcome, made.reason) == ("escalate", "not_covered")
 
 
+def test_a_question_for_two_forms_is_not_answered_by_one_of_them() -> None:
+    """The failure: the highest was sent as the whole answer to who asked for the lowest, too."""
+    search = near("series:payments", score=0.95)
+    search.phrasings = {"highest": "highest", "lowest": "lowest"}
+    accounts = FakeAccounts(rows={"payments": (row("2024-03-01", eur("12.00")),)})
+    question = "What was my highest payment of 2024? What was my lowest payment of 2024?"
+    made = plan(ScriptedModel([]), one(question, search, accounts=accounts), model_votes="never")
+    assert (made.outcome, made.reason) == ("escalate", "unsure")
+
+
 def test_where_the_vote_is_not_sure_the_model_picks_among_the_likeliest_forms() -> None:
     """No more of them stand on its list than it can tell apart, in their usual order."""
 

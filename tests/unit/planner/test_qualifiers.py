@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import perf_counter
+
 import pytest
 
 from support_agent.company.vocabulary import Vocabulary
@@ -117,3 +119,18 @@ def test_the_same_value_is_sent_where_nothing_narrows_the_question() -> None:
 def test_the_subject_counts_where_the_mail_has_one_question() -> None:
     given = one("Which one do we have?", near("field:plan", score=0.9), subject="FreeBSD plan")
     assert plan(Prefers("plan"), given).reason == "beside"
+
+
+def test_of_several_countries_the_same_one_is_told_in_every_process() -> None:
+    """What is stored with a call is replayed elsewhere, where sets have another order."""
+    told = "We are in Norway, Sweden, Finland, Iceland, Belgium, Denmark, Hungary and Estonia."
+    found = beside(f"{told} Does the price include it?", "", RATES, never)
+    assert found is not None
+    assert found.text == "Belgium"
+
+
+def test_a_word_of_100_000_characters_is_read_in_seconds() -> None:
+    """It took 40 where a file's name was looked for from each hyphen on."""
+    started = perf_counter()
+    assert beside("a-" * 50_000, "", REFUNDS, never) is None
+    assert perf_counter() - started < 15
