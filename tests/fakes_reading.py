@@ -20,8 +20,8 @@ SURE = 0.92
 _WORDS: Mapping[str, str] = {
     "greets": r"(hi|hello|hey|dear|good morning|hallo|guten tag|sehr geehrte\w*|liebes|hola|buenos|estimados|to whom)\b"
     r"[^.?]{0,40}[.!]?$",
-    "parts": r"(thanks|thank you|many thanks|kind regards|best (?:regards|wishes)|cheers|mit freundlichen|danke|vielen dank|"
-    r"viele grüße|un saludo|gracias)\b[^?]{0,60}$",
+    "parts": r"(thanks|thank you|many thanks|kind regards|best (?:regards|wishes)|cheers|mit freundlichen|danke|"
+    r"vielen dank|viele grüße|un saludo|gracias)\b[^?]{0,60}$",
     "footer": r".*\b(intended recipient|before printing)",
     "asks": r"(.*\b(please|i want|i would like|tell me|kündige|quiero|bitte)\b|(how|what|when|where|can i|is it|cómo|"
     r"wie|cancel|reduce|change|and please|i need|which|¿?cuánt\w+)\b)",

@@ -127,7 +127,7 @@ def _named(question: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
         yield from _names(ADDRESS.sub(" ", part), asked, held)
     for part in asked.before:
         yield from _countries(part, asked, held)
-    yield from _names_of_subject(asked.subject, held)
+    yield from _names_of_subject(asked, held)
 
 
 def _numbers(text: str, languages: Sequence[str], held: Held) -> Iterator[Qualifier]:
@@ -144,7 +144,7 @@ def _numbers(text: str, languages: Sequence[str], held: Held) -> Iterator[Qualif
 def _names(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
     """Words with a capital where none belongs, countries, currencies, and what the company names."""
     found = [match for match in WORDS.finditer(text) if not any(map(str.isdigit, match[0]))]
-    has_capitals = _is_headline([match[0] for match in found]) or not CAPITAL_NOUNS.isdisjoint(asked.languages[:1])
+    is_no_sign = _is_capitalised([match[0] for match in found], asked)
     known = {name for language in asked.languages for name in places(language)}
     months = {name for language in asked.languages for name in months_of(language)}
     is_shouted = text.isupper()
@@ -152,7 +152,7 @@ def _names(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
         word, lower = match[0], match[0].casefold()
         is_first = text[: match.start()].rstrip(' "\u201c\u201e«(')[-1:] in ("", *".:!?¿¡")
         is_abbreviation = word.isupper() and (not held.is_value or len(word) < 2 or is_shouted)
-        is_capital = word[0].isupper() and not (is_abbreviation or is_first or has_capitals)
+        is_capital = word[0].isupper() and not (is_abbreviation or is_first or is_no_sign)
         is_polite = any(words.polite.match(word) for words in asked.words)
         is_place = lower in known and not is_first and (word[0].isupper() or len(word) > LONG_WORD)
         if not (is_polite or lower in months) and (
@@ -169,22 +169,23 @@ def _countries(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
                 yield Qualifier(kind="name", text=Locale.parse(language).territories[code])
 
 
-def _names_of_subject(subject: str, held: Held) -> Iterator[Qualifier]:
+def _names_of_subject(asked: Asked, held: Held) -> Iterator[Qualifier]:
     """Of a subject only what is sure to be a name: "App Store refund", "PayPal"; not "Lisbon", nor "Hello"."""
-    words = WORDS.findall(subject)
+    words = WORDS.findall(asked.subject)
     for word in words:
         if _has_inner_capital(word) or word.casefold() in held.vocabulary.names:
             yield Qualifier(kind="name", text=word)
-    if not _is_headline(words):
+    if not _is_capitalised(words, asked):
         for left, right in pairwise(words):
             if all(len(word) > 1 and word[0].isupper() and not word.isupper() for word in (left, right)):
                 yield Qualifier(kind="name", text=f"{left} {right}")
 
 
-def _is_headline(words: Sequence[str]) -> bool:
-    """Whether every word of some length has a capital, as in "Refund For My Storage"."""
+def _is_capitalised(words: Sequence[str], asked: Asked) -> bool:
+    """Whether a capital tells no name: in German nouns have one, in "Refund For My Storage" all long words."""
     long = [word for word in words if len(word) >= LONG_WORD]
-    return len(long) > 2 and all(word[0].isupper() for word in long)
+    is_headline = len(long) > 2 and all(word[0].isupper() for word in long)
+    return is_headline or not CAPITAL_NOUNS.isdisjoint(asked.languages[:1])
 
 
 def _has_inner_capital(word: str) -> bool:

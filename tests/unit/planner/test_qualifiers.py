@@ -90,6 +90,11 @@ def test_what_is_told_beside_the_question_or_stands_in_the_answer_narrows_nothin
     assert beside(question, "", held, never) is None
 
 
+def test_nouns_of_a_german_subject_are_no_names() -> None:
+    question = "Könnten Sie mir bitte alle Zahlungen in 2025 auflisten? Mir fehlen in der Buchhaltung ein paar Belege."
+    assert beside(f"Übersicht Zahlungen. {question}", "Übersicht Zahlungen", PAID, never) is None
+
+
 def test_a_subject_that_names_a_product_narrows_the_question() -> None:
     question = "I bought it on my phone. Can I have a refund for it?"
     found = beside(question, "App Store refund", REFUNDS, never)
