@@ -273,6 +273,7 @@ class Decider:
             room=room,
             translations=self.company.in_language(locale, today),
             vocabulary=self.company.vocabulary,
+            least_section=self.settings.planner.threshold_section,
         )
 
     def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:

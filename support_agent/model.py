@@ -1,14 +1,15 @@
 """What a language model is to this program: something that says how likely each of a few closed options is.
 
 Two implementations: `planner.llama.LlamaModel` (embedded) and `planner.openai.OpenAIModel` (any OpenAI-compatible
-server). Both pass tests/contract/test_model.py. There is no method that returns text. `CallModel` is a model that can
-also compose a whole call with closed arguments by itself, as servers do.
+server). Both pass tests/contract/test_model.py. There is no method that returns text. `BatchModel` is a model that
+scores several prompts at once, as the embedded one does; `CallModel` one that can also compose a whole call with closed
+arguments by itself, as servers do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -21,6 +22,7 @@ LOWEST = -50.0
 """A log-probability as good as none."""
 LOG_SLACK = 1e-3
 """How far above 0 rounding may lift a log-probability."""
+T = TypeVar("T")
 
 
 class Prompt(Frozen):
@@ -83,6 +85,15 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class BatchModel(Protocol):
+    """A model that evaluates what several prompts begin with once, and the rest of them together."""
+
+    def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
+        """For each prompt what `Model.score` gives; what all have cost together stands in the first."""
+        ...
+
+
 def ask_model(model: Model, prompt: Prompt, options: Sequence[str]) -> Scores:
     """What a model says, if it is an answer at all; no log-probability is below `LOWEST`.
 
@@ -91,12 +102,33 @@ def ask_model(model: Model, prompt: Prompt, options: Sequence[str]) -> Scores:
         PermanentError: the model raised something that is no error of ours (code `model`).
         SupportAgentError: what `Model.score` raises.
     """
+    return _checked(_said(lambda: model.score(prompt, options)), options)
+
+
+def ask_each(model: Model, prompts: Sequence[Prompt], options: Sequence[str]) -> list[Scores]:
+    """What a model says to each prompt, all at once where it can; else as `ask_model`.
+
+    Args:
+        prompts: Best with one long start.
+    """
+    if len(prompts) < 2 or not isinstance(model, BatchModel):
+        return [ask_model(model, prompt, options) for prompt in prompts]
+    batched = _said(lambda: model.score_each(prompts, options))
+    if len(batched) != len(prompts):
+        raise ToolCallRejected("the model did not score each prompt", code="scores")
+    return [_checked(scores, options) for scores in batched]
+
+
+def _said(ask: Callable[[], T]) -> T:
     try:
-        scores = model.score(prompt, options)
+        return ask()
     except SupportAgentError:
         raise
     except Exception as error:
         raise PermanentError(f"the model failed with {type(error).__name__}", code="model") from error
+
+
+def _checked(scores: Scores, options: Sequence[str]) -> Scores:
     said = scores.log_probabilities
     if said is None:
         if scores.picked is None or not 0 <= scores.picked < len(options):
@@ -138,12 +170,7 @@ def ask_for_call(model: CallModel, prompt: Prompt, calls: Sequence[type[BaseMode
         PermanentError: the model raised something that is no error of ours (code `model`).
         SupportAgentError: what `CallModel.compose` raises.
     """
-    try:
-        composed = model.compose(prompt, calls)
-    except SupportAgentError:
-        raise
-    except Exception as error:
-        raise PermanentError(f"the model failed with {type(error).__name__}", code="model") from error
+    composed = _said(lambda: model.compose(prompt, calls))
     if not isinstance(composed, ComposedCall):
         raise ToolCallRejected("the model composed no call", code="call")
     return composed

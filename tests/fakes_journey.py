@@ -22,6 +22,7 @@ from pydantic import JsonValue, SecretStr
 
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
+from support_agent.company.documents import Document
 from support_agent.cursor import Cursor
 from support_agent.decide import Decider
 from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
@@ -50,7 +51,7 @@ from support_agent.store.store import Store
 from support_agent.threads import known_as
 from support_agent.tools.base import Examples, Match, Reading
 from tests.fakes import PLAIN
-from tests.fakes_reading import phrased_by_letters, read_by
+from tests.fakes_reading import nearest_sections, phrased_by_letters, read_by
 
 T = TypeVar("T")
 TODAY = date(2026, 11, 20)
@@ -138,6 +139,10 @@ class WordSearch:
         """The share of the text's words that each of the others has."""
         words = set(text.lower().split())
         return [len(words & set(other.lower().split())) / (len(words) or 1) for other in others]
+
+    def sections(self, text: str, document: Document) -> list[float]:
+        """By the sentences that share words with the text."""
+        return nearest_sections(self, text, document)
 
 
 class FakeTransport(Transport):

@@ -8,15 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 
+from support_agent.company.documents import Document
 from support_agent.embedding.port import Vectors
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import is_marked
 from support_agent.tools.base import Acts, Examples, Reading
 
 SURE = 0.92
+AS_NEAR = 0.08
 _WORDS: Mapping[str, str] = {
     "greets": r"(hi|hello|hey|dear|good morning|hallo|guten tag|sehr geehrte\w*|liebes|hola|buenos|estimados|to whom)\b"
     r"[^.?]{0,40}[.!]?$",
@@ -63,3 +66,20 @@ def _phrasing(examples: Examples) -> Phrasing:
 def phrased_by_letters(text: str, examples: Examples) -> Mapping[str, float]:
     """How likely a text is phrased as each class, by its character n-grams."""
     return _phrasing(examples).chances(text)
+
+
+class Comparer(Protocol):
+    """Compares a text with others."""
+
+    def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
+
+
+def nearest_sections(search: Comparer, text: str, document: Document) -> list[float]:
+    """As a vote on sections that is sure of the one with the two nearest sentences, and of a second that is as near."""
+    scores = search.similarities(text, [f"{sentence.heading}. {sentence.text}" for sentence in document.sentences])
+    nearest = [sorted(scores[sentence.index] for sentence in section)[-2:] for section in document.sections]
+    near = [sum(own) / len(own) for own in nearest]
+    first, *others = sorted(range(len(near)), key=lambda place: -near[place])
+    are_two = bool(others) and near[first] - near[others[0]] <= AS_NEAR
+    chances = {first: 0.5, others[0]: 0.45} if are_two else {first: 0.95}
+    return [chances.get(place, 0.05 / len(near)) for place in range(len(near))]

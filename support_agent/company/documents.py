@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterable
 from datetime import date
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, NewType
 
@@ -76,6 +77,12 @@ class Document(Frozen):
     @property
     def number(self) -> DocumentNumber:
         return DocumentNumber(self.head.number)
+
+    @property
+    def sections(self) -> tuple[tuple[Sentence, ...], ...]:
+        """The sentences under each heading, in order."""
+        by_heading = groupby(self.sentences, key=lambda sentence: sentence.heading)
+        return tuple(tuple(section) for _, section in by_heading)
 
     def is_valid_on(self, day: date) -> bool:
         """Whether the document may be sent on that day."""

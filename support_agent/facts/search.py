@@ -24,12 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
-from support_agent.company.text import split_sentences
+from support_agent.company.documents import Document
 from support_agent.embedding.port import Embedder, Vectors
 from support_agent.facts.classifier import Classifier
 from support_agent.facts.index import Entry, Index, id_of
+from support_agent.facts.parts import nearness, parts_of
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import acts_of, is_marked
+from support_agent.facts.sections import SectionVote
 from support_agent.facts.topics import Topic
 from support_agent.tools.base import Examples, Match, Reading
 from support_agent.tools.signs import Signs, TextKind
@@ -38,9 +40,6 @@ CANDIDATES = 64
 """Topics that each embedder proposes where there are too many to compare with all."""
 MOST_FITTED = 500
 """Topics for which all vectors are held in memory and a classifier is fitted: about 10,000 texts, 60 MB."""
-MIN_WORDS = 3
-"""Shorter sentences ("Thanks.") say nothing by themselves."""
-MAX_SENTENCES = 24
 KEPT_TEXTS = 64
 """Texts whose result is kept: the cutting of a mail into questions and the choice ask about the same ones."""
 KEPT_PIECES = 512
@@ -103,6 +102,7 @@ class CompanySearch:
         self._topics: dict[str, Topic] = {}
         self._fitted: _Fitted | None = None
         self._kept = lru_cache(maxsize=KEPT_TEXTS)(self._found)
+        self._sections = SectionVote(self._embedders)
         self._reader = READER if READER in embedders else ENGLISH
         self._read = lru_cache(maxsize=KEPT_PIECES)(self._reading)
         self._phrasing = lru_cache(maxsize=1)(self._fitted_phrasing)
@@ -121,8 +121,8 @@ class CompanySearch:
 
     @property
     def version(self) -> str:
-        """Names what the indexes hold, and so what the classifier was fitted to."""
-        return id_of(*(index.version for index in self._indexes.values()))
+        """Names what the indexes hold, and so what the classifier was fitted to, and the vote on sections."""
+        return id_of(self._sections.version, *(index.version for index in self._indexes.values()))
 
     def update(self, topics: Sequence[Topic]) -> int:
         """Search in these topics from now on; returns how many texts had to be embedded.
@@ -198,12 +198,19 @@ class CompanySearch:
             total += fluent[name] * (embedder.embed(others, "passage") @ query)
         return [float(score) for score in total / sum(fluent.values())]
 
+    def sections(self, text: str, document: Document) -> list[float]:
+        """How likely each section of a document answers a text, given that one does."""
+        return self._sections.chances(document, text, self._fluency(text))
+
+    def section_features(self, text: str, document: Document) -> NDArray[np.float64]:
+        """What speaks for each section; see `SectionVote.features`."""
+        return self._sections.features(document, text, self._fluency(text))
+
     def _found(self, version: str, text: str) -> tuple[Match, ...]:
         """As `nearest`; `version` is there for the cache: new texts are searched anew."""
         if not self._topics:
             return ()
-        sentences = [sentence for sentence in split_sentences(text) if len(sentence.split()) >= MIN_WORDS]
-        parts = [text, *(sentences[:MAX_SENTENCES] if len(sentences) > 1 else [])]
+        parts = parts_of(text)
         asked = {name: embedder.embed(parts, "query") for name, embedder in self._embedders.items()}
         likeness = self._likeness(asked)
         fluency = self._fluency(text)
@@ -234,9 +241,7 @@ class CompanySearch:
             for row, entry in enumerate(entries):
                 groups[entry.key, cast(TextKind, entry.kind)].append(row)
             for (key, kind), rows in groups.items():
-                best = cosines[rows].max(axis=0)
-                near = float(best[0]) if len(best) == 1 else 0.5 * float(best[0]) + 0.5 * float(best[1:].max())
-                found[key].setdefault(name, {})[kind] = near
+                found[key].setdefault(name, {})[kind] = float(nearness(cosines[rows].max(axis=0)))
         return {key: found[key] for key in sorted(found) if key in self._topics}
 
     def _held(self, name: str, keys: Sequence[str] | None) -> tuple[list[Entry], Vectors]:
@@ -253,7 +258,7 @@ class CompanySearch:
         if self._fitted is None:
             return {}
         scores = self._fitted.classifier.scores(np.hstack([asked[name] for name in self._fitted.vectors]))
-        joined = scores[0] if len(scores) == 1 else 0.5 * scores[0] + 0.5 * scores[1:].max(axis=0)
+        joined = nearness(scores)
         words = self._fitted.words.cosines(text)
         return {key: (word, float(score)) for key, word, score in zip(self._topics, words, joined, strict=True)}
 

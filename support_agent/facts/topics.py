@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
@@ -66,8 +65,7 @@ def _document_topic(number: int, versions: Sequence[Document]) -> Topic:
 
 def sections_of(document: Document) -> list[str]:
     """The text of each section, under the document's title and its own heading."""
-    by_heading = groupby(document.sentences, key=lambda sentence: sentence.heading)
     return [
-        f"{document.head.title}: {heading}. {' '.join(sentence.text for sentence in sentences)}"
-        for heading, sentences in by_heading
+        f"{document.head.title}: {section[0].heading}. {' '.join(sentence.text for sentence in section)}"
+        for section in document.sections
     ]

@@ -15,7 +15,7 @@ from math import exp
 from typing import Literal, NamedTuple
 
 from support_agent.frozen import Frozen
-from support_agent.model import Model, Prompt, Usage, ask_model
+from support_agent.model import Model, Prompt, Usage, ask_each, ask_model
 from support_agent.planner.combiner import Calibration, Combiner, Features, Votes, features_of, softmax
 from support_agent.tools.base import Match
 
@@ -241,11 +241,12 @@ class Chooser:
         return prior, scores.usage
 
     def _judgements(self, question: str, listed: Sequence[Option], chances: Sequence[float]) -> _Judgements:
-        """Yes or no to the plausible options."""
+        """Yes or no to the plausible options, all at once."""
         judged: list[float | None] = [None] * len(listed)
         is_bare, usage = False, Usage()
-        for index in are_asked_about(chances):
-            scores = ask_model(self.model, _judge_prompt(question, listed[index]), ("yes", "no"))
+        asked = are_asked_about(chances)
+        said = ask_each(self.model, [_judge_prompt(question, listed[index]) for index in asked], ("yes", "no"))
+        for index, scores in zip(asked, said, strict=True):
             yes, no = scores.log_probabilities or _bare(scores.picked, 2)
             judged[index] = min(yes - no, BARE_PICK)
             is_bare = is_bare or scores.log_probabilities is None

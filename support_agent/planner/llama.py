@@ -3,7 +3,8 @@
 The valid continuations of a prompt form a finite tree of tokens. The model decides at its branch points only:
 the tokens between them are forced. The whole tree is evaluated as *one* batch in which every node belongs to
 the sequences of the options below it, and the prompt's unchanged start stays in the cache, so it is not
-evaluated again. Nothing is sampled: there is no call in this file that makes the model write text.
+evaluated again. Several prompts that begin alike are one batch, too, each behind the start that they share. Nothing
+is sampled: there is no call in this file that makes the model write text.
 
 Scores do not depend on what was asked before. llama.cpp computes the rows of a batch in groups of four, and a
 small batch in another way than a large one, which moves a probability by a hundredth; so the cache is kept up
@@ -125,13 +126,53 @@ class LlamaModel:
         """
         check_options(options)
         with self._in_time():
-            tokens = self.prompt_tokens(prompt)
-            tree = self._option_tree(options)
-            evaluated = self._evaluate_prompt(tokens)
-            probabilities, more, passes = self._score_tree(tree, len(options))
-        return Scores(
-            log_probabilities=tuple(probabilities),
-            usage=Usage(prompt_tokens=evaluated, tree_tokens=more, forward_passes=passes),
+            return self._scored(self.prompt_tokens(prompt), self._option_tree(options), len(options))
+
+    def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
+        """As `score` for each prompt; what all begin with is evaluated once, and their ends as one batch.
+
+        One after the other where the options' first tokens do not tell them apart, or the ends do not fit a batch.
+        """
+        check_options(options)
+        with self._in_time():
+            tree, tokens = self._option_tree(options), [self.prompt_tokens(prompt) for prompt in prompts]
+            shared = _shared(tokens)
+            ends = [own[shared:] for own in tokens]
+            is_flat = not any(len(node.children) > 1 for node in _below(tree))
+            if is_flat and shared and len(ends) <= MAX_OPTIONS and sum(map(len, ends)) <= MAX_BATCH_TOKENS:
+                return self._score_ends(tokens[0][:shared], ends, tree, len(options))
+            return tuple(self._scored(own, tree, len(options)) for own in tokens)
+
+    def _scored(self, tokens: list[int], tree: Node, count: int) -> Scores:
+        evaluated = self._evaluate_prompt(tokens)
+        probabilities, more, passes = self._score_tree(tree, count)
+        usage = Usage(prompt_tokens=evaluated, tree_tokens=more, forward_passes=passes)
+        return Scores(log_probabilities=tuple(probabilities), usage=usage)
+
+    def _score_ends(self, start: list[int], ends: Sequence[list[int]], tree: Node, count: int) -> tuple[Scores, ...]:
+        """The scores of prompts that begin alike: each end is a sequence of its own behind the start."""
+        evaluated = self._evaluate_prompt(start)
+        sequences = range(1, len(ends) + 1)
+        for sequence in sequences:
+            lib.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
+        rows, last_rows = 0, []
+        for sequence, end in zip(sequences, ends, strict=True):
+            for place, token in enumerate(end):
+                self._put(rows + place, token, len(start) + place, [sequence], place == len(end) - 1)
+            rows += len(end)
+            last_rows.append(rows - 1)
+        try:
+            self._decode(rows)
+            branches = [[0.0] * count for _ in ends]
+            for row, scores in zip(last_rows, branches, strict=True):
+                self._add_branch(tree, self._logits(row), scores)
+        finally:
+            for sequence in sequences:
+                lib.llama_memory_seq_rm(self._memory, sequence, -1, -1)
+        whole = Usage(prompt_tokens=evaluated + rows, forward_passes=2)
+        usages = [whole, *[Usage()] * (len(ends) - 1)]
+        return tuple(
+            Scores(log_probabilities=tuple(scores), usage=usage) for scores, usage in zip(branches, usages, strict=True)
         )
 
     @contextmanager
@@ -256,6 +297,15 @@ class LlamaModel:
         lib.llama_batch_free(self._batch)
         self._context = None
         self.weights.close()
+
+
+def _shared(prompts: Sequence[Sequence[int]]) -> int:
+    """With how many tokens, whole groups of rows, all prompts begin and none ends."""
+    first, *others = prompts
+    same = 0
+    while all(len(own) > same + 1 for own in prompts) and all(own[same] == first[same] for own in others):
+        same += 1
+    return same - same % ROW_GROUP
 
 
 def _below(node: Node) -> list[Node]:

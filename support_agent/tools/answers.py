@@ -56,8 +56,8 @@ def require_customer(context: Context, level: int, what: str) -> Customer:
 class SendDocument(Tool):
     """Send the numbered document that answers the question, in the language of the mail where it has been translated.
 
-    The fact room, where there is one, decides whether the document may be sent. Similarity chooses the sections of an
-    excerpt, in the version that is sent.
+    The fact room, where there is one, decides whether the document may be sent. A vote chooses the sections of an
+    excerpt, in the version that is sent; where it is not sure enough of any, the document is not sent.
     """
 
     name: ClassVar[str] = "send_document"
@@ -102,14 +102,22 @@ class SendDocument(Tool):
             raise ToolCallRejected(what, code="no_evidence")
 
     def _sentences(self, document: Document, context: Context) -> tuple[Sentence, ...]:
+        """The sentences that are sent.
+
+        Raises:
+            ToolCallRejected: no section is sure enough to answer, code `section`.
+        """
         match document.head.delivery:
             case Delivery.FULL:
                 return document.sentences
             case Delivery.LINK:
                 return ()
             case Delivery.EXCERPT:
-                positions = choose_sentences(document, context.current_question, context.search)
-                return tuple(document.sentences[position] for position in positions)
+                chosen = choose_sentences(document, context.current_question, context.search)
+                if chosen.probability < context.least_section:
+                    what = f"its likeliest sections answer with a probability of {chosen.probability:.2f}"
+                    raise ToolCallRejected(f"document {self.number}: {what}", code="section")
+                return tuple(document.sentences[position] for position in chosen.positions)
             case _ as never:
                 assert_never(never)
 

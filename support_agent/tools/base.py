@@ -152,6 +152,8 @@ Examples = tuple[tuple[str, tuple[str, ...]], ...]
 class Search(Protocol):
     """Finds the topics nearest to a text, reads pieces of a mail, tells how a text is phrased, and compares texts.
 
+    `sections` gives the probability of each section of a document that it answers, given that one does.
+
     `version` names what it has.
     """
 
@@ -165,6 +167,8 @@ class Search(Protocol):
     def phrased(self, text: str, examples: Examples) -> Mapping[str, float]: ...
 
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
+
+    def sections(self, text: str, document: Document) -> Sequence[float]: ...
 
 
 class SentAnswer(Frozen):
@@ -211,6 +215,8 @@ class Context:
     records: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
     unread_records: frozenset[str] = frozenset()
     unknown_records: tuple[str, ...] = ()
+    least_section: float = 0.0
+    """How likely the sections of an excerpt must answer, 0..1."""
     question: int = 1
     """The number of the question in hand, from 1."""
     data: dict[str, Data] = field(default_factory=dict)

@@ -32,6 +32,7 @@ ENDS = {
     "units": Reason.NO_DATA,
     "not_valid": Reason.NOT_COVERED,
     "no_evidence": Reason.NO_EVIDENCE,
+    "section": Reason.UNSURE,
 }
 """A call that is rejected with one of these codes ends its question; another topic would not answer it."""
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from support_agent.app import open_model, open_topic_search, progress
@@ -53,6 +52,7 @@ from support_agent.settings_embedding import EmbeddingSettings
 from support_agent.tools.base import Context, Match, Search
 from support_agent.workspace import CONFIG_FILE, init
 from tests.benchmarks.companies import Asked, company_questions, demo_questions, open_company
+from tests.benchmarks.logit import TINY, Floats, Listed, fitted
 
 FITTED = ("shop", "utility", "office")
 """Made-up companies that are fitted to; the others are only reported."""
@@ -63,11 +63,9 @@ VOTES = Path(__file__).parents[1] / "companies"
 VERSION = "topic-5"
 RIDGE = 0.03
 RIDGE_ASKED = 0.01
-TINY = 1e-12
 SHORTLIST = PlannerSettings().shortlist
 SEED = 14
 TODAY = date(2026, 11, 16)
-Floats = NDArray[np.float64]
 
 
 class Question(NamedTuple):
@@ -104,7 +102,7 @@ def main() -> None:
     parser.add_argument("--models", help="fit these embedders alone, such as minilm,use")
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
-    fitted = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    kept = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         whole = _settings(Path(folder) / "workspace")
         sets = (tuple(args.models.split(",")),) if args.models else SETS
@@ -116,9 +114,9 @@ def main() -> None:
                     record(group, settings, committed(models))
                 return
             groups += intent_groups(args.intents, settings) if args.intents else []
-            fitted[set_name(models)] = fit_and_tell(set_name(models), groups).model_dump()
+            kept[set_name(models)] = fit_and_tell(set_name(models), groups).model_dump()
     if not args.dry:
-        WEIGHTS.write_text(json.dumps(fitted, indent=1) + "\n", encoding="utf-8")
+        WEIGHTS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
 
 def fit_and_tell(name: str, groups: Sequence[Group]) -> Combiner:
@@ -292,7 +290,7 @@ def with_votes(group: Group) -> Group:
     return Group(group.name, [one._replace(votes=kept.get(one.text, {})) for one in group.questions])
 
 
-def _rows(question: Question, names: Sequence[str], nones: Sequence[str]) -> tuple[Floats, NDArray[np.bool_]]:
+def _rows(question: Question, names: Sequence[str], nones: Sequence[str]) -> Listed:
     """A row an option and a last one for `none`; the columns of `none` follow those of the topics."""
     rows = np.zeros((len(question.keys) + 1, len(names) + len(nones)))
     for row, features in enumerate(question.topics):
@@ -307,20 +305,7 @@ def fit(groups: Sequence[Group]) -> Weights:
         {name for group in groups for one in group.questions for features in one.topics for name in features}
     )
     nones = sorted({name for group in groups for one in group.questions for name in one.none})
-    blocks = [_block([_rows(one, names, nones) for one in group.questions]) for group in groups]
-
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        value, slope = RIDGE * float(weights @ weights), 2 * RIDGE * weights
-        for features, right, real in blocks:
-            chances = _softmax(features @ weights, real)
-            hit = np.maximum((chances * right).sum(axis=1), TINY)
-            value -= float(np.log(hit).mean())
-            wanted = chances * right / hit[:, None]
-            slope = slope + np.einsum("nk,nkf->f", chances - wanted, features) / len(features)
-        return value, slope
-
-    found = minimize(loss, np.zeros(len(names) + len(nones)), jac=True, method="L-BFGS-B", options={"maxiter": 2000})
-    values = [round(float(value), 4) for value in found.x]
+    values = fitted([[_rows(one, names, nones) for one in group.questions] for group in groups], RIDGE)
     return Weights(
         topic=dict(zip(names, values, strict=False)), none=dict(zip(nones, values[len(names) :], strict=True))
     )
@@ -361,24 +346,6 @@ def _asked_chances(question: Question, combiner: Combiner) -> tuple[list[float],
     topics = [question.topics[place] for place in places]
     chances = combiner.chances(topics, question.none, [*votes, question.votes.get(NONE_KEY, Votes())], Calibration())
     return chances, [*right, question.right[-1] or not any(right)]
-
-
-def _block(rows: Sequence[tuple[Floats, NDArray[np.bool_]]]) -> tuple[Floats, NDArray[np.bool_], Floats]:
-    """Padded to one length; `real` is 0 for a row and minus infinity for what only fills up."""
-    most = max(len(right) for _, right in rows)
-    features = np.zeros((len(rows), most, rows[0][0].shape[1]))
-    right = np.zeros((len(rows), most), dtype=bool)
-    real = np.full((len(rows), most), -np.inf)
-    for place, (own, is_right) in enumerate(rows):
-        features[place, : len(own)], right[place, : len(own)], real[place, : len(own)] = own, is_right, 0.0
-    return features, right, real
-
-
-def _softmax(scores: Floats, real: Floats) -> Floats:
-    scores = scores + real
-    raised: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-    total: Floats = raised.sum(axis=1, keepdims=True)
-    return raised / total
 
 
 def told(group: Group, combiner: Combiner, *, is_asked: bool) -> str:

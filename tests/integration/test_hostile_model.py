@@ -12,6 +12,7 @@ import pytest
 from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
+from support_agent.company.documents import Document
 from support_agent.configuration import load
 from support_agent.decide import Decider
 from support_agent.letters import answer_letter
@@ -67,12 +68,18 @@ class WhimsicalSearch:
     def similarities(self, text: str, others: Sequence[str]) -> list[float]:
         return [self.whim.random() for _ in others]
 
+    def sections(self, text: str, document: Document) -> list[float]:
+        return [self.whim.random() for _ in document.sections]
+
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("workspace") / "company"
     init(folder, NOW.date())
-    return load(folder / CONFIG_FILE, {"planner.threshold_answer": 0.0, "planner.threshold_data": 0.0})
+    return load(
+        folder / CONFIG_FILE,
+        {"planner.threshold_answer": 0.0, "planner.threshold_data": 0.0, "planner.threshold_section": 0.0},
+    )
 
 
 @pytest.fixture(scope="module")

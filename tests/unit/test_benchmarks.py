@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from support_agent.company.company import Company
@@ -14,11 +15,17 @@ from support_agent.facts.topics import topics_of
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.combiner import Asked as AskedWeights
 from support_agent.planner.combiner import Calibration, Combiner, Votes, Weights, committed
+from support_agent.tools.base import Match
+from tests.benchmarks import sections
 from tests.benchmarks.__main__ import invented_numbers
 from tests.benchmarks.companies import COMPANIES, QUESTIONS, mails_of
+from tests.benchmarks.documents import in_other_words, topics
 from tests.benchmarks.fit import FITTED, Group, Question, fit, fit_asked, read_votes, told
+from tests.benchmarks.logit import fitted
+from tests.benchmarks.sizes import asked, made
 from tests.fakes_journey import make_company
 from tests.labelled import labels
+from tests.unit.tools.fakes import FakeSearch, document
 
 REPORTED = ("rail", "insurer")
 
@@ -128,3 +135,22 @@ def test_the_other_questions_are_at_least_two_on_each_topic_of_the_demo_company(
 )
 def test_a_number_that_the_source_does_not_state_is_invented(reply: str, invented: set[str]) -> None:
     assert invented_numbers(reply, "Within 14 days. Up to 1,500 files for 38.00 EUR.") == invented
+
+
+def test_the_weights_of_sections_are_those_that_make_the_right_ones_likeliest() -> None:
+    """The fit is a closed one: every company counts the same, however many questions it has."""
+    helpful = [(np.array([[1.0, 0.3], [0.0, 0.3], [0.0, 0.3]]), np.array([True, False, False]))] * 3
+    useless = [(np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.5]]), np.array([False, True, False]))]
+    weights = fitted([helpful, useless], 0.1)
+    assert weights[0] > 0 > weights[1]
+    questions = [sections.Asked(document(1), features, tuple(map(bool, right))) for features, right in helpful]
+    assert sections.told("shop", questions, weights).startswith(
+        "shop      3 of 3 right at the top, 3 among those that are sent"
+    )
+
+
+def test_documents_of_any_number_are_topics_that_can_be_found() -> None:
+    """Rule: what choosing among many costs is measured on questions that have an answer."""
+    search = FakeSearch([Match(topic=topic.key, score=0.1) for topic in made(3)])
+    milliseconds, top, _ = asked(search, in_other_words(topics(3, 4), 6, 4))
+    assert (len(milliseconds), sum(top)) == (6, 2)

@@ -26,6 +26,7 @@ import structlog
 from support_agent.agent import Agent
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
+from support_agent.company.documents import Document
 from support_agent.configuration import load
 from support_agent.decide import Decider, Decision
 from support_agent.embedding.port import Embedder
@@ -47,7 +48,7 @@ from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
 from tests.fakes import PLAIN
-from tests.fakes_reading import phrased_by_letters, read_apart
+from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 
 TOPICS = {"refund": "document:1", "renew": "field:renewal_date"}
 """Which word of a question is about which topic; a question with none of them is about nothing."""
@@ -186,6 +187,9 @@ class WordSearch:
 
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]:
         return [FAR for _ in others]
+
+    def sections(self, text: str, document: Document) -> Sequence[float]:
+        return nearest_sections(self, text, document)
 
 
 class Undecided:

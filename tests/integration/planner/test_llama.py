@@ -133,3 +133,36 @@ def test_a_file_that_is_no_model_says_how_to_check_it(tmp_path: Path) -> None:
     path.write_bytes(b"GGUF" + b"\x00" * 1000)
     with pytest.raises(ConfigError, match="support-agent model verify"):
         LlamaModel(path, context_tokens=CONTEXT_TOKENS)
+
+
+@pytest.mark.model
+def test_several_prompts_at_once_score_as_one_by_one_and_their_start_is_evaluated_once(
+    llama_model: LlamaModel,
+) -> None:
+    """In batches of other sizes a probability moves by hundredths; which prompts are asked together decides alone."""
+    prompts = [
+        Prompt(system=SYSTEM, task="Mail:\n", parts=((MAIL, False), (f"\n\nIs it about {what}? yes or no", True)))
+        for what in ("installing a program", "the weather in the north", "a refund")
+    ]
+    single = [llama_model.score(prompt, ("yes", "no")) for prompt in prompts]
+    llama_model.score(prompt_of("Hello", system="Another system text."), OPTIONS)
+    together = llama_model.score_each(prompts, ("yes", "no"))
+    again = llama_model.score_each(prompts, ("yes", "no"))
+    tokens = [llama_model.prompt_tokens(prompt) for prompt in prompts]
+    assert sum(scores.usage.prompt_tokens for scores in together) < sum(map(len, tokens)) - len(tokens[0])
+    assert [scores.usage.forward_passes for scores in together] == [2, 0, 0]
+    for one, other, third in zip(single, together, again, strict=True):
+        assert probabilities(other) == pytest.approx(probabilities(one), abs=NEAR)
+        assert probabilities(third) == pytest.approx(probabilities(other), abs=SAME)
+
+
+@pytest.mark.model
+def test_prompts_that_cannot_be_one_batch_are_scored_one_by_one(llama_model: LlamaModel) -> None:
+    """Options that begin alike need more than one place, and long ends do not fit."""
+    prompts = [prompt_of(MAIL), prompt_of("Where is my money?")]
+    found = llama_model.score_each(prompts, OPTIONS)
+    assert [probabilities(scores) for scores in found] == [
+        pytest.approx(probabilities(llama_model.score(prompt, OPTIONS)), abs=SAME) for prompt in prompts
+    ]
+    long = [prompt_of(f"{number} " + "word " * MAX_BATCH_TOKENS) for number in range(2)]
+    assert len(llama_model.score_each(long, ("yes", "no"))) == 2

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from support_agent.errors import TransientError
+from support_agent.errors import ToolCallRejected, TransientError
 from support_agent.model import Model, Prompt, Scores
 from support_agent.planner.choice import (
     NONE_KEY,
@@ -168,3 +168,30 @@ def test_what_the_customer_names_outweighs_the_models_pick_of_an_argument() -> N
 def test_one_option_is_no_choice() -> None:
     choice = Chooser(ScriptedModel([]), PLAIN).argument("in 2024", "?", [Option(key="2024", title="2024")])
     assert (choice.key, choice.probability, choice.usage.forward_passes) == ("2024", 1.0, 0)
+
+
+class _Batching(ScriptedModel):
+    """Scores several prompts at once; `lost` of them it does not."""
+
+    lost = 0
+    batches = 0
+
+    def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
+        """As one by one."""
+        self.batches += 1
+        return tuple(self.score(prompt, options) for prompt in prompts[self.lost :])
+
+
+def test_all_yes_or_no_questions_of_a_mail_are_asked_at_once_where_the_model_can() -> None:
+    """With the same votes as one by one."""
+    answers = [YES, NO, EVEN, REFUND_PICKED]
+    model = _Batching(answers)
+    assert choose(model).votes == choose(ScriptedModel(answers)).votes
+    assert model.batches == 1
+
+
+def test_a_batch_without_an_answer_to_each_prompt_is_refused() -> None:
+    model = _Batching([YES, NO, EVEN, REFUND_PICKED])
+    model.lost = 1
+    with pytest.raises(ToolCallRejected, match="did not score each"):
+        choose(model)

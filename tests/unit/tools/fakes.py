@@ -18,7 +18,7 @@ from support_agent.company.periods import periods
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Count, Customer, Day, Money, Number, Period, Record, Row, Text, Value
 from support_agent.tools.base import Context, Data, Examples, Match, Reading
-from tests.fakes_reading import phrased_by_letters, read_apart
+from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 
 TODAY = date(2025, 6, 1)
 ANNA = Customer(id="c01", name="Anna Keller", address="anna.keller@example.net", locale="de-DE")
@@ -214,6 +214,10 @@ class FakeSearch:
             return [next((s for key, s in self._scores.items() if key in other), 0.0) for other in others]
         words = set(text.lower().split())
         return [len(words & set(other.lower().split())) / (len(words) or 1) for other in others]
+
+    def sections(self, text: str, document: Document) -> list[float]:
+        """As likely as their two nearest sentences are near."""
+        return nearest_sections(self, text, document)
 
 
 QUESTIONS = {

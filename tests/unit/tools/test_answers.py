@@ -53,7 +53,7 @@ class UnreadableAccounts(FakeAccounts):
 class SilentSearch(FakeSearch):
     """A search that fails the test when it is asked."""
 
-    def similarities(self, text: str, others: object) -> NoReturn:
+    def sections(self, text: str, document: object) -> NoReturn:
         raise AssertionError("the search was asked")
 
 

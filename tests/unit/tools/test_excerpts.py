@@ -1,4 +1,4 @@
-"""Which sentences of a document are sent: whole, in order, of the section nearest to the question."""
+"""Which sentences of a document are sent: whole, in order, of the section likeliest to answer the question."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.company.documents import Document, Sentence
-from support_agent.tools.excerpts import MAX_CHARACTERS, NEARLY_AS_GOOD, choose_sentences
+from support_agent.tools.excerpts import MAX_CHARACTERS, SURE_SECTION, choose_sentences
 from tests.unit.tools.fakes import REFUNDS, FakeSearch, document
 
 
 class Scores:
-    """A similarity that gives the scores it was given, by position."""
+    """Gives the scores it was given, by position; all sections are as likely, or as likely as `chances` says."""
 
-    def __init__(self, scores: list[float]) -> None:
+    def __init__(self, scores: list[float], chances: list[float] | None = None) -> None:
         self.scores = scores
-        self.compared: list[str] = []
+        self.chances = chances
 
     def similarities(self, text: str, others: Any) -> list[float]:
         """The first scores, one a text."""
-        self.compared = list(others)
-        return self.scores[: len(self.compared)]
+        return self.scores[: len(others)]
+
+    def sections(self, text: str, document: Document) -> list[float]:
+        """One a section."""
+        count = len(document.sections)
+        return self.chances or [1 / count] * count
 
 
 def texts(policy: Document, positions: tuple[int, ...]) -> list[str]:
@@ -32,8 +36,8 @@ def texts(policy: Document, positions: tuple[int, ...]) -> list[str]:
 
 
 def chosen(policy: Document, **scores: float) -> list[str]:
-    """The texts that are chosen where sentences that hold a word have that score, and the others 0."""
-    return texts(policy, choose_sentences(policy, "question", FakeSearch(scores=scores)))
+    """The texts that are chosen where the section of sentences with such a score is sure, and the others have 0."""
+    return texts(policy, choose_sentences(policy, "question", FakeSearch(scores=scores)).positions)
 
 
 def test_a_section_is_sent_whole_so_that_an_exception_stays_with_its_rule() -> None:
@@ -41,33 +45,35 @@ def test_a_section_is_sent_whole_so_that_an_exception_stays_with_its_rule() -> N
     assert chosen(document(1), Ask=0.9) == ["Bought in an app store?", "Ask there.", "We cannot refund it."]
 
 
-def test_a_sentence_is_compared_under_its_heading() -> None:
-    """The heading says what a short sentence is about."""
-    similarity = Scores([0.0] * 20)
-    choose_sentences(document(1), "question", similarity)
-    assert similarity.compared[0] == "Time. Refunds are given within 14 days."
-    assert similarity.compared[-1].startswith("Fees. ")
-
-
-def test_a_section_that_is_nearly_as_near_is_sent_too_in_the_documents_order() -> None:
-    """Nearly: the means of the two nearest sentences differ by no more than `NEARLY_AS_GOOD`."""
+def test_where_one_section_is_not_sure_the_next_is_sent_too_in_the_documents_order() -> None:
+    """And what both amount to is how sure the excerpt is."""
     time = ["Refunds are given within 14 days.", "A renewal counts too."]
     exceptions = ["Bought in an app store?", "Ask there.", "We cannot refund it."]
-    near = 0.9 - 2 * NEARLY_AS_GOOD
-    assert chosen(document(1), Ask=0.9, Refunds=near + 0.01) == [*time, *exceptions]
-    assert chosen(document(1), Ask=0.9, Refunds=near - 0.01) == exceptions
+    doubtful = choose_sentences(document(1), "question", Scores([], [0.2, 0.5, 0.1]))
+    sure = choose_sentences(document(1), "question", Scores([], [0.1, SURE_SECTION, 0.1]))
+    assert texts(document(1), doubtful.positions) == [*time, *exceptions]
+    assert doubtful.probability == pytest.approx(0.7)
+    assert (texts(document(1), sure.positions), sure.probability) == (exceptions, SURE_SECTION)
+
+
+def test_a_second_section_that_does_not_fit_is_not_sent_nor_counted() -> None:
+    """What is cut off cannot answer."""
+    policy = document(1, f"## One\n\nShort.\n\n## Two\n\n{'Words go on and on. ' * 65}")
+    found = choose_sentences(policy, "question", Scores([0.0] * 100, [0.6, 0.4]))
+    assert (texts(policy, found.positions), found.probability) == (["Short."], 0.6)
 
 
 def test_no_third_section_is_sent() -> None:
-    """Where everything is as near as everything else, the first two sections are as much as a mail takes."""
+    """Where everything is as likely as everything else, the first two sections are as much as a mail takes."""
     sections = "".join(f"## Heading {n}\n\nSentence {n}.\n\n" for n in range(5))
-    assert chosen(document(1, sections)) == ["Sentence 0.", "Sentence 1."]
+    found = choose_sentences(document(1, sections), "question", Scores([]))
+    assert texts(document(1, sections), found.positions) == ["Sentence 0.", "Sentence 1."]
 
 
 def test_a_row_of_a_table_is_sent_with_the_header_of_its_table() -> None:
     """A long section gives its nearest paragraphs; a table is one."""
     policy = document(1, f"{'Words go on. ' * 120}\n\n| Plan | Fee |\n|---|---|\n| Pro | none |\n")
-    found = choose_sentences(policy, "question", FakeSearch(scores={"none": 1.0}))
+    found = choose_sentences(policy, "question", FakeSearch(scores={"none": 1.0})).positions
     rows = [policy.sentences[position] for position in found if policy.sentences[position].kind == "row"]
     assert ["Plan" in rows[0].text, "none" in rows[1].text] == [True, True]
 
@@ -97,7 +103,7 @@ def test_what_a_colon_announces_is_sent_with_it() -> None:
 
 def test_a_document_of_one_sentence_gives_that_sentence() -> None:
     """At least one sentence is sent, however far it is."""
-    assert choose_sentences(document(1, "Only this."), "question", Scores([-1.0])) == (0,)
+    assert choose_sentences(document(1, "Only this."), "question", Scores([-1.0])) == ((0,), 1.0)
 
 
 WORDS = st.lists(st.sampled_from(["refund", "card", "seat", "plan", "link"]), min_size=1, max_size=60)
@@ -120,7 +126,8 @@ def test_what_is_sent_is_whole_blocks_in_the_documents_order(body: str, data: st
     policy = document(1, body)
     count = len(policy.sentences)
     scores = data.draw(st.lists(st.floats(-1, 1), min_size=count, max_size=count))
-    found = choose_sentences(policy, "question", Scores(scores))
+    chances = data.draw(st.lists(st.floats(0, 1), min_size=len(policy.sections), max_size=len(policy.sections)))
+    found = choose_sentences(policy, "question", Scores(scores, chances)).positions
     assert found
     assert list(found) == sorted(set(found))
     assert all(0 <= position < count for position in found)

@@ -1,0 +1,127 @@
+"""`python -m tests.benchmarks.sections [--fit]`: how often the right section is found, its document given.
+
+The questions are those of labelled mails that a document answers: the demo's tuning mails and three made-up companies,
+each company weighed by the fit to the others; then, by the weights that ship, what is only reported: two more companies
+and the demo's labelled mails. `--fit` writes the weights, `support_agent/facts/sections.json`. Printed is for how many
+the likeliest section is right, for how many one of those that would be sent, and of how many that are sure enough.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import softmax  # type: ignore[import-untyped]
+
+from support_agent.company.documents import Document
+from support_agent.configuration import load
+from support_agent.evals.mail_labels import Sections
+from support_agent.facts.search import CompanySearch
+from support_agent.facts.sections import FEATURES, WEIGHTS_FILE, Weights, committed
+from support_agent.mail.message import parse
+from support_agent.planner.questions import questions_of
+from support_agent.settings import PlannerSettings, Settings
+from support_agent.tools.excerpts import among_likeliest
+from support_agent.workspace import CONFIG_FILE, init
+from tests.benchmarks.companies import mails_of, open_company
+from tests.benchmarks.cutting import search_of
+from tests.benchmarks.fit import FITTED, TODAY
+from tests.benchmarks.logit import Floats, Listed, fitted
+from tests.labelled import labels
+
+DEMO = {"tuning": "demo", "labelled": "demo"}
+"""The company of the sets that are no company's."""
+FITTED_TO = ("tuning", *FITTED)
+REPORTED = ("labelled", "rail", "insurer")
+WEIGHTS = Path(__file__).parents[2] / "support_agent" / "facts" / WEIGHTS_FILE
+VERSION = "section-1"
+RIDGE = 0.1
+
+
+class Asked(NamedTuple):
+    """A question, the document that answers it, and what speaks for which of its sections."""
+
+    document: Document
+    features: Floats
+    right: tuple[bool, ...]
+
+    @property
+    def listed(self) -> Listed:
+        """As the fit wants it."""
+        return self.features, np.array(self.right)
+
+
+def main() -> None:
+    """Measure each company by the fit to the others, fit to all if told to, and report."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sections")
+    parser.add_argument("--fit", action="store_true", help="write the weights")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        init(Path(folder) / "workspace", TODAY)
+        settings = load(Path(folder) / "workspace" / CONFIG_FILE)
+        known = {name: list(asked_of(name, settings)) for name in FITTED_TO}
+        for name, asked in known.items():
+            others = [[one.listed for one in other] for company, other in known.items() if company != name]
+            print(told(name, asked, fitted(others, RIDGE)))  # noqa: T201
+        if args.fit:
+            weights = fitted([[one.listed for one in asked] for asked in known.values()], RIDGE)
+            text = Weights(version=VERSION, weights=tuple(weights)).model_dump_json(indent=1)
+            WEIGHTS.write_text(text + "\n", encoding="utf-8")
+            committed.cache_clear()
+        for name in REPORTED:
+            print("reported", told(name, list(asked_of(name, settings)), committed().weights))  # noqa: T201
+        print(dict(zip(FEATURES, committed().weights, strict=True)))  # noqa: T201
+
+
+def asked_of(name: str, settings: Settings) -> Iterator[Asked]:
+    """The questions of a set that one document answers, as many as its mails' labels have."""
+    search = search_of(name, settings)
+    with open_company(DEMO.get(name, name), settings) as company:
+        documents = {document.number: document for document in company.documents}
+        for questions, sections in _labelled(name, search):
+            for question, right in zip(questions, sections, strict=True):
+                for number, acceptable in right.items():
+                    yield _asked(search, documents[number], question, acceptable)
+
+
+def _labelled(name: str, search: CompanySearch) -> Iterator[tuple[Sequence[str], Sequence[Mapping[int, Sections]]]]:
+    """The questions of each mail and, for each, the sections of the documents that answer it."""
+    if name in DEMO:
+        mails = [(parse(label.path.read_bytes()), label) for label in labels(name)]
+        texts = [(message.subject, message.visible_text, label.sections) for message, label in mails]
+    else:
+        texts = [(mail.subject, mail.text, mail.sections) for mail in mails_of(name) if mail.kind != "machine"]
+    for subject, text, sections in texts:
+        questions = questions_of(subject, text, search.read)
+        if len(sections) == 1:
+            questions = (" ".join(questions),)
+        if len(questions) == len(sections):
+            yield questions, sections
+
+
+def _asked(search: CompanySearch, document: Document, question: str, acceptable: Sections) -> Asked:
+    right = tuple(section[0].heading in acceptable.any_of for section in document.sections)
+    return Asked(document, search.section_features(question, document), right)
+
+
+def told(name: str, asked: Sequence[Asked], weights: Sequence[float]) -> str:
+    """What the weights are worth on a set; documents of one section are no choice."""
+    asked = [one for one in asked if len(one.right) > 1 and any(one.right)]
+    chances = [softmax(one.features @ np.array(weights)) for one in asked]
+    first = sum(one.right[int(np.argmax(own))] for one, own in zip(asked, chances, strict=True))
+    sent = [among_likeliest(one.document, own) for one, own in zip(asked, chances, strict=True)]
+    hits = [any(one.right[place] for place in places) for one, (places, _) in zip(asked, sent, strict=True)]
+    least = PlannerSettings().threshold_section
+    sure = [hit for hit, (_, chance) in zip(hits, sent, strict=True) if chance >= least]
+    return (
+        f"{name:<9} {first} of {len(asked)} right at the top, {sum(hits)} among those that are sent, "
+        f"{sum(sure)} of the {len(sure)} that are sure"
+    )
+
+
+if __name__ == "__main__":
+    main()
