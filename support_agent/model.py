@@ -113,7 +113,7 @@ def ask_each(model: Model, prompts: Sequence[Prompt], options: Sequence[str]) ->
     """
     if len(prompts) < 2 or not isinstance(model, BatchModel):
         return [ask_model(model, prompt, options) for prompt in prompts]
-    batched = _said(lambda: model.score_each(prompts, options))
+    batched = _said(lambda: list(model.score_each(prompts, options)))
     if len(batched) != len(prompts):
         raise ToolCallRejected("the model did not score each prompt", code="scores")
     return [_checked(scores, options) for scores in batched]

@@ -114,7 +114,7 @@ class SendDocument(Tool):
                 return ()
             case Delivery.EXCERPT:
                 chosen = choose_sentences(document, context.current_question, context.search)
-                if chosen.probability < context.least_section:
+                if not chosen.probability >= context.least_section:  # a NaN is not sure either
                     what = f"its likeliest sections answer with a probability of {chosen.probability:.2f}"
                     raise ToolCallRejected(f"document {self.number}: {what}", code="section")
                 return tuple(document.sentences[position] for position in chosen.positions)

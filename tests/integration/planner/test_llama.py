@@ -21,6 +21,8 @@ SAME = 1e-3
 """Most that two probabilities of the same option may differ by."""
 NEAR = 0.03
 """The same where llama.cpp computes them in batches of different sizes."""
+BATCHED = 0.06
+"""The same of prompts that are evaluated together."""
 
 
 def prompt_of(mail: str, *, system: str = SYSTEM, is_trusted: bool = False, lead: str = "Answer: ") -> Prompt:
@@ -152,7 +154,7 @@ def test_several_prompts_at_once_score_as_one_by_one_and_their_start_is_evaluate
     assert sum(scores.usage.prompt_tokens for scores in together) < sum(map(len, tokens)) - len(tokens[0])
     assert [scores.usage.forward_passes for scores in together] == [2, 0, 0]
     for one, other, third in zip(single, together, again, strict=True):
-        assert probabilities(other) == pytest.approx(probabilities(one), abs=NEAR)
+        assert probabilities(other) == pytest.approx(probabilities(one), abs=BATCHED)
         assert probabilities(third) == pytest.approx(probabilities(other), abs=SAME)
 
 
