@@ -16,6 +16,7 @@ from pydantic import Field
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
+from support_agent.company.documents import MAX_EXCERPT_CHARACTERS
 from support_agent.company.periods import periods
 from support_agent.company.text import collapse
 from support_agent.company.values import Customer
@@ -39,7 +40,6 @@ from support_agent.settings import Settings
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.base import AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
-from support_agent.tools.excerpts import MAX_CHARACTERS
 from support_agent.tools.fact_room import Evidence, FactRoom, FactRooms, Finding
 from support_agent.tools.looking import memory_of, open_room, told
 
@@ -380,7 +380,7 @@ def _quoted(evidence: Evidence, context: Context) -> FoundEvidence:
     quoted: list[QuotedSentence] = []
     for position in evidence.sentences:
         text = document.sentences[position].text
-        if quoted and sum(len(earlier.text) for earlier in quoted) + len(text) > MAX_CHARACTERS:
+        if quoted and sum(len(earlier.text) for earlier in quoted) + len(text) > MAX_EXCERPT_CHARACTERS:
             break
         quoted.append(QuotedSentence(position=position, text=text))
     title = document.head.title

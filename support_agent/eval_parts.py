@@ -28,8 +28,6 @@ from support_agent.app import (
     utc_now,
 )
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.levels import CUSTOMER
-from support_agent.locales import FALLBACK_LOCALE
 from support_agent.model import Prompt, Scores
 from support_agent.settings import Settings
 from support_agent.settings_facts import GradingSettings, Ways
@@ -38,6 +36,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from support_agent.company.company import Company
+    from support_agent.company.documents import Document
     from support_agent.embedding.port import Vectors
     from support_agent.evals.calibrating import Fit
     from support_agent.evals.dstc11_parts import Variant
@@ -254,6 +253,7 @@ def calibrate(
         ConfigError: a file of the company or a model cannot be used.
     """
     from support_agent.company.company import Company
+    from support_agent.company.documents import Document
     from support_agent.evals.calibrating import fit, thresholds
     from support_agent.evals.intents import Way
     from support_agent.evals.leaving_out import examples_of, left_out, of_mails, without_topic
@@ -303,21 +303,9 @@ def _is_for_a_machine(settings: Settings, company: Company, message: Message) ->
 def _options_of(company: Company, topics: Sequence[Topic], search: CompanySearch, at: datetime) -> dict[str, Option]:
     """The topics as the planner shows them to the language model."""
     from support_agent.planner.topics import topic_option
-    from support_agent.tools.base import Context, Match
 
-    context = Context(
-        today=at.date(),
-        locale=FALLBACK_LOCALE,
-        level=CUSTOMER,
-        customer=None,
-        documents={document.number: document for document in company.documents},
-        clarifications={},
-        periods={},
-        accounts=company.accounts,
-        search=search,
-        questions=(),
-    )
-    return {topic.key: topic_option(Match(topic=topic.key, score=0.0), context) for topic in topics}
+    documents: dict[int, Document] = {document.number: document for document in company.documents}
+    return {topic.key: topic_option(topic.key, documents, company.accounts) for topic in topics}
 
 
 def web_searches(settings: Settings, opened_embedder: Callable[[], TextEmbedder]) -> Callable[[Mode], MergedSearch]:

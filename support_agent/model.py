@@ -90,7 +90,10 @@ class BatchModel(Protocol):
     """A model that evaluates what several prompts begin with once, and the rest of them together."""
 
     def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
-        """For each prompt what `Model.score` gives; what all have cost together stands in the first."""
+        """For each prompt what `Model.score` gives; what all have cost together stands in the first.
+
+        A score depends a little on the prompts beside it: their rows are computed together.
+        """
         ...
 
 
@@ -113,8 +116,8 @@ def ask_each(model: Model, prompts: Sequence[Prompt], options: Sequence[str]) ->
     """
     if len(prompts) < 2 or not isinstance(model, BatchModel):
         return [ask_model(model, prompt, options) for prompt in prompts]
-    batched = _said(lambda: list(model.score_each(prompts, options)))
-    if len(batched) != len(prompts):
+    batched = _said(lambda: model.score_each(prompts, options))
+    if not isinstance(batched, tuple) or len(batched) != len(prompts):
         raise ToolCallRejected("the model did not score each prompt", code="scores")
     return [_checked(scores, options) for scores in batched]
 
@@ -129,6 +132,8 @@ def _said(ask: Callable[[], T]) -> T:
 
 
 def _checked(scores: Scores, options: Sequence[str]) -> Scores:
+    if not isinstance(scores, Scores):
+        raise ToolCallRejected("the model gave no scores", code="scores")
     said = scores.log_probabilities
     if said is None:
         if scores.picked is None or not 0 <= scores.picked < len(options):

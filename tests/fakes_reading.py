@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from support_agent.company.documents import Document
 from support_agent.embedding.port import Vectors
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import is_marked
-from support_agent.tools.base import Acts, Examples, Reading
+from support_agent.tools.base import Acts, Examples, Reading, Similarity
 
 SURE = 0.92
 AS_NEAR = 0.08
@@ -68,13 +67,7 @@ def phrased_by_letters(text: str, examples: Examples) -> Mapping[str, float]:
     return _phrasing(examples).chances(text)
 
 
-class Comparer(Protocol):
-    """Compares a text with others."""
-
-    def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
-
-
-def nearest_sections(search: Comparer, text: str, document: Document) -> list[float]:
+def nearest_sections(search: Similarity, text: str, document: Document) -> list[float]:
     """As a vote on sections that is sure of the one with the two nearest sentences, and of a second that is as near."""
     scores = search.similarities(text, [f"{sentence.heading}. {sentence.text}" for sentence in document.sentences])
     nearest = [sorted(scores[sentence.index] for sentence in section)[-2:] for section in document.sections]

@@ -159,7 +159,7 @@ def _differences(translation: Document, original: Document) -> list[Finding]:
             what = f"{key} is {ours or 'not set'}, and that of {original.path.name} is {theirs or 'not set'}"
             todo = "see whether the translation says what the document says now"
             report.add(line_of(translation.path, key), what, todo, severity=Severity.WARNING)
-    ours, theirs = len(translation.sections), len(original.sections)
+    ours, theirs = len(translation.headings), len(original.headings)
     if ours != theirs:
         what = f"{ours} sections, and {original.path.name} has {theirs}"
         todo = "see whether a section is missing in one of them"

@@ -37,6 +37,8 @@ from support_agent.levels import CUSTOMER, Level
 UNREVIEWED = "reviewed: false"
 REVIEWED = "reviewed: true"
 _UNREVIEWED = re.compile(r"^reviewed[ \t]*:[ \t]*false[ \t]*(?:#.*)?$", re.IGNORECASE | re.MULTILINE)
+MAX_EXCERPT_CHARACTERS = 1_200
+"""Of one excerpt; a paragraph is sent whole even if it alone is longer."""
 DocumentNumber = NewType("DocumentNumber", int)
 
 
@@ -80,9 +82,21 @@ class Document(Frozen):
 
     @property
     def sections(self) -> tuple[tuple[Sentence, ...], ...]:
-        """The sentences under each heading, in order."""
-        by_heading = groupby(self.sentences, key=lambda sentence: sentence.heading)
-        return tuple(tuple(section) for _, section in by_heading)
+        """The sentences under each heading, in order; where they are too many for an excerpt, each paragraph of them.
+
+        A paragraph that ends with a colon is one with what it announces.
+        """
+        by_heading = [tuple(own) for _, own in groupby(self.sentences, key=lambda sentence: sentence.heading)]
+        return tuple(
+            section
+            for own in by_heading
+            for section in ([own] if size_of(own) <= MAX_EXCERPT_CHARACTERS else _paragraphs(own))
+        )
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """In order; "" for what stands above the first one."""
+        return tuple(heading for heading, _ in groupby(self.sentences, key=lambda sentence: sentence.heading))
 
     def is_valid_on(self, day: date) -> bool:
         """Whether the document may be sent on that day."""
@@ -108,6 +122,21 @@ class Document(Frozen):
             if sentence.kind == "row":
                 chosen.update(s.index for s in self.sentences if s.is_header and s.paragraph == sentence.paragraph)
         return tuple(sorted(chosen))
+
+
+def size_of(sentences: Iterable[Sentence]) -> int:
+    """How many characters they have together."""
+    return sum(len(sentence.text) for sentence in sentences)
+
+
+def _paragraphs(section: Iterable[Sentence]) -> list[tuple[Sentence, ...]]:
+    joined: list[tuple[Sentence, ...]] = []
+    for _, group in groupby(section, key=lambda sentence: sentence.paragraph):
+        if joined and joined[-1][-1].text.endswith(":"):
+            joined[-1] += tuple(group)
+        else:
+            joined.append(tuple(group))
+    return joined
 
 
 class DirectoryFound(NamedTuple):

@@ -26,7 +26,7 @@ from support_agent.facts.inquiry.utility import knowledge_f1
 from support_agent.frozen import Frozen
 from support_agent.settings_facts import EvidenceSettings
 from support_agent.terminal import as_table
-from support_agent.tools.excerpts import Similarity
+from support_agent.tools.base import Similarity
 
 FILE = "evidence.jsonl"
 

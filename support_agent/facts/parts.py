@@ -1,6 +1,6 @@
 """A question as it is compared: whole, and sentence by sentence, so that a long story does not drown what is asked.
 
-Checked by tests/unit/facts/test_search.py.
+Checked by tests/unit/facts/test_parts.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_SENTENCES = 24
 Floats = NDArray[np.floating[Any]]
 
 
-def parts_of(text: str) -> list[str]:
+def whole_and_sentences(text: str) -> list[str]:
     """The whole text and, where it has several sentences, each that says something."""
     sentences = [sentence for sentence in split_sentences(text) if len(sentence.split()) >= MIN_WORDS]
     return [text, *(sentences[:MAX_SENTENCES] if len(sentences) > 1 else [])]

@@ -28,7 +28,7 @@ from support_agent.company.documents import Document
 from support_agent.embedding.port import Embedder, Vectors
 from support_agent.facts.classifier import Classifier
 from support_agent.facts.index import Entry, Index, id_of
-from support_agent.facts.parts import nearness, parts_of
+from support_agent.facts.parts import nearness, whole_and_sentences
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import acts_of, is_marked
 from support_agent.facts.sections import SectionVote
@@ -121,8 +121,8 @@ class CompanySearch:
 
     @property
     def version(self) -> str:
-        """Names what the indexes hold, and so what the classifier was fitted to, and the vote on sections."""
-        return id_of(self._sections.version, *(index.version for index in self._indexes.values()))
+        """Names the vote on sections and what the indexes hold, and so what the classifier was fitted to."""
+        return f"{self._sections.version} {id_of(*(index.version for index in self._indexes.values()))}"
 
     def update(self, topics: Sequence[Topic]) -> int:
         """Search in these topics from now on; returns how many texts had to be embedded.
@@ -210,7 +210,7 @@ class CompanySearch:
         """As `nearest`; `version` is there for the cache: new texts are searched anew."""
         if not self._topics:
             return ()
-        parts = parts_of(text)
+        parts = whole_and_sentences(text)
         asked = {name: embedder.embed(parts, "query") for name, embedder in self._embedders.items()}
         likeness = self._likeness(asked)
         fluency = self._fluency(text)

@@ -1,9 +1,9 @@
 """Which section of a document answers a question: a fitted vote of what is near, in any language.
 
-The sections are weighed beside each other by how near the question is to their whole text, to their nearest sentence
-and to the two nearest under their heading, in two embedders, and by character n-grams. Long sections are likelier. The
-weights were fitted to the questions of several companies (`sections.json`, by `python -m tests.benchmarks.sections`,
-which also tells what they are worth on the questions of others); the data does not ship.
+The sections are weighed beside each other by how near the question is to their whole text and to their two nearest
+sentences, each under its heading, in two embedders. The weights were fitted to the questions of several companies
+(`sections.json`, by `python -m tests.benchmarks.sections`, which also tells what they are worth on the questions of
+others); the data does not ship.
 
 Invariant: one probability a section, in the document's order, together 1. Checked by tests/unit/facts/test_sections.py.
 Source: conditional logit (McFadden 1974).
@@ -18,43 +18,41 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix  # type: ignore[import-untyped]
 from scipy.special import softmax  # type: ignore[import-untyped]
-from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
 from support_agent.company.documents import Document
 from support_agent.embedding.port import Embedder, Vectors
-from support_agent.facts.parts import nearness, parts_of
-from support_agent.facts.topics import sections_of
+from support_agent.facts.topics import section_texts
 from support_agent.frozen import Frozen
 
 WEIGHTS_FILE = "sections.json"
 EMBEDDERS = ("minilm", "use")
 """Those that the weights know; one that is not there has no say."""
-FEATURES = (*(f"{name}.{kind}" for name in EMBEDDERS for kind in ("whole", "nearest", "pair")), "words", "length")
-NGRAMS = (3, 5)
+FEATURES = tuple(f"{name}.{kind}" for name in EMBEDDERS for kind in ("whole", "pair"))
 KEPT_DOCUMENTS = 128
-"""Documents whose vectors are kept, about 200 kB each."""
-FEW = 1e-6
-"""Added to a standard deviation, which is zero where all sections are alike."""
+"""Documents whose vectors are kept, about 4 kB a sentence."""
+LEAST_DEVIATION = 0.05
+"""Of cosines: where all sections are nearly alike, their differences say little."""
 Floats = NDArray[np.float64]
 
 
 class Weights(Frozen):
-    """One weight a feature, in the order of `FEATURES`."""
+    """One weight for each of `FEATURES`, by name."""
 
     version: str
-    weights: tuple[float, ...]
+    weights: Mapping[str, float]
+
+    @property
+    def in_order(self) -> Floats:
+        """As the columns of `SectionVote.features`."""
+        return np.array([self.weights[name] for name in FEATURES])
 
 
 class _Read(NamedTuple):
-    """What is kept of a document: by embedder the vectors of its sections, of its sentences, and of these headed."""
+    """What is kept of a document: by embedder the vectors of its sections and of its sentences with their headings."""
 
     sections: Mapping[str, Vectors]
-    sentences: Mapping[str, Vectors]
     headed: Mapping[str, Vectors]
-    grams: TfidfVectorizer
-    counted: csr_matrix
     starts: list[int]
     """Where each section begins among the sentences."""
 
@@ -84,35 +82,24 @@ class SectionVote:
             question: Any length.
             fluency: How well each embedder reads the question, 0..1.
         """
-        scores = self.features(document, question, fluency) @ np.array(committed().weights)
+        scores = self.features(document, question, fluency) @ committed().in_order
         return [float(chance) for chance in softmax(scores)]
 
     def features(self, document: Document, question: str, fluency: Mapping[str, float]) -> Floats:
         """What speaks for each section beside the others, shape (sections, `FEATURES`)."""
         read = self._kept(document)
-        found = {"words": _standardised((read.grams.transform([question]) @ read.counted.T).toarray()[0])}
-        found["length"] = np.log(np.diff([*read.starts, len(document.sentences)]))
+        found: dict[str, Floats] = {}
         for name, embedder in self._embedders.items():
-            asked = embedder.embed(parts_of(question), "query")
-            kinds = {
-                "whole": read.sections[name] @ asked[0],
-                "nearest": np.maximum.reduceat(nearness(asked @ read.sentences[name].T), read.starts),
-                "pair": _pairs(read.headed[name] @ asked[0], read.starts),
-            }
-            found |= {f"{name}.{kind}": fluency[name] * _standardised(near) for kind, near in kinds.items()}
+            (asked,) = embedder.embed([question], "query")
+            near = {"whole": read.sections[name] @ asked, "pair": _pairs(read.headed[name] @ asked, read.starts)}
+            found |= {f"{name}.{kind}": fluency[name] * _standardised(values) for kind, values in near.items()}
         return np.stack([found.get(name, np.zeros(len(read.starts))) for name in FEATURES], axis=1)
 
     def _read(self, document: Document) -> _Read:
-        sections = sections_of(document)
-        sentences = [sentence.text for sentence in document.sentences]
         headed = [f"{sentence.heading}. {sentence.text}" for sentence in document.sentences]
-        grams = TfidfVectorizer(analyzer="char_wb", ngram_range=NGRAMS, sublinear_tf=True, lowercase=True)
         return _Read(
-            sections=self._embedded(sections),
-            sentences=self._embedded(sentences),
+            sections=self._embedded(section_texts(document)),
             headed=self._embedded(headed),
-            grams=grams,
-            counted=grams.fit_transform(sections),
             starts=[section[0].index for section in document.sections],
         )
 
@@ -133,4 +120,4 @@ def _pairs(near: Floats, starts: Sequence[int]) -> Floats:
 
 def _standardised(values: Floats) -> Floats:
     """Distances from the mean in standard deviations."""
-    return np.asarray((values - values.mean()) / (values.std() + FEW), dtype=np.float64)
+    return np.asarray((values - values.mean()) / max(float(values.std()), LEAST_DEVIATION), dtype=np.float64)

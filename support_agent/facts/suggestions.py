@@ -20,7 +20,7 @@ from typing import Protocol
 from support_agent.company.documents import Document
 from support_agent.company.text import collapse, refused_character
 from support_agent.errors import ConfigError
-from support_agent.facts.topics import sections_of
+from support_agent.facts.topics import section_texts
 from support_agent.facts.writer import Material, Writer
 from support_agent.frozen import Frozen
 from support_agent.tools.base import Match
@@ -101,7 +101,7 @@ def suggest(document: Document, search: Compared, writer: Writer, count: int, se
         TransientError: the model wrote nothing in time.
         PermanentError: the model cannot be used.
     """
-    sections = sections_of(document)
+    sections = section_texts(document)
     orders = min(MOST_ORDERS, -(-count * SPARE // A_TEXT))
     texts = [_written(writer, document, sections[place % len(sections)], seed + place) for place in range(orders)]
     kept: list[str] = []

@@ -59,12 +59,12 @@ def _document_topic(number: int, versions: Sequence[Document]) -> Topic:
         title=first.title,
         summary=first.summary,
         questions=tuple(question for version in versions for question in version.head.questions),
-        sections=tuple(section for version in versions for section in sections_of(version)),
+        sections=tuple(section for version in versions for section in section_texts(version)),
     )
 
 
-def sections_of(document: Document) -> list[str]:
-    """The text of each section, under the document's title and its own heading."""
+def section_texts(document: Document) -> list[str]:
+    """The text of each section of `document.sections`, under the document's title and its own heading."""
     return [
         f"{document.head.title}: {section[0].heading}. {' '.join(sentence.text for sentence in section)}"
         for section in document.sections

@@ -126,35 +126,33 @@ class LlamaModel:
         """
         check_options(options)
         with self._in_time():
-            return self._scored(self.prompt_tokens(prompt), self._option_tree(options), len(options))
+            tree, count = self._option_tree(options), len(options)
+            evaluated = self._evaluate_prompt(self.prompt_tokens(prompt))
+            probabilities, more, passes = self._score_tree(tree, count)
+        usage = Usage(prompt_tokens=evaluated, tree_tokens=more, forward_passes=passes)
+        return Scores(log_probabilities=tuple(probabilities), usage=usage)
 
     def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> tuple[Scores, ...]:
         """As `score` for each prompt; what all begin with is evaluated once, and their ends as one batch.
 
-        One after the other where the options' first tokens do not tell them apart, or the ends do not fit a batch.
+        One after the other, each within `timeout_s`, where the options' first tokens do not tell them apart, or the
+        ends do not fit a batch.
         """
         check_options(options)
-        with self._in_time():
-            tree, tokens = self._option_tree(options), [self.prompt_tokens(prompt) for prompt in prompts]
-            shared = _shared(tokens)
-            ends = [own[shared:] for own in tokens]
-            is_flat = not any(len(node.children) > 1 for node in _below(tree))
-            if is_flat and shared and len(ends) <= MAX_OPTIONS and sum(map(len, ends)) <= MAX_BATCH_TOKENS:
-                return self._score_ends(tokens[0][:shared], ends, tree, len(options))
-            return tuple(self._scored(own, tree, len(options)) for own in tokens)
-
-    def _scored(self, tokens: list[int], tree: Node, count: int) -> Scores:
-        evaluated = self._evaluate_prompt(tokens)
-        probabilities, more, passes = self._score_tree(tree, count)
-        usage = Usage(prompt_tokens=evaluated, tree_tokens=more, forward_passes=passes)
-        return Scores(log_probabilities=tuple(probabilities), usage=usage)
+        tokens = [self.prompt_tokens(prompt) for prompt in prompts]
+        shared = shared_start(tokens)
+        ends = [own[shared:] for own in tokens]
+        if shared and len(ends) <= MAX_OPTIONS and sum(map(len, ends)) <= MAX_BATCH_TOKENS:
+            with self._in_time():
+                tree = self._option_tree(options)
+                if not any(len(node.children) > 1 for node in _below(tree)):
+                    return self._score_ends(tokens[0][:shared], ends, tree, len(options))
+        return tuple(self.score(prompt, options) for prompt in prompts)
 
     def _score_ends(self, start: list[int], ends: Sequence[list[int]], tree: Node, count: int) -> tuple[Scores, ...]:
         """The scores of prompts that begin alike: each end is a sequence of its own behind the start."""
         evaluated = self._evaluate_prompt(start)
         sequences = range(1, len(ends) + 1)
-        for sequence in sequences:
-            lib.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
         rows, last_rows = 0, []
         for sequence, end in zip(sequences, ends, strict=True):
             for place, token in enumerate(end):
@@ -162,6 +160,8 @@ class LlamaModel:
             rows += len(end)
             last_rows.append(rows - 1)
         try:
+            for sequence in sequences:
+                lib.llama_memory_seq_cp(self._memory, 0, sequence, -1, -1)
             self._decode(rows)
             branches = [[0.0] * count for _ in ends]
             for row, scores in zip(last_rows, branches, strict=True):
@@ -299,8 +299,10 @@ class LlamaModel:
         self.weights.close()
 
 
-def _shared(prompts: Sequence[Sequence[int]]) -> int:
-    """With how many tokens, whole groups of rows, all prompts begin and none ends."""
+def shared_start(prompts: Sequence[Sequence[int]]) -> int:
+    """With how many tokens, whole groups of rows, all prompts begin and none ends; 0 where there are none."""
+    if not prompts:
+        return 0
     first, *others = prompts
     same = 0
     while all(len(own) > same + 1 for own in prompts) and all(own[same] == first[same] for own in others):

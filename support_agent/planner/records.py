@@ -130,7 +130,7 @@ class Records:
         topics = [f"record:{kind}" for kind in dict.fromkeys(kind for one in named for kind, _ in one.records)]
         listed = {option.key for option in options}
         missing = [Match(topic=topic, score=0.0) for topic in topics if topic not in listed]
-        added = [topic_option(match, self.context) for match in missing]
+        added = [topic_option(match.topic, self.context.documents, self.context.accounts) for match in missing]
         return [
             option.model_copy(update={"mentioned": 1.0}) if option.key in topics else option
             for option in (*options, *added)

@@ -139,7 +139,9 @@ class Work(ABC):
             return []
         chances = self.chooser.unasked(matches).chances[:-1]
         ranked = sorted(zip(chances, matches, strict=True), key=lambda pair: -pair[0])[: self.limits.shortlist]
-        return self.records.options([topic_option(match, self.context) for _, match in ranked], self.named)
+        documents, accounts = self.context.documents, self.context.accounts
+        options = [topic_option(match.topic, documents, accounts) for _, match in ranked]
+        return self.records.options(options, self.named)
 
     def topic(self, options: Sequence[Option], left_out: Collection[str] = ()) -> Choice:
         """Which of these documents, account values, series and records answers the question, or none.

@@ -28,7 +28,7 @@ from support_agent.tools.closed import (
     NumberPointer,
     TablePointer,
 )
-from support_agent.tools.excerpts import choose_sentences
+from support_agent.tools.excerpts import choose_sections, positions_of
 
 
 def require_level(context: Context, level: int, what: str) -> None:
@@ -74,7 +74,9 @@ class SendDocument(Tool):
         if "customers" in (original.head.audience, head.audience):
             require_customer(context, CUSTOMER, f"document {self.number}")
         self._check_evidence(context)
+        sentences, how = self._sentences(document, context)
         return Added(
+            description=how,
             item=DocumentItem(
                 number=self.number,
                 title=head.title,
@@ -82,10 +84,10 @@ class SendDocument(Tool):
                 valid_from=head.valid_from,
                 url=head.url,
                 delivery=head.delivery.value,
-                excerpts=tuple(_excerpt(sentence) for sentence in self._sentences(document, context)),
+                excerpts=tuple(_excerpt(sentence) for sentence in sentences),
                 keeps_form=True,
                 language=document.language,
-            )
+            ),
         )
 
     def _check_evidence(self, context: Context) -> None:
@@ -101,23 +103,24 @@ class SendDocument(Tool):
             what = f"no sentence of document {self.number} was found to answer the question"
             raise ToolCallRejected(what, code="no_evidence")
 
-    def _sentences(self, document: Document, context: Context) -> tuple[Sentence, ...]:
-        """The sentences that are sent.
+    def _sentences(self, document: Document, context: Context) -> tuple[tuple[Sentence, ...], str]:
+        """The sentences that are sent, and how they were chosen.
 
         Raises:
             ToolCallRejected: no section is sure enough to answer, code `section`.
         """
         match document.head.delivery:
             case Delivery.FULL:
-                return document.sentences
+                return document.sentences, ""
             case Delivery.LINK:
-                return ()
+                return (), ""
             case Delivery.EXCERPT:
-                chosen = choose_sentences(document, context.current_question, context.search)
+                chances = context.search.sections(context.current_question, document)
+                chosen = choose_sections(document, chances, context.least_section)
+                how = ", ".join(f"section {place + 1} with {chances[place]:.3f}" for place in chosen.places)
                 if not chosen.probability >= context.least_section:  # a NaN is not sure either
-                    what = f"its likeliest sections answer with a probability of {chosen.probability:.2f}"
-                    raise ToolCallRejected(f"document {self.number}: {what}", code="section")
-                return tuple(document.sentences[position] for position in chosen.positions)
+                    raise ToolCallRejected(f"document {self.number}: unsure, {how}", code="section")
+                return tuple(document.sentences[position] for position in positions_of(document, chosen)), how
             case _ as never:
                 assert_never(never)
 

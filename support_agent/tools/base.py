@@ -64,10 +64,11 @@ class Qualifier(Frozen):
 
 
 class Added(Frozen):
-    """An answer tool's result: the item that goes into the answer."""
+    """An answer tool's result: the item that goes into the answer, and how it came about, in words; never data."""
 
     outcome: Literal["added"] = "added"
     item: Item
+    description: str = ""
 
 
 class Pointed(Frozen):
@@ -92,8 +93,8 @@ Data = TableItem | Operand | CalculationItem | RecordItem
 def shown(result: Result) -> str:
     """A result as it is recorded: never data."""
     match result:
-        case Added(item=item):
-            return f"added {item.kind}"
+        case Added(item=item, description=description):
+            return f"added {item.kind}{description and f': {description}'}"
         case Pointed(pointer=pointer, description=description):
             return f"{pointer}: {description}"
         case Ended(reason=reason):
@@ -149,7 +150,13 @@ Examples = tuple[tuple[str, tuple[str, ...]], ...]
 """Classes of texts by name, each with examples, one at least."""
 
 
-class Search(Protocol):
+class Similarity(Protocol):
+    """Compares a text with others, -1..1 each."""
+
+    def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
+
+
+class Search(Similarity, Protocol):
     """Finds the topics nearest to a text, reads pieces of a mail, tells how a text is phrased, and compares texts.
 
     `sections` gives the probability of each section of a document that it answers, given that one does.
@@ -165,8 +172,6 @@ class Search(Protocol):
     def read(self, pieces: Sequence[str]) -> tuple[Reading, ...]: ...
 
     def phrased(self, text: str, examples: Examples) -> Mapping[str, float]: ...
-
-    def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
 
     def sections(self, text: str, document: Document) -> Sequence[float]: ...
 
@@ -210,13 +215,13 @@ class Context:
     accounts: AccountData
     search: Search
     questions: tuple[str, ...]
+    least_section: float
+    """How likely the sections of an excerpt must answer, 0..1."""
     subject: str = ""
     mail: str = ""
     records: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
     unread_records: frozenset[str] = frozenset()
     unknown_records: tuple[str, ...] = ()
-    least_section: float = 0.0
-    """How likely the sections of an excerpt must answer, 0..1."""
     question: int = 1
     """The number of the question in hand, from 1."""
     data: dict[str, Data] = field(default_factory=dict)

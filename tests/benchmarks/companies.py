@@ -11,21 +11,29 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from shutil import copytree
 from typing import NamedTuple
 
+from support_agent.app import open_search
 from support_agent.company.company import Company
+from support_agent.configuration import load
 from support_agent.evals.mail_labels import Sections, topic_of
+from support_agent.facts.search import CompanySearch
 from support_agent.frozen import Frozen
 from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.pieces import Read
 from support_agent.planner.questions import questions_of
 from support_agent.settings import Settings
+from support_agent.workspace import CONFIG_FILE, init
 from tests.labelled import MAILS, labels
 
 COMPANIES = Path(__file__).parents[1] / "companies"
+FITTED = ("shop", "utility", "office")
+"""The made-up companies that weights are fitted to, beside the demo; the others are only reported."""
+TODAY = datetime(2026, 11, 16, 12, tzinfo=UTC)
 QUESTIONS = MAILS / "questions.jsonl"
 
 
@@ -53,6 +61,14 @@ class Mail(Frozen):
 
 
 @contextmanager
+def demo_settings() -> Iterator[Settings]:
+    """Those of a fresh workspace."""
+    with tempfile.TemporaryDirectory() as folder:
+        init(Path(folder) / "workspace", TODAY.date())
+        yield load(Path(folder) / "workspace" / CONFIG_FILE)
+
+
+@contextmanager
 def open_company(name: str, settings: Settings) -> Iterator[Company]:
     """A company's words and values; `demo` is that of the settings."""
     with tempfile.TemporaryDirectory() as folder:
@@ -73,6 +89,12 @@ def company_settings(name: str, settings: Settings, folder: Path) -> Settings:
     database.close()
     changed = {"policies": folder / "policies", "accounts": folder / "accounts.toml"}
     return settings.model_copy(update={"company": settings.company.model_copy(update=changed)})
+
+
+def search_of(name: str, settings: Settings) -> CompanySearch:
+    """The search over the topics of the company that the mails of a set are to."""
+    with open_company(name if (COMPANIES / name).is_dir() else "demo", settings) as company:
+        return open_search(settings, company, in_memory=True)
 
 
 def mails_of(name: str) -> list[Mail]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import time
 import tomllib
 from collections import defaultdict
@@ -21,9 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
-from support_agent.app import open_search, progress
-from support_agent.company.company import Company
-from support_agent.configuration import load
+from support_agent.app import progress
 from support_agent.embedders import load_embedders
 from support_agent.facts import reading
 from support_agent.facts.reading import ACTS, MARKS, inputs
@@ -34,9 +31,8 @@ from support_agent.planner import questions
 from support_agent.planner.pieces import pieces_of
 from support_agent.planner.questions import features_of, questions_of, sureness
 from support_agent.settings import Settings
-from support_agent.workspace import CONFIG_FILE, init
-from tests.benchmarks.companies import COMPANIES, company_settings, mails_of, read_mails
-from tests.benchmarks.mails import MADE, TODAY, raw_of
+from tests.benchmarks.companies import COMPANIES, demo_settings, mails_of, read_mails, search_of
+from tests.benchmarks.mails import MADE, raw_of
 from tests.labelled import labels
 
 DEVELOPMENT = ("tuning", "shop", "utility", "office", "qualifiers_development")
@@ -71,26 +67,12 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=DEVELOPMENT)
     parser.add_argument("--fit", action="store_true", help="write the weights first")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        init(Path(folder) / "workspace", TODAY.date())
-        settings = load(Path(folder) / "workspace" / CONFIG_FILE)
+    with demo_settings() as settings:
         if args.fit:
             fit_acts(settings)
             fit_questions({name: search_of(name, settings) for name in DEVELOPMENT})
         for name in args.sets:
             measure(name, search_of(name, settings))
-
-
-def search_of(name: str, settings: Settings) -> CompanySearch:
-    """The search over the topics of the company that the mails of a set are to."""
-    company = name if (COMPANIES / name).is_dir() else "demo"
-    with tempfile.TemporaryDirectory() as folder:
-        changed = company_settings(company, settings, Path(folder) / "company")
-        opened = Company.load(changed.company)
-        try:
-            return open_search(changed, opened, in_memory=True)
-        finally:
-            opened.accounts.close()
 
 
 def mails_in(name: str) -> Iterator[Cut]:

@@ -16,18 +16,15 @@ import argparse
 import json
 import random
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from datetime import date
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from support_agent.app import open_model, open_topic_search, progress
-from support_agent.company.company import Company
-from support_agent.configuration import load
+from support_agent.company.documents import Document
 from support_agent.evals.intents import OUT_OF_SCOPE, Line, read_lines, topics_of_lines
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.topics import Topic, topics_of
@@ -49,13 +46,9 @@ from support_agent.planner.combiner import (
 from support_agent.planner.topics import topic_option
 from support_agent.settings import PlannerSettings, Settings
 from support_agent.settings_embedding import EmbeddingSettings
-from support_agent.tools.base import Context, Match, Search
-from support_agent.workspace import CONFIG_FILE, init
-from tests.benchmarks.companies import Asked, company_questions, demo_questions, open_company
+from tests.benchmarks.companies import FITTED, Asked, company_questions, demo_questions, demo_settings, open_company
 from tests.benchmarks.logit import TINY, Floats, Listed, fitted
 
-FITTED = ("shop", "utility", "office")
-"""Made-up companies that are fitted to; the others are only reported."""
 SETS = (("minilm", "use"), ("minilm", "use", "e5"))
 """The embedders that weights are fitted to."""
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "planner" / "combiner.json"
@@ -65,7 +58,6 @@ RIDGE = 0.03
 RIDGE_ASKED = 0.01
 SHORTLIST = PlannerSettings().shortlist
 SEED = 14
-TODAY = date(2026, 11, 16)
 
 
 class Question(NamedTuple):
@@ -103,8 +95,7 @@ def main() -> None:
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
     kept = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    with tempfile.TemporaryDirectory() as folder:
-        whole = _settings(Path(folder) / "workspace")
+    with demo_settings() as whole:
         sets = (tuple(args.models.split(",")),) if args.models else SETS
         for models in sets[:1] if args.ask else sets:
             settings = whole.model_copy(update={"embedding": EmbeddingSettings(models=models)})
@@ -135,11 +126,6 @@ def fit_and_tell(name: str, groups: Sequence[Group]) -> Combiner:
 def trade(group: Group) -> str:
     """Companies made of the same public questions are left out together."""
     return group.name.partition("-")[0]
-
-
-def _settings(workspace: Path) -> Settings:
-    init(workspace, TODAY)
-    return load(workspace / CONFIG_FILE)
 
 
 def own_group(name: str, settings: Settings) -> Group:
@@ -232,21 +218,22 @@ def record(group: Group, settings: Settings, combiner: Combiner) -> None:
     path = votes_file(group.name)
     kept = {one.question for one in read_votes(group.name)}
     with open_company(group.name, settings) as company, path.open("a", encoding="utf-8") as file:
-        context = _context(company)
+        documents: dict[int, Document] = {document.number: document for document in company.documents}
+        shown = {key: topic_option(key, documents, company.accounts) for key in group.questions[0].keys}
         for question in group.questions:
             if question.text in kept:
                 continue
-            votes = _asked(chooser, question, context)
+            votes = _asked(chooser, question, shown)
             file.write(Recorded(question=question.text, votes=votes).model_dump_json(exclude_none=True) + "\n")
             file.flush()
             print(f"{group.name}  {question.text[:80]}", file=sys.stderr)  # noqa: T201
 
 
-def _asked(chooser: Chooser, question: Question, context: Context) -> dict[str, Votes]:
+def _asked(chooser: Chooser, question: Question, shown: Mapping[str, Option]) -> dict[str, Votes]:
     """Every vote on the short list, also where the product would not have asked."""
     chances = chooser.combiner.chances(question.topics, question.none, None, Calibration())
     order = sorted(range(len(question.keys)), key=lambda place: -chances[place])[:SHORTLIST]
-    listed = [topic_option(Match(topic=question.keys[place], score=0.0), context) for place in order]
+    listed = [shown[question.keys[place]] for place in order]
     whole = [*listed, Option(key=NONE_KEY, title=NONE_TITLE)]
     picks = chooser._pick(question.text, TOPIC_ASK, whole)
     judged = chooser._judgements(question.text, whole, [1.0] * MOST_JUDGED + [0.0] * (len(whole) - MOST_JUDGED))
@@ -254,22 +241,6 @@ def _asked(chooser: Chooser, question: Question, context: Context) -> dict[str, 
         option.key: Votes(picked=round(max(pick, LOWEST_PICK), 4), judged=None if said is None else round(said, 4))
         for option, pick, said in zip(whole, picks.scores, judged.said, strict=True)
     }
-
-
-def _context(company: Company) -> Context:
-    """What tells how a topic is shown to the model."""
-    return Context(
-        today=TODAY,
-        locale="en",
-        level=0,
-        customer=None,
-        documents={document.number: document for document in company.documents},
-        clarifications={},
-        periods={},
-        accounts=company.accounts,
-        search=cast(Search, None),
-        questions=("",),
-    )
 
 
 def votes_file(name: str) -> Path:

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import time
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from itertools import product
 from math import log
 from pathlib import Path
@@ -27,21 +25,17 @@ from typing import NamedTuple
 import numpy as np
 
 from support_agent.app import open_search, progress
-from support_agent.company.company import Company
-from support_agent.configuration import load
 from support_agent.embedders import load_embedders
 from support_agent.embedding.port import Embedder, Vectors
 from support_agent.facts.phrasing import Phrasing
-from support_agent.facts.search import READER, CompanySearch
+from support_agent.facts.search import READER
 from support_agent.planner import forms
 from support_agent.planner.choice import PICKED_WEIGHT
 from support_agent.planner.combiner import softmax
 from support_agent.planner.forms import EXAMPLES_FILE, LISTED, NO_FORM, OVER_MANY, SURE_FORM, examples
 from support_agent.planner.single_values import over_many
 from support_agent.tools.base import Examples
-from support_agent.workspace import CONFIG_FILE, init
-from tests.benchmarks.companies import company_settings
-from tests.benchmarks.mails import TODAY
+from tests.benchmarks.companies import demo_settings, open_company
 
 HERE = Path(__file__).parent
 REPORTED = HERE / "forms_reported.toml"
@@ -153,7 +147,8 @@ def _weigh(votes: Mapping[Asked, Mapping[str, float]]) -> None:
 def _check_fields() -> None:
     total, flagged = 0, 0
     for name in COMPANIES:
-        with _company(name) as (company, search):
+        with demo_settings() as settings, open_company(name, settings) as company:
+            search = open_search(settings, company, in_memory=True)
             for field, spec in company.accounts.fields.items():
                 own = [spec.label_for("en"), spec.summary, *spec.questions]
                 for question in spec.questions:
@@ -170,18 +165,6 @@ def _check_fields() -> None:
     _print(f"of one value: {flagged} of {total} questions of fields are taken to be of many")
 
 
-@contextmanager
-def _company(name: str) -> Iterator[tuple[Company, CompanySearch]]:
-    with tempfile.TemporaryDirectory() as folder:
-        init(Path(folder) / "workspace", TODAY.date())
-        settings = company_settings(name, load(Path(folder) / "workspace" / CONFIG_FILE), Path(folder) / "company")
-        company = Company.load(settings.company)
-        try:
-            yield company, open_search(settings, company, in_memory=True)
-        finally:
-            company.accounts.close()
-
-
 def _reported() -> Iterator[Asked]:
     for language, of_form in tomllib.loads(REPORTED.read_text("utf-8")).items():
         for form, texts in of_form.items():
@@ -189,11 +172,9 @@ def _reported() -> Iterator[Asked]:
 
 
 def _reader() -> Embedder:
-    with tempfile.TemporaryDirectory() as folder:
-        init(Path(folder) / "workspace", TODAY.date())
-        settings = load(Path(folder) / "workspace" / CONFIG_FILE)
-    models = [model.value for model in settings.embedding.models]
-    return dict(zip(models, load_embedders(settings, progress()), strict=True))[READER]
+    with demo_settings() as settings:
+        models = [model.value for model in settings.embedding.models]
+        return dict(zip(models, load_embedders(settings, progress()), strict=True))[READER]
 
 
 def _kept(reader: Embedder) -> Callable[[Sequence[str]], Vectors]:

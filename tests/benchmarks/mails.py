@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import tempfile
 from dataclasses import replace
-from datetime import UTC, datetime
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -21,10 +20,9 @@ from support_agent.evals.mail_labels import Label
 from support_agent.evals.mails import Result, evaluate, line_of, report_of, table
 from support_agent.trial import Tried, try_mail
 from support_agent.workspace import CONFIG_FILE, init
-from tests.benchmarks.companies import COMPANIES, Mail, company_settings, mails_of, read_mails
+from tests.benchmarks.companies import COMPANIES, TODAY, Mail, company_settings, mails_of, read_mails
 from tests.labelled import MAILS
 
-TODAY = datetime(2026, 11, 16, 12, tzinfo=UTC)
 MADE = MAILS / "made"
 
 

@@ -9,7 +9,6 @@ the likeliest section is right, for how many one of those that would be sent, an
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -18,18 +17,14 @@ import numpy as np
 from scipy.special import softmax  # type: ignore[import-untyped]
 
 from support_agent.company.documents import Document
-from support_agent.configuration import load
 from support_agent.evals.mail_labels import Sections
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.sections import FEATURES, WEIGHTS_FILE, Weights, committed
 from support_agent.mail.message import parse
 from support_agent.planner.questions import questions_of
 from support_agent.settings import PlannerSettings, Settings
-from support_agent.tools.excerpts import among_likeliest
-from support_agent.workspace import CONFIG_FILE, init
-from tests.benchmarks.companies import mails_of, open_company
-from tests.benchmarks.cutting import search_of
-from tests.benchmarks.fit import FITTED, TODAY
+from support_agent.tools.excerpts import choose_sections
+from tests.benchmarks.companies import FITTED, demo_settings, mails_of, open_company, search_of
 from tests.benchmarks.logit import Floats, Listed, fitted
 from tests.labelled import labels
 
@@ -38,8 +33,9 @@ DEMO = {"tuning": "demo", "labelled": "demo"}
 FITTED_TO = ("tuning", *FITTED)
 REPORTED = ("labelled", "rail", "insurer")
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "facts" / WEIGHTS_FILE
-VERSION = "section-1"
+VERSION = "section-2"
 RIDGE = 0.1
+LEAST = PlannerSettings().threshold_section
 
 
 class Asked(NamedTuple):
@@ -60,21 +56,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.sections")
     parser.add_argument("--fit", action="store_true", help="write the weights")
     args = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        init(Path(folder) / "workspace", TODAY)
-        settings = load(Path(folder) / "workspace" / CONFIG_FILE)
+    with demo_settings() as settings:
         known = {name: list(asked_of(name, settings)) for name in FITTED_TO}
         for name, asked in known.items():
             others = [[one.listed for one in other] for company, other in known.items() if company != name]
             print(told(name, asked, fitted(others, RIDGE)))  # noqa: T201
         if args.fit:
             weights = fitted([[one.listed for one in asked] for asked in known.values()], RIDGE)
-            text = Weights(version=VERSION, weights=tuple(weights)).model_dump_json(indent=1)
+            text = Weights(version=VERSION, weights=dict(zip(FEATURES, weights, strict=True))).model_dump_json(indent=1)
             WEIGHTS.write_text(text + "\n", encoding="utf-8")
             committed.cache_clear()
         for name in REPORTED:
-            print("reported", told(name, list(asked_of(name, settings)), committed().weights))  # noqa: T201
-        print(dict(zip(FEATURES, committed().weights, strict=True)))  # noqa: T201
+            print("reported", told(name, list(asked_of(name, settings)), tuple(committed().in_order)))  # noqa: T201
+        print(committed().weights)  # noqa: T201
 
 
 def asked_of(name: str, settings: Settings) -> Iterator[Asked]:
@@ -113,10 +107,9 @@ def told(name: str, asked: Sequence[Asked], weights: Sequence[float]) -> str:
     asked = [one for one in asked if len(one.right) > 1 and any(one.right)]
     chances = [softmax(one.features @ np.array(weights)) for one in asked]
     first = sum(one.right[int(np.argmax(own))] for one, own in zip(asked, chances, strict=True))
-    sent = [among_likeliest(one.document, own) for one, own in zip(asked, chances, strict=True)]
+    sent = [choose_sections(one.document, own, LEAST) for one, own in zip(asked, chances, strict=True)]
     hits = [any(one.right[place] for place in places) for one, (places, _) in zip(asked, sent, strict=True)]
-    least = PlannerSettings().threshold_section
-    sure = [hit for hit, (_, chance) in zip(hits, sent, strict=True) if chance >= least]
+    sure = [hit for hit, (_, chance) in zip(hits, sent, strict=True) if chance >= LEAST]
     return (
         f"{name:<9} {first} of {len(asked)} right at the top, {sum(hits)} among those that are sent, "
         f"{sum(sure)} of the {len(sure)} that are sure"

@@ -9,24 +9,18 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from support_agent.app import open_search
-from support_agent.company.company import Company
-from support_agent.configuration import load
 from support_agent.facts.search import CompanySearch
 from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.combiner import Calibration, Combiner, committed, features_of
 from support_agent.planner.questions import questions_of
 from support_agent.planner.several import Part, parts_of
-from support_agent.workspace import CONFIG_FILE, init
-from tests.benchmarks.companies import COMPANIES, company_settings, mails_of, read_mails, topics_in
-from tests.benchmarks.mails import MADE, TODAY
+from tests.benchmarks.companies import COMPANIES, TODAY, demo_settings, mails_of, read_mails, search_of, topics_in
+from tests.benchmarks.mails import MADE
 from tests.labelled import MAILS, labels
 
 DEVELOPMENT = ("several", "tuning", "shop", "utility", "office", "qualifiers_development")
@@ -62,15 +56,9 @@ def askings(name: str) -> Iterator[Asking]:
 def main() -> None:
     """Take every question of the sets apart, and print."""
     for name in sys.argv[1:] or DEVELOPMENT:
-        with tempfile.TemporaryDirectory() as folder:
-            init(Path(folder) / "workspace", TODAY.date())
-            settings = load(Path(folder) / "workspace" / CONFIG_FILE)
-            if (COMPANIES / name).is_dir():
-                settings = company_settings(name, settings, Path(folder) / "company")
-            company = Company.load(settings.company)
-            search = open_search(settings, company, in_memory=True)
+        with demo_settings() as settings:
+            search = search_of(name, settings)
             _measure(name, search, committed(tuple(model.value for model in settings.embedding.models)))
-            company.accounts.close()
 
 
 def _measure(name: str, search: CompanySearch, combiner: Combiner) -> None:

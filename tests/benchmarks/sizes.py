@@ -9,21 +9,17 @@ first size, for how many questions the right document is the likeliest, and how 
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 
 from support_agent.app import open_topic_search
-from support_agent.configuration import load
 from support_agent.facts.topics import Topic
 from support_agent.planner.combiner import Calibration, committed, features_of
 from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Search
-from support_agent.workspace import CONFIG_FILE, init
+from tests.benchmarks.companies import demo_settings
 from tests.benchmarks.documents import Question, documents, in_other_words, topics
-from tests.benchmarks.fit import TODAY
 
 SIZES = (20, 1_000, 10_000)
 ASKED = 100
@@ -36,9 +32,7 @@ def main() -> None:
     sizes = tuple(map(int, sys.argv[1:])) or SIZES
     print(ROW.format("documents", "start s", "median ms", "95% ms", "ratio", "at the top", "right if sure"))  # noqa: T201
     first = 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        init(Path(folder) / "workspace", TODAY)
-        settings = load(Path(folder) / "workspace" / CONFIG_FILE)
+    with demo_settings() as settings:
         for size in sizes:
             search = open_topic_search(settings, in_memory=True, name=f"sizes-{size}")
             began = time.perf_counter()

@@ -128,6 +128,7 @@ def final_answer(name: str, company: Company, locale: str) -> FinalAnswer:
         accounts=company.accounts,
         search=WordSearch(),
         questions=(QUESTION,),
+        least_section=0.0,
         translations=company.in_language(locale, TODAY),
     )
     if customer:

@@ -33,7 +33,7 @@ from support_agent.tools.fact_room import Evidence, FactRoom, Finding
 from support_agent.tools.looking import MAX_TRACE_CHARACTERS
 from support_agent.workspace import CONFIG_FILE, init
 from tests.fakes import PLAIN
-from tests.integration.test_hostile_model import Whimsical, WhimsicalSearch
+from tests.integration.test_hostile_model import UNGUARDED, Whimsical, WhimsicalSearch
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = "anna.keller@example.net"
@@ -92,7 +92,7 @@ class HostileRooms:
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("workspace") / "company"
     init(folder, NOW.date())
-    return load(folder / CONFIG_FILE, {"planner.threshold_answer": 0.0, "planner.threshold_data": 0.0})
+    return load(folder / CONFIG_FILE, UNGUARDED)
 
 
 @pytest.fixture(scope="module")

@@ -18,9 +18,9 @@ from support_agent.planner.combiner import Calibration, Combiner, Votes, Weights
 from support_agent.tools.base import Match
 from tests.benchmarks import sections
 from tests.benchmarks.__main__ import invented_numbers
-from tests.benchmarks.companies import COMPANIES, QUESTIONS, mails_of
+from tests.benchmarks.companies import COMPANIES, FITTED, QUESTIONS, mails_of
 from tests.benchmarks.documents import in_other_words, topics
-from tests.benchmarks.fit import FITTED, Group, Question, fit, fit_asked, read_votes, told
+from tests.benchmarks.fit import Group, Question, fit, fit_asked, read_votes, told
 from tests.benchmarks.logit import fitted
 from tests.benchmarks.sizes import asked, made
 from tests.fakes_journey import make_company
@@ -138,11 +138,13 @@ def test_a_number_that_the_source_does_not_state_is_invented(reply: str, invente
 
 
 def test_the_weights_of_sections_are_those_that_make_the_right_ones_likeliest() -> None:
-    """The fit is a closed one: every company counts the same, however many questions it has."""
+    """Every company counts the same, however many questions it has."""
     helpful = [(np.array([[1.0, 0.3], [0.0, 0.3], [0.0, 0.3]]), np.array([True, False, False]))] * 3
-    useless = [(np.array([[0.0, 1.0], [0.0, 0.0], [0.0, 0.5]]), np.array([False, True, False]))]
-    weights = fitted([helpful, useless], 0.1)
+    contrary = [(np.array([[0.6, 1.0], [0.0, 0.0], [0.0, 0.5]]), np.array([False, True, False]))]
+    weights = fitted([helpful, contrary], 0.1)
     assert weights[0] > 0 > weights[1]
+    assert fitted([helpful * 9, contrary], 0.1) == pytest.approx(weights, abs=1e-3)
+    assert fitted([helpful + contrary], 0.1) != pytest.approx(weights, abs=1e-2)
     questions = [sections.Asked(document(1), features, tuple(map(bool, right))) for features, right in helpful]
     assert sections.told("shop", questions, weights).startswith(
         "shop      3 of 3 right at the top, 3 among those that are sent"

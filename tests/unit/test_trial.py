@@ -69,6 +69,15 @@ def test_answer_is_what_the_journey_would_send(office: Office) -> None:
     assert answer == {"subject": sent.subject.text, "text": sent.text.text, "html": sent.html.text}
 
 
+def test_a_document_of_which_no_section_reaches_the_setting_goes_to_a_person(office: Office) -> None:
+    """The same mail is answered below it."""
+    planner = office.settings.planner.model_copy(update={"threshold_section": 1.0})
+    strict = replace(office.decider, settings=office.settings.model_copy(update={"planner": planner}))
+    assert line(tried(office, write(CANCEL)))["outcome"] == "answer"
+    office.decider = strict
+    assert [line(tried(office, write(CANCEL)))[key] for key in ("outcome", "reason")] == ["escalate", "unsure"]
+
+
 @pytest.mark.parametrize(
     ("head", "words", "outcome", "reason"),
     [

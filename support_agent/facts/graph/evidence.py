@@ -18,7 +18,7 @@ from support_agent.facts.graph.graph import Graph, Place
 from support_agent.facts.graph.steps import Steps
 from support_agent.frozen import Frozen
 from support_agent.settings_facts import EvidenceSettings
-from support_agent.tools.excerpts import Similarity
+from support_agent.tools.base import Similarity
 
 CHUNK_REACH = 2
 """Sentences before and after one of the sub-graph, under its heading, that make its chunk."""

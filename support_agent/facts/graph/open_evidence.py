@@ -19,7 +19,7 @@ from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenE
 from support_agent.facts.judge import Judge
 from support_agent.facts.writer import Writer
 from support_agent.settings_facts import EntailmentBy, EvidenceSettings, ExtractionBy, StepsBy
-from support_agent.tools.excerpts import Similarity
+from support_agent.tools.base import Similarity
 
 
 def open_extractor(settings: EvidenceSettings, writer: Writer, *, seed: int) -> Extractor:

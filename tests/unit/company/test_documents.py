@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.company.documents import Document, check_documents, load_documents, parse_document
+from support_agent.company.documents import (
+    MAX_EXCERPT_CHARACTERS,
+    Document,
+    check_documents,
+    load_documents,
+    parse_document,
+    size_of,
+)
 from support_agent.errors import ConfigError
 from support_agent.findings import Finding, Severity
 
@@ -156,6 +163,24 @@ def test_sentences_know_their_heading_block_and_line() -> None:
     assert {s.heading for s in document.sentences[:3]} == {"Refund policy"}
     assert {s.heading for s in document.sentences[3:]} == {"Plans"}
     assert [s.paragraph for s in document.sentences] == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 4, 5, 5]
+
+
+def test_sections_are_what_stands_under_each_heading() -> None:
+    """What stands above the first heading is one, too."""
+    document = parse("Before.\n\n## Time\n\nTwo days. Or three.\n\nSundays do not count.\n\n## Fee\n\nNone.")
+    texts = [[sentence.text for sentence in section] for section in document.sections]
+    assert texts == [["Before."], ["Two days.", "Or three.", "Sundays do not count."], ["None."]]
+    assert document.headings == ("", "Time", "Fee")
+
+
+def test_a_section_that_no_excerpt_can_hold_is_its_paragraphs_a_list_with_the_line_that_announces_it() -> None:
+    """A rule without its list, or a list without its rule, says something else."""
+    long = "Words go on and on. " * 70
+    document = parse(f"## Time\n\nWe refund:\n\n- cards\n- cash\n\nNothing else.\n\n{long}\n\n## Fee\n\nNone:")
+    texts = [[sentence.text for sentence in section][:3] for section in document.sections]
+    assert texts == [["We refund:", "cards", "cash"], ["Nothing else."], ["Words go on and on."] * 3, ["None:"]]
+    assert [size_of(section) > MAX_EXCERPT_CHARACTERS for section in document.sections] == [False, False, True, False]
+    assert document.headings == ("Time", "Fee")
 
 
 def test_the_version_is_the_hash_of_the_files_bytes() -> None:

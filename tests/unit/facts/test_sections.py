@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.company.documents import Document
+from support_agent.embedding.port import Role, Vectors
 from support_agent.facts.sections import EMBEDDERS, FEATURES, SectionVote, committed
 from tests.unit.facts.words import WordEmbedder
 from tests.unit.tools.fakes import document as numbered
@@ -46,18 +50,30 @@ def test_the_section_that_says_what_was_asked_is_the_likeliest(question: str, se
     assert max(range(3), key=lambda place: chances[place]) == section
 
 
-def test_a_sentence_of_the_question_that_a_section_answers_outweighs_the_story_around_it() -> None:
-    """The whole is compared and each sentence, too."""
-    story = "My aunt had a long week and her days were full. Parcels came. The label costs 4 euros, does it?"
-    chances = vote().chances(document(), story, FLUENT)
-    assert max(range(3), key=lambda place: chances[place]) == 1
+class Level:
+    """An embedder to which all texts are at one place, and those about a label a hundredth nearer."""
+
+    name = "level"
+    dimensions = 2
+
+    def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
+        cosines = [1.0 if role == "query" else 0.51 if "label" in text else 0.5 for text in texts]
+        return np.array([[cosine, (1 - cosine**2) ** 0.5] for cosine in cosines], dtype=np.float32)
+
+
+def test_sections_that_are_nearly_alike_are_nearly_as_likely() -> None:
+    """A difference of a hundredth is not made a certainty where there are but two."""
+    policy = document("## One\n\nThe label costs 4 euros.\n\n## Two\n\nNothing else costs anything.\n")
+    chances = SectionVote({name: Level() for name in EMBEDDERS}).chances(policy, "what is the weather like", FLUENT)
+    assert 0.5 < chances[0] < 0.65
 
 
 def test_an_embedder_that_does_not_read_the_question_has_no_say() -> None:
-    """Its features are zero; the words and lengths remain."""
-    deaf = vote().features(document(), "the label", dict.fromkeys(EMBEDDERS, 0.0))
-    assert not deaf[:, [name.split(".")[0] in EMBEDDERS for name in FEATURES]].any()
-    assert deaf[:, FEATURES.index("words")].any()
+    """What it says does not count; where none reads it, all sections are as likely."""
+    deaf = vote().features(document(), "the label", {"minilm": 0.0, "use": 1.0})
+    assert not deaf[:, [name.startswith("minilm") for name in FEATURES]].any()
+    assert deaf[:, [name.startswith("use") for name in FEATURES]].any()
+    assert vote().chances(document(), "the label", dict.fromkeys(EMBEDDERS, 0.0)) == pytest.approx([1 / 3] * 3)
 
 
 def test_a_document_is_embedded_once_for_its_version() -> None:
@@ -85,5 +101,5 @@ def test_the_probabilities_of_the_sections_are_one_together(question: str, bodie
 
 def test_the_committed_weights_are_those_of_the_features() -> None:
     """One a feature; what is nearer is never less likely."""
-    assert len(committed().weights) == len(FEATURES)
-    assert min(committed().weights) >= 0
+    assert tuple(committed().weights) == FEATURES
+    assert min(committed().weights.values()) > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -195,3 +196,15 @@ def test_a_batch_without_an_answer_to_each_prompt_is_refused() -> None:
     model.lost = 1
     with pytest.raises(ToolCallRejected, match="did not score each"):
         choose(model)
+
+
+@pytest.mark.parametrize("said", [None, 3, (None, None), ("yes", "no")])
+def test_a_batch_of_something_else_than_scores_is_refused(said: Any) -> None:
+    """A model that breaks its type ends in a person's hands, not in an error of Python's."""
+
+    class Broken(ScriptedModel):
+        def score_each(self, prompts: Sequence[Prompt], options: Sequence[str]) -> Any:
+            return said
+
+    with pytest.raises(ToolCallRejected, match="score"):
+        choose(Broken([REFUND_PICKED]))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.planner.llama import Node, build_tree
+from support_agent.planner.llama import ROW_GROUP, Node, build_tree, shared_start
 
 
 def nodes_below(node: Node) -> list[Node]:
@@ -76,3 +76,15 @@ def test_each_continuation_is_found_again_in_the_tree(continuations: list[list[i
     root = build_tree(continuations)
     assert [leaf_path(root, leaf) for leaf in range(len(continuations))] == continuations
     assert root.leaves == list(range(len(continuations)))
+
+
+@given(
+    start=st.lists(st.integers(0, 2), max_size=20), ends=st.lists(st.lists(st.integers(0, 2), min_size=1), max_size=4)
+)
+def test_prompts_share_whole_groups_of_rows_and_each_keeps_an_end(start: list[int], ends: list[list[int]]) -> None:
+    """What is shared is evaluated once; a prompt without an end of its own would have no row of its own."""
+    prompts = [start + end for end in ends]
+    shared = shared_start(prompts)
+    assert shared % ROW_GROUP == 0
+    assert all(prompt[:shared] == prompts[0][:shared] and len(prompt) > shared for prompt in prompts)
+    assert not prompts or shared >= len(start) - len(start) % ROW_GROUP

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -92,6 +93,21 @@ def test_a_choice_below_its_threshold_does_not_happen_and_is_recorded() -> None:
     assert (made.outcome, made.reason) == ("escalate", "unsure")
     assert [call.status for call in made.calls if call.tool == "send_document"] == ["below_threshold"]
     assert made.answers == ()
+
+
+def test_a_document_of_which_no_section_is_sure_goes_to_a_person_and_nothing_else_is_sent_in_its_place() -> None:
+    """The next topic would answer it still less; what was found of each section is on record."""
+    given = one("Refund?", near("document:1", "document:7"), least_section=1.0)
+    made = plan(Prefers("Document 1"), given)
+    assert (made.outcome, made.reason) == ("escalate", "unsure")
+    assert [call.tool for call in made.calls] == ["find_documents", "send_document", "escalate", "finish"]
+    assert made.calls[1].status == "rejected"
+    assert "section" in made.calls[1].result
+
+
+def test_the_sections_that_are_sent_are_on_record_with_their_probabilities() -> None:
+    made = plan(Prefers("Document 1"), one("Refund?", near("document:1", "document:7")))
+    assert re.fullmatch(r"added document: section \d with 0\.\d{3}.*", made.calls[1].result)
 
 
 def test_what_no_vote_is_for_goes_to_a_person_with_the_votes_on_record() -> None:

@@ -239,6 +239,7 @@ def context(**changes: Any) -> Context:
         "accounts": FakeAccounts(),
         "search": FakeSearch(),
         "questions": ("Can I get a refund?", "How many seats do I have?"),
+        "least_section": 0.0,
     }
     return Context(**{**given, **changes})
 

@@ -2,108 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support_agent.company.documents import Document, Sentence
-from support_agent.tools.excerpts import MAX_CHARACTERS, SURE_SECTION, choose_sentences
-from tests.unit.tools.fakes import REFUNDS, FakeSearch, document
+from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document, Sentence
+from support_agent.tools.excerpts import SURE_SECTION, choose_sections, positions_of
+from tests.unit.tools.fakes import document
 
 
-class Scores:
-    """Gives the scores it was given, by position; all sections are as likely, or as likely as `chances` says."""
-
-    def __init__(self, scores: list[float], chances: list[float] | None = None) -> None:
-        self.scores = scores
-        self.chances = chances
-
-    def similarities(self, text: str, others: Any) -> list[float]:
-        """The first scores, one a text."""
-        return self.scores[: len(others)]
-
-    def sections(self, text: str, document: Document) -> list[float]:
-        """One a section."""
-        count = len(document.sections)
-        return self.chances or [1 / count] * count
+def sent(policy: Document, chances: Sequence[float], least: float = 0.0) -> list[str]:
+    """The texts that are sent where the sections are so likely."""
+    return [policy.sentences[place].text for place in positions_of(policy, choose_sections(policy, chances, least))]
 
 
-def texts(policy: Document, positions: tuple[int, ...]) -> list[str]:
-    return [policy.sentences[position].text for position in positions]
-
-
-def chosen(policy: Document, **scores: float) -> list[str]:
-    """The texts that are chosen where the section of sentences with such a score is sure, and the others have 0."""
-    return texts(policy, choose_sentences(policy, "question", FakeSearch(scores=scores)).positions)
+TIME = ["Refunds are given within 14 days.", "A renewal counts too."]
+EXCEPTIONS = ["Bought in an app store?", "Ask there.", "We cannot refund it."]
 
 
 def test_a_section_is_sent_whole_so_that_an_exception_stays_with_its_rule() -> None:
-    """One sentence is near, its neighbours come along."""
-    assert chosen(document(1), Ask=0.9) == ["Bought in an app store?", "Ask there.", "We cannot refund it."]
+    """And alone, where it is sure."""
+    assert sent(document(1), [0.05, SURE_SECTION, 0.05]) == EXCEPTIONS
 
 
 def test_where_one_section_is_not_sure_the_next_is_sent_too_in_the_documents_order() -> None:
     """And what both amount to is how sure the excerpt is."""
-    time = ["Refunds are given within 14 days.", "A renewal counts too."]
-    exceptions = ["Bought in an app store?", "Ask there.", "We cannot refund it."]
-    doubtful = choose_sentences(document(1), "question", Scores([], [0.2, 0.5, 0.1]))
-    sure = choose_sentences(document(1), "question", Scores([], [0.1, SURE_SECTION, 0.1]))
-    assert texts(document(1), doubtful.positions) == [*time, *exceptions]
-    assert doubtful.probability == pytest.approx(0.7)
-    assert (texts(document(1), sure.positions), sure.probability) == (exceptions, SURE_SECTION)
+    assert sent(document(1), [0.3, 0.5, 0.2]) == [*TIME, *EXCEPTIONS]
+    assert choose_sections(document(1), [0.3, 0.5, 0.2], 0.0).probability == pytest.approx(0.8)
+
+
+def test_a_section_that_is_sure_takes_the_next_along_where_more_is_asked_for() -> None:
+    """With a threshold above what is sure, a single section is not refused while two would do."""
+    assert choose_sections(document(1), [0.04, 0.94, 0.02], 0.95) == ((1, 0), pytest.approx(0.98))
 
 
 def test_a_second_section_that_does_not_fit_is_not_sent_nor_counted() -> None:
     """What is cut off cannot answer."""
-    policy = document(1, f"## One\n\nShort.\n\n## Two\n\n{'Words go on and on. ' * 65}")
-    found = choose_sentences(policy, "question", Scores([0.0] * 100, [0.6, 0.4]))
-    assert (texts(policy, found.positions), found.probability) == (["Short."], 0.6)
+    policy = document(1, f"## One\n\n{'Not so short. ' * 6}\n\n## Two\n\n{'Words go on and on. ' * 60}")
+    assert choose_sections(policy, [0.6, 0.4], 0.0) == ((0,), 0.6)
 
 
 def test_no_third_section_is_sent() -> None:
     """Where everything is as likely as everything else, the first two sections are as much as a mail takes."""
     sections = "".join(f"## Heading {n}\n\nSentence {n}.\n\n" for n in range(5))
-    found = choose_sentences(document(1, sections), "question", Scores([]))
-    assert texts(document(1, sections), found.positions) == ["Sentence 0.", "Sentence 1."]
+    assert sent(document(1, sections), [0.2] * 5) == ["Sentence 0.", "Sentence 1."]
 
 
 def test_a_row_of_a_table_is_sent_with_the_header_of_its_table() -> None:
-    """A long section gives its nearest paragraphs; a table is one."""
+    """Of a section that is too long, a table is one paragraph."""
     policy = document(1, f"{'Words go on. ' * 120}\n\n| Plan | Fee |\n|---|---|\n| Pro | none |\n")
-    found = choose_sentences(policy, "question", FakeSearch(scores={"none": 1.0})).positions
-    rows = [policy.sentences[position] for position in found if policy.sentences[position].kind == "row"]
-    assert ["Plan" in rows[0].text, "none" in rows[1].text] == [True, True]
+    found = sent(policy, [0.0, 1.0])
+    assert ["Plan" in found[0], "none" in found[1]] == [True, True]
 
 
-def test_a_section_that_is_too_long_gives_its_nearest_paragraphs_whole() -> None:
-    """As many as fit; the nearest even if it alone does not fit."""
-    paragraphs = [f"Start {n}. {'Words go on and on. ' * 25}End {n}." for n in range(6)]
-    policy = document(1, "\n\n".join(paragraphs))
-    found = chosen(policy, **{"Start 4.": 0.9, "End 4.": 0.9, "Start 1.": 0.8})
-    assert [text for text in found if text.startswith("Start")] == ["Start 1.", "Start 4."]
-    assert [text for text in found if text.startswith("End")] == ["End 1.", "End 4."]
+def test_a_section_that_is_too_long_gives_its_likeliest_paragraphs_whole_and_counts_these_alone() -> None:
+    """As many as fit, also where the first is sure; the likeliest even if it alone does not fit."""
+    policy = document(1, "\n\n".join(f"Start {n}. {'Words go on and on. ' * 25}End {n}." for n in range(6)))
+    found = sent(policy, [0.0, 0.02, 0.01, 0.01, 0.95, 0.01])
+    assert [text for text in found if text[:5] in ("Start", "End 1", "End 4")] == [
+        "Start 1.", "End 1.", "Start 4.", "End 4."
+    ]  # fmt: skip
+    assert choose_sections(policy, [0.1, 0.2, 0.1, 0.1, 0.3, 0.2], 0.0).probability == pytest.approx(0.5)
     giant = document(1, f"Short.\n\nGiant. {'Words go on and on. ' * 80}\n\nShort too.")
-    found = chosen(giant, **{"Giant": 0.9})
+    found = sent(giant, [0.0, 1.0, 0.0])
     assert found[0] == "Giant."
-    assert sum(map(len, found)) > MAX_CHARACTERS
-    assert "Short." not in found
-
-
-def test_what_a_colon_announces_is_sent_with_it() -> None:
-    """A rule without its list, or a list without its rule, says something else; the section here is too long."""
-    long = "Words go on and on. " * 70
-    policy = document(1, f"We refund:\n\n- cards\n- cash\n\nNothing else.\n\n{long}\n\n## Other:\n\nEnd:")
-    rule = ["We refund:", "cards", "cash"]
-    assert chosen(policy, cash=0.9)[:3] == chosen(policy, refund=0.9)[:3] == rule
-    assert "Nothing else." in chosen(policy, cash=0.9)
+    assert sum(map(len, found)) > MAX_EXCERPT_CHARACTERS
 
 
 def test_a_document_of_one_sentence_gives_that_sentence() -> None:
-    """At least one sentence is sent, however far it is."""
-    assert choose_sentences(document(1, "Only this."), "question", Scores([-1.0])) == ((0,), 1.0)
+    assert sent(document(1, "Only this."), [1.0]) == ["Only this."]
 
 
 WORDS = st.lists(st.sampled_from(["refund", "card", "seat", "plan", "link"]), min_size=1, max_size=60)
@@ -125,9 +95,8 @@ def test_what_is_sent_is_whole_blocks_in_the_documents_order(body: str, data: st
     """Over any document and any scores: nothing is cut, turned around, torn from its table or left empty."""
     policy = document(1, body)
     count = len(policy.sentences)
-    scores = data.draw(st.lists(st.floats(-1, 1), min_size=count, max_size=count))
     chances = data.draw(st.lists(st.floats(0, 1), min_size=len(policy.sections), max_size=len(policy.sections)))
-    found = choose_sentences(policy, "question", Scores(scores, chances)).positions
+    found = positions_of(policy, choose_sections(policy, chances, 0.0))
     assert found
     assert list(found) == sorted(set(found))
     assert all(0 <= position < count for position in found)
@@ -135,7 +104,7 @@ def test_what_is_sent_is_whole_blocks_in_the_documents_order(body: str, data: st
     sections = {policy.sentences[position].heading for position in found}
     assert len(sections) <= 2
     if len(sections) == 2:
-        assert sum(len(policy.sentences[position].text) for position in found) <= MAX_CHARACTERS
+        assert sum(len(policy.sentences[position].text) for position in found) <= MAX_EXCERPT_CHARACTERS
 
 
 def _assert_whole(policy: Document, found: tuple[int, ...]) -> None:
@@ -143,11 +112,11 @@ def _assert_whole(policy: Document, found: tuple[int, ...]) -> None:
     for heading, group in groupby(policy.sentences, key=lambda sentence: sentence.heading):
         section = list(group)
         taken = [sentence for sentence in section if sentence.index in found]
-        if taken and _size(section) <= MAX_CHARACTERS:
+        if taken and _size(section) <= MAX_EXCERPT_CHARACTERS:
             assert taken == section, heading
         paragraphs = {sentence.paragraph for sentence in taken}
         assert taken == [sentence for sentence in section if sentence.paragraph in paragraphs]
-        assert _size(taken) <= MAX_CHARACTERS or _is_announced(section, paragraphs)
+        assert _size(taken) <= MAX_EXCERPT_CHARACTERS or _is_announced(section, paragraphs)
 
 
 def _is_announced(section: list[Sentence], paragraphs: set[int]) -> bool:
@@ -158,9 +127,3 @@ def _is_announced(section: list[Sentence], paragraphs: set[int]) -> bool:
 
 def _size(sentences: list[Sentence]) -> int:
     return sum(len(sentence.text) for sentence in sentences)
-
-
-@pytest.mark.parametrize("question", ["", "refund " * 5_000, "\x00", "¿Puedo?"])
-def test_any_question_gets_an_excerpt(question: str) -> None:
-    """Neither its length nor its characters matter here."""
-    assert choose_sentences(document(1, REFUNDS), question, FakeSearch())
