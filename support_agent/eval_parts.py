@@ -253,7 +253,6 @@ def calibrate(
         ConfigError: a file of the company or a model cannot be used.
     """
     from support_agent.company.company import Company
-    from support_agent.company.documents import Document
     from support_agent.evals.calibrating import fit, thresholds
     from support_agent.evals.intents import Way
     from support_agent.evals.leaving_out import examples_of, left_out, of_mails, without_topic
