@@ -5,7 +5,8 @@ its nearest sentence is, so that a long story around one question does not drown
 summary, the example questions and the sections of each topic, in every embedder, by its character n-grams, and by a
 classifier that is fitted to these texts whenever they change. Nothing here weighs them: the combiner does.
 
-With more than `MOST_FITTED` topics the vector store proposes candidates, and neither classifier nor n-grams are fitted.
+With more than `MOST_FITTED` topics the vector store proposes candidates for each question, and classifier and n-grams
+are fitted to these alone.
 
 Checked by tests/unit/facts/test_search.py.
 """
@@ -39,7 +40,7 @@ from support_agent.tools.signs import Signs, TextKind
 CANDIDATES = 64
 """Topics that each embedder proposes where there are too many to compare with all."""
 MOST_FITTED = 500
-"""Topics for which all vectors are held in memory and a classifier is fitted: about 10,000 texts, 60 MB."""
+"""Topics for which all vectors are held in memory and a classifier is fitted once: about 10,000 texts, 60 MB."""
 KEPT_TEXTS = 64
 """Texts whose result is kept: the cutting of a mail into questions and the choice ask about the same ones."""
 KEPT_PIECES = 512
@@ -77,7 +78,7 @@ class _Words:
 
 
 class _Fitted(NamedTuple):
-    """What is held of a company with few topics."""
+    """What is held of topics: all of a company with few, else those that may answer a question."""
 
     entries: list[Entry]
     vectors: dict[str, Vectors]
@@ -138,20 +139,22 @@ class CompanySearch:
         ]
         embedded = sum(index.update(entries) for index in self._indexes.values())
         self._topics = {topic.key: topic for topic in topics}
-        self._fitted = self._fit() if 0 < len(topics) <= MOST_FITTED else None
+        self._fitted = self._fit(None) if 0 < len(topics) <= MOST_FITTED else None
         return embedded
 
-    def _fit(self) -> _Fitted:
-        held = {name: index.held() for name, index in self._indexes.items()}
+    def _fit(self, keys: Sequence[str] | None) -> _Fitted:
+        """To some topics, or to all."""
+        held = {name: index.held(keys) for name, index in self._indexes.items()}
         entries = next(iter(held.values()))[0]
         vectors = {name: stored for name, (_, stored) in held.items()}
-        places = {key: place for place, key in enumerate(self._topics)}
+        topics = [self._topics[key] for key in dict.fromkeys(entry.key for entry in entries)]
+        places = {topic.key: place for place, topic in enumerate(topics)}
         classifier = Classifier(
             np.hstack(list(vectors.values())),
             [places[entry.key] for entry in entries],
             [TEXT_WEIGHTS[entry.kind] for entry in entries],
         )
-        return _Fitted(entries, vectors, classifier, _Words(list(self._topics.values())), *_runs(entries))
+        return _Fitted(entries, vectors, classifier, _Words(topics), *_runs(entries))
 
     def nearest(self, text: str) -> tuple[Match, ...]:
         """Every topic that may answer the text, with what speaks for it, the likeliest first by a plain mean."""
@@ -212,12 +215,13 @@ class CompanySearch:
             return ()
         parts = whole_and_sentences(text)
         asked = {name: embedder.embed(parts, "query") for name, embedder in self._embedders.items()}
-        likeness = self._likeness(asked)
+        fitted = self._fitted or self._fit(self._candidates(asked))
+        likeness = _likeness(fitted, asked)
         fluency = self._fluency(text)
-        fitted = self._scores(text, asked)
+        scores = _scores(fitted, text, asked)
         matches = []
-        for key in likeness:
-            words, classifier = fitted.get(key, (None, None))
+        for key in fitted.names:
+            words, classifier = scores[key]
             signs = Signs(
                 likeness=likeness[key],
                 words=words,
@@ -230,40 +234,32 @@ class CompanySearch:
         rank = _ranks(matches)
         return tuple(sorted(matches, key=lambda match: (-rank[match.topic], match.topic)))
 
-    def _likeness(self, asked: Mapping[str, Vectors]) -> dict[str, dict[str, dict[TextKind, float]]]:
-        """By topic, embedder and kind of text: the cosine of the nearest one."""
-        found: dict[str, dict[str, dict[TextKind, float]]] = defaultdict(dict)
-        keys = None if self._fitted else self._candidates(asked)
-        for name, vectors in asked.items():
-            entries, stored = self._held(name, keys)
-            cosines = stored @ vectors.T
-            groups: dict[tuple[str, TextKind], list[int]] = defaultdict(list)
-            for row, entry in enumerate(entries):
-                groups[entry.key, cast(TextKind, entry.kind)].append(row)
-            for (key, kind), rows in groups.items():
-                found[key].setdefault(name, {})[kind] = float(nearness(cosines[rows].max(axis=0)))
-        return {key: found[key] for key in sorted(found) if key in self._topics}
-
-    def _held(self, name: str, keys: Sequence[str] | None) -> tuple[list[Entry], Vectors]:
-        if self._fitted is not None:
-            return self._fitted.entries, self._fitted.vectors[name]
-        return self._indexes[name].held(keys)
-
     def _candidates(self, asked: Mapping[str, Vectors]) -> list[str]:
         proposed = (self._indexes[name].candidates(vectors, CANDIDATES) for name, vectors in asked.items())
         return list(dict.fromkeys(key for keys in proposed for key in keys))
 
-    def _scores(self, text: str, asked: Mapping[str, Vectors]) -> dict[str, tuple[float, float]]:
-        """By topic: the cosine of the n-grams and the score of the classifier; nothing where none is fitted."""
-        if self._fitted is None:
-            return {}
-        scores = self._fitted.classifier.scores(np.hstack([asked[name] for name in self._fitted.vectors]))
-        joined = nearness(scores)
-        words = self._fitted.words.cosines(text)
-        return {key: (word, float(score)) for key, word, score in zip(self._topics, words, joined, strict=True)}
-
     def _fluency(self, text: str) -> dict[str, float]:
         return {name: fluency(text, self.embedder.count_tokens) if name == ENGLISH else 1.0 for name in self._embedders}
+
+
+def _likeness(fitted: _Fitted, asked: Mapping[str, Vectors]) -> dict[str, dict[str, dict[TextKind, float]]]:
+    """By topic, embedder and kind of text: the cosine of the nearest one."""
+    found: dict[str, dict[str, dict[TextKind, float]]] = defaultdict(dict)
+    groups: dict[tuple[str, TextKind], list[int]] = defaultdict(list)
+    for row, entry in enumerate(fitted.entries):
+        groups[entry.key, cast(TextKind, entry.kind)].append(row)
+    for name, vectors in asked.items():
+        cosines = fitted.vectors[name] @ vectors.T
+        for (key, kind), rows in groups.items():
+            found[key].setdefault(name, {})[kind] = float(nearness(cosines[rows].max(axis=0)))
+    return found
+
+
+def _scores(fitted: _Fitted, text: str, asked: Mapping[str, Vectors]) -> dict[str, tuple[float, float]]:
+    """By topic: the cosine of the n-grams and the score of the classifier."""
+    joined = nearness(fitted.classifier.scores(np.hstack([asked[name] for name in fitted.vectors])))
+    words = fitted.words.cosines(text)
+    return {key: (word, float(score)) for key, word, score in zip(fitted.names, words, joined, strict=True)}
 
 
 def _runs(entries: Sequence[Entry]) -> tuple[list[str], list[int]]:

@@ -95,15 +95,18 @@ def test_the_classifier_and_the_words_are_fitted_to_the_topics(search: CompanySe
     assert (refund.signs.words or 0) > (password.signs.words or 0)
 
 
-def test_with_many_topics_the_vector_store_proposes_and_nothing_is_fitted(
+def test_with_many_topics_the_vector_store_proposes_and_these_alone_are_fitted_to(
     search: CompanySearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "MOST_FITTED", 1)
     search.update([REFUND, PASSWORD, Topic(key="document:10", title="Invoice")])
-    best = search.nearest("my invoice")[0]
-    assert best.topic == "document:10"
-    assert best.signs is not None
-    assert (best.signs.classifier, best.signs.words) == (None, None)
+    signs = {match.topic: match.signs for match in search.nearest("my invoice")}
+    best, other = signs["document:10"], signs[REFUND.key]
+    assert next(iter(signs)) == "document:10"
+    assert best is not None
+    assert other is not None
+    assert (best.classifier or 0) > (other.classifier or 0)
+    assert (best.words or 0) > (other.words or 0)
 
 
 def test_a_company_without_topics_finds_nothing(search: CompanySearch) -> None:
