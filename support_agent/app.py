@@ -33,6 +33,7 @@ from support_agent.model import Model, Prompt, Scores
 from support_agent.planner.progress import Progress, progress_on
 from support_agent.resources import packaged
 from support_agent.settings import LogSettings, ModelSettings, Settings
+from support_agent.settings_facts import Looks
 from support_agent.store.lock import only_process
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
@@ -335,7 +336,9 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
         search=search,
         templates=templates,
         settings=settings,
-        rooms=open_rooms(settings, company, search, model, in_memory=in_memory) if settings.facts.enabled else None,
+        rooms=open_rooms(settings, company, search, model, in_memory=in_memory)
+        if settings.facts.looks is not Looks.NEVER
+        else None,
         machine=open_vote(search.embedders, settings.screening),
     )
 

@@ -37,6 +37,7 @@ from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Call, Plan
 from support_agent.planner.questions import questions_of
 from support_agent.settings import Settings
+from support_agent.settings_facts import Looks
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.base import AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
@@ -271,6 +272,7 @@ class Decider:
             mail=f"{message.subject}\n{asked_text(message)}",
             sent=sent,
             room=room,
+            looks_always=self.settings.facts.looks is Looks.ALWAYS,
             translations=self.company.in_language(locale, today),
             vocabulary=self.company.vocabulary,
             least_section=self.settings.planner.threshold_section,

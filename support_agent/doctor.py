@@ -25,6 +25,7 @@ from support_agent.planner.models import State, cache_dir, language_model, listi
 from support_agent.planner.pinned import LANGUAGE_MODEL
 from support_agent.planner.progress import progress_on
 from support_agent.settings import AgentSettings, ChromaSettings, ModelSettings, SentCopies, Settings
+from support_agent.settings_facts import Looks
 from support_agent.store_health import look_at_clock, look_at_database, look_at_traffic, read_progress
 
 MANY_MAILS = 20
@@ -225,13 +226,13 @@ def _fact_room(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     from support_agent.facts.learning.configured_policy import policy_for  # numpy and a graph take a second to import
 
     subject, facts, sources = "fact room", settings.facts, settings.search.sources
-    if not facts.enabled:
+    if facts.looks is Looks.NEVER:
         yield ok(subject, "off: a document answers by the choice alone")
         return
     policy_for(facts)  # a file that cannot be used stops the start
     drafts = "with drafts" if settings.grading.writes_drafts else "without drafts"
     web = f"questions leave the house for {', '.join(sources)}" if sources else "no web is asked"
-    yield ok(subject, f"policy {facts.policy}, {drafts}; {web}")
+    yield ok(subject, f"looks: {facts.looks}, policy {facts.policy}, {drafts}; {web}")
 
 
 Check = Callable[[Settings, Probes], Iterator[Diagnosis]]

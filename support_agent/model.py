@@ -105,7 +105,7 @@ def ask_model(model: Model, prompt: Prompt, options: Sequence[str]) -> Scores:
         PermanentError: the model raised something that is no error of ours (code `model`).
         SupportAgentError: what `Model.score` raises.
     """
-    return _checked(_said(lambda: model.score(prompt, options)), options)
+    return _said(lambda: _checked(model.score(prompt, options), options))
 
 
 def ask_each(model: Model, prompts: Sequence[Prompt], options: Sequence[str]) -> list[Scores]:
@@ -119,7 +119,7 @@ def ask_each(model: Model, prompts: Sequence[Prompt], options: Sequence[str]) ->
     batched = _said(lambda: model.score_each(prompts, options))
     if not isinstance(batched, tuple) or len(batched) != len(prompts):
         raise ToolCallRejected("the model did not score each prompt", code="scores")
-    return [_checked(scores, options) for scores in batched]
+    return _said(lambda: [_checked(scores, options) for scores in batched])
 
 
 def _said(ask: Callable[[], T]) -> T:

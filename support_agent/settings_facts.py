@@ -31,6 +31,15 @@ class PolicyKind(StrEnum):
     TRAINED = "trained"
 
 
+class Looks(StrEnum):
+    """Into which questions that a document may answer the fact room looks."""
+
+    ALWAYS = "always"
+    DOUBTFUL = "doubtful"
+    """Where the search alone is not sure of the document and of its section."""
+    NEVER = "never"
+
+
 class ChunkUnit(StrEnum):
     """What the length of a chunk is counted in; tokens are those of the embedding model."""
 
@@ -65,8 +74,9 @@ Threshold = Annotated[float, Field(ge=0, le=1)]
 class FactSettings(Frozen):
     """The search inside the documents, of which no customer sees anything: how they are cut, and what finds them."""
 
-    enabled: bool = True
-    """Whether a document answers a customer only where the fact room finds the sentences in it that do."""
+    looks: Looks = Looks.DOUBTFUL
+    """Into which questions the fact room looks: there a document answers only where it finds the sentences that do. It
+    takes the embedded model about three seconds a question."""
     chunk_unit: ChunkUnit = ChunkUnit.CHARACTERS
     chunk_size: Annotated[int, Field(ge=50, le=10_000)] = 400
     """Longest chunk, in `chunk_unit`s, without the title and the heading that it is searched by as well. Of a chunk

@@ -101,8 +101,8 @@ host = ""                      # for example "smtp.example.com"
 # threshold_floor = 0.5        # no threshold that `support-agent calibrate` fits to this company is lower
 # max_s = 120.0                # time for one mail; reaching it escalates
 
-[facts]                        # what looks for the sentences that answer, before a document may
-# enabled = true               # false: a document answers by the choice alone
+[facts]                        # what looks for the sentences that answer
+# looks = "doubtful"           # where the search alone is not sure; or "always", "never"
 # policy = "always"            # how far a question is looked into; or "self_ask", "never", "trained"
 
 [grading]

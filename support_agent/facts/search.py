@@ -27,6 +27,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[impo
 
 from support_agent.company.documents import Document
 from support_agent.embedding.port import Embedder, Vectors
+from support_agent.errors import TransientError
 from support_agent.facts.classifier import Classifier
 from support_agent.facts.index import Entry, Index, id_of
 from support_agent.facts.parts import nearness, whole_and_sentences
@@ -143,9 +144,16 @@ class CompanySearch:
         return embedded
 
     def _fit(self, keys: Sequence[str] | None) -> _Fitted:
-        """To some topics, or to all."""
+        """To some topics, or to all.
+
+        Raises:
+            TransientError: the indexes do not hold the same texts, or others than this search knows.
+        """
         held = {name: index.held(keys) for name, index in self._indexes.items()}
         entries = next(iter(held.values()))[0]
+        are_same = all(others == entries for others, _ in held.values())
+        if not entries or not are_same or not all(entry.key in self._topics for entry in entries):
+            raise TransientError("another process is changing the indexes: the mail is tried again", code="index")
         vectors = {name: stored for name, (_, stored) in held.items()}
         topics = [self._topics[key] for key in dict.fromkeys(entry.key for entry in entries)]
         places = {topic.key: place for place, topic in enumerate(topics)}

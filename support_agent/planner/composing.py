@@ -155,7 +155,7 @@ class _Question:
         sure = math.nan if any(map(math.isnan, parts)) else min(parts)
         for of, value in call.members:
             if of.set_name == "documents":
-                self.work.look(int(value), sure)
+                self.work.prepare(int(value), sure)
         result = self.work.call(call.tool, dict(call.arguments), sure, votes)
         match result:
             case Added(item=item):

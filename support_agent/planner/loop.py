@@ -91,9 +91,10 @@ class _Guided(Work):
 
     def run(self) -> None:
         """Every question in turn, one that asks for two things as two; the numbers of doubtful ones are put down."""
-        parts = [part for question in self.context.questions for part in self._parts(question)]
         self.doubtful = set[int]()
-        if len(parts) <= self.limits.max_questions:
+        are_few = len(self.context.questions) <= self.limits.max_questions
+        parts = [part for question in self.context.questions for part in self._parts(question)] if are_few else []
+        if 0 < len(parts) <= self.limits.max_questions:
             self.context.questions = tuple(part.text for part in parts)
             self.doubtful = {number for number, part in enumerate(parts, 1) if not part.is_sure}
         super().run()
@@ -140,7 +141,7 @@ class _Guided(Work):
             raise Stop(Reason.NOT_COVERED)
         match kind:
             case "document":
-                self.look(int(name), choice.probability)
+                self.prepare(int(name), choice.probability)
                 return (self.send("send_document", {"number": int(name)}, choice.probability, choice.votes),)
             case "field":
                 self.check_field_question()

@@ -17,10 +17,11 @@ from typing import TypeVar
 import structlog
 
 from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem
+from support_agent.company.front_matter import Delivery
 from support_agent.company.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.model import Usage
-from support_agent.planner.choice import Choice, Chooser, Option, Vote
+from support_agent.planner.choice import Choice, Chooser, Option, Vote, is_settled
 from support_agent.planner.held import held_by
 from support_agent.planner.identifiers import Found
 from support_agent.planner.pieces import asks
@@ -34,6 +35,7 @@ from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Qualifier, Result, shown
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason
+from support_agent.tools.excerpts import SURE_SECTION, choose_sections
 from support_agent.tools.facts import likely_document
 
 MOST_PERIODS = 2
@@ -133,6 +135,7 @@ class Work(ABC):
         """The topics likeliest to answer the question in hand, as the model sees them, the likeliest first."""
         number = self.context.question
         if number not in self.context.found:
+            self._settle()
             self.call("find_documents", {"question": number}, 1.0, ())
         matches = self.context.found[number]
         if not matches:
@@ -142,6 +145,55 @@ class Work(ABC):
         documents, accounts = self.context.documents, self.context.accounts
         options = [topic_option(match.topic, documents, accounts) for _, match in ranked]
         return self.records.options(options, self.named)
+
+    def _settle(self) -> None:
+        """Put down the document that the search alone is sure of, a section of it too: it is sent without a look."""
+        context = self.context
+        if context.room is None or context.looks_always:
+            return
+        try:
+            matches = context.search.nearest(context.current_question)
+            chances = self.chooser.unasked(matches).chances if matches else [1.0]
+            best = max(range(len(chances)), key=lambda place: chances[place])
+            if best < len(matches) and is_settled(chances, self.least("document")):
+                kind, _, name = matches[best].topic.partition(":")
+                is_sent = kind == "document" and int(name) in context.sendable
+                if is_sent and self._is_section_sure(int(name)):
+                    context.settled[context.question] = int(name)
+        except SupportAgentError as error:  # finding the topics will tell
+            log.error("question_not_settled", code=error.code, error=str(error))
+
+    def _weigh_sections(self, number: int) -> None:
+        """Where neither is settled and the search is not sure of one section, the model picks by heading, too."""
+        context = self.context
+        is_known = (
+            context.settled.get(context.question) == number or (context.question, number) in context.section_chances
+        )
+        chances = None if is_known else self._section_chances(number)
+        if chances is not None and self.limits.model_votes != "never" and max(chances) < SURE_SECTION:
+            document, question = context.version_sent(number), context.current_question
+            weighed, usage = self.guarded(lambda: self.chooser.section_chances(question, document, chances))
+            self.usage = self.usage + usage
+            context.section_chances[context.question, number] = weighed
+
+    def _is_section_sure(self, number: int) -> bool:
+        """Whether the search alone is sure what to send of a document; all of it, or its link, needs no choice."""
+        chances = self._section_chances(number)
+        if chances is None:
+            return True
+        chosen = choose_sections(self.context.version_sent(number), chances, self.context.least_section)
+        return chosen.probability >= SURE_SECTION
+
+    def _section_chances(self, number: int) -> Sequence[float] | None:
+        """What the search alone says of the sections of a document; None where no section is chosen."""
+        document = self.context.version_sent(number)
+        if document.head.delivery is not Delivery.EXCERPT:
+            return None
+        try:
+            return self.context.search.sections(self.context.current_question, document)
+        except SupportAgentError as error:
+            log.error("sections_not_weighed", code=error.code, error=str(error))
+            raise Stop(Reason.TOOL_FAILED) from error
 
     def topic(self, options: Sequence[Option], left_out: Collection[str] = ()) -> Choice:
         """Which of these documents, account values, series and records answers the question, or none.
@@ -165,18 +217,26 @@ class Work(ABC):
         """How sure an answer about a topic of this kind must be: as calibrated for the company, or as configured."""
         return self.chooser.calibration.thresholds.get(kind, self.limits.threshold_answer)
 
-    def look(self, document: int, sure: float) -> None:
-        """Have the fact room look into a document before it is sent, where it does not know yet whether that answers.
+    def prepare(self, document: int, sure: float) -> None:
+        """Weigh the sections of a document before it is sent, and have the fact room look into it.
 
-        What answers may be what the case knew already, or another document. Args: `sure` is the topic's probability.
+        It looks where it does not know yet whether the document answers, and the search alone is not sure. What answers
+        may be what the case knew already, or another document.
+
+        Args:
+            sure: The topic's probability.
         """
         context, number = self.context, self.context.question
-        if context.room is None or sure < self.least("document"):
+        if not sure >= self.least("document") or document not in context.sendable:
+            return
+        self._weigh_sections(document)
+        if context.room is None:
             return
         finding = context.findings.get(number)
         is_known = finding is not None and bool(finding.sentences_of(document))
         is_refused = finding is not None and not finding.is_answered and likely_document(context, number) == document
-        if document in context.sendable and not (is_known or is_refused):
+        is_sure = context.settled.get(number) == document
+        if not (is_known or is_refused or is_sure):
             self.call("find_evidence", {"question": number, "number": document}, 1.0, ())
 
     def check_field_question(self) -> None:

@@ -56,8 +56,9 @@ def require_customer(context: Context, level: int, what: str) -> Customer:
 class SendDocument(Tool):
     """Send the numbered document that answers the question, in the language of the mail where it has been translated.
 
-    The fact room, where there is one, decides whether the document may be sent. A vote chooses the sections of an
-    excerpt, in the version that is sent; where it is not sure enough of any, the document is not sent.
+    The fact room, where there is one and the search alone is not sure, decides whether the document may be sent. A vote
+    chooses the sections of an excerpt, in the version that is sent, with the model's pick where it was weighed; where
+    it is not sure enough of any, the document is not sent.
     """
 
     name: ClassVar[str] = "send_document"
@@ -67,7 +68,7 @@ class SendDocument(Tool):
 
     def run(self, context: Context) -> Added:
         original = context.documents[self.number]
-        document = context.translations.get(self.number, original)
+        document = context.version_sent(self.number)
         head = document.head
         if not (original.is_valid_on(context.today) and document.is_valid_on(context.today)):
             raise ToolCallRejected(f"document {self.number} is not valid on {context.today}", code="not_valid")
@@ -91,12 +92,12 @@ class SendDocument(Tool):
         )
 
     def _check_evidence(self, context: Context) -> None:
-        """Refuse a document in which the fact room found no answer to the question; without a room all pass.
+        """Refuse a document in which the fact room found no answer; one that the search settled needs no look.
 
         Raises:
             ToolCallRejected: code `no_evidence`.
         """
-        if context.room is None:
+        if context.room is None or context.settled.get(context.question) == self.number:
             return
         finding = context.findings.get(context.question)
         if finding is None or not finding.is_answered or not finding.sentences_of(self.number):
@@ -115,9 +116,13 @@ class SendDocument(Tool):
             case Delivery.LINK:
                 return (), ""
             case Delivery.EXCERPT:
-                chances = context.search.sections(context.current_question, document)
+                before = context.search.sections(context.current_question, document)
+                chances = context.section_chances.get((context.question, self.number), before)
                 chosen = choose_sections(document, chances, context.least_section)
-                how = ", ".join(f"section {place + 1} with {chances[place]:.3f}" for place in chosen.places)
+                how = ", ".join(
+                    f"section {place + 1} with {chances[place]:.3f}, by the search {before[place]:.3f}"
+                    for place in chosen.places
+                )
                 if not chosen.probability >= context.least_section:  # a NaN is not sure either
                     raise ToolCallRejected(f"document {self.number}: unsure, {how}", code="section")
                 return tuple(document.sentences[position] for position in positions_of(document, chosen)), how

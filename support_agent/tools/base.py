@@ -199,7 +199,9 @@ class Context:
     `questions` are the customer's own, cut out of the mail; `data` is filled by the data tools ("@1", "@2",
     ...) and `found` by `find_documents`, by question number from 1. `sent` is what the sender was answered lately, the
     newest first; what of it was chosen once more is put down in `repeated`. `room` looks into questions, and what it
-    found stands in `findings`, by question number; None: it is off, and documents are sent without it.
+    found stands in `findings`, by question number; None: it is off, and documents are sent without it. `settled` has,
+    by question number, the document that the search alone is sure of: unless `looks_always`, it is sent without a look.
+    `section_chances` has by question and document how likely each section answers, where the model was asked, too.
     `documents` are the company's, in its own language: topics and evidence are theirs. `translations` go out in their
     place, by number. `subject` is "" where no question begins with it. `vocabulary` is what the documents name;
     `beside` what narrowed a question and stood in no answer that was chosen.
@@ -229,7 +231,10 @@ class Context:
     sent: tuple[SentAnswer, ...] = ()
     repeated: list[SentAnswer] = field(default_factory=list)
     room: FactRoom | None = None
+    looks_always: bool = False
     findings: dict[int, Finding] = field(default_factory=dict)
+    settled: dict[int, int] = field(default_factory=dict)
+    section_chances: dict[tuple[int, int], Sequence[float]] = field(default_factory=dict)
     translations: Mapping[int, Document] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     beside: list[Qualifier] = field(default_factory=list)
@@ -244,6 +249,10 @@ class Context:
         """The documents that the sender may be sent today, by number."""
         found = self.documents.items()
         return {number: document for number, document in found if document.may_be_sent(self.today, self.level)}
+
+    def version_sent(self, number: int) -> Document:
+        """The version of a document that this customer is sent: its translation, or itself."""
+        return self.translations.get(number, self.documents[number])
 
     def point_to(self, data: Data) -> str:
         """Keeps data under the next pointer and returns that."""

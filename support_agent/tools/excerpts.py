@@ -8,6 +8,7 @@ one more section goes with it. Checked by tests/unit/tools/test_excerpts.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document, size_of
@@ -15,6 +16,7 @@ from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document, si
 SURE_SECTION = 0.8
 """What is so sure goes without a further section; chosen where the vote was fitted, each company left out."""
 MOST_HEADINGS = 2
+"""Sections of further headings are not sent, however likely."""
 
 
 class Chosen(NamedTuple):
@@ -33,19 +35,25 @@ def choose_sections(document: Document, chances: Sequence[float], least: float) 
         least: How likely it must answer to be sent, 0..1.
     """
     sections = document.sections
+    runs = _runs([section[0].heading for section in sections])
     first, *others = sorted(range(len(sections)), key=lambda place: -chances[place])
     places, sure, size = [first], chances[first], size_of(sections[first])
-    headings = {sections[first][0].heading}
+    headings = {runs[first]}
     for place in others:
-        heading = sections[place][0].heading
-        if heading not in headings and (sure >= max(SURE_SECTION, least) or len(headings) == MOST_HEADINGS):
+        if runs[place] not in headings and (sure >= max(SURE_SECTION, least) or len(headings) == MOST_HEADINGS):
             continue
         if size + size_of(sections[place]) > MAX_EXCERPT_CHARACTERS:
             break
         places.append(place)
-        headings.add(heading)
+        headings.add(runs[place])
         sure, size = sure + chances[place], size + size_of(sections[place])
     return Chosen(tuple(places), sure)
+
+
+def _runs(headings: Sequence[str]) -> list[int]:
+    """The number of the heading that each section stands under: two that have the same words are two."""
+    starts = [place == 0 or heading != headings[place - 1] for place, heading in enumerate(headings)]
+    return list(accumulate(map(int, starts)))
 
 
 def positions_of(document: Document, chosen: Chosen) -> tuple[int, ...]:

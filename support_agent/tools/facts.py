@@ -20,7 +20,7 @@ class FindDocuments(Tool):
     """Find the documents, account values and series nearest to one of the customer's questions.
 
     With a fact room it finds out whether documents answer the question, too. That takes the model seconds: it does not
-    for a question that is nearest to an account value.
+    for a question that is nearest to an account value, or of which the search alone is sure.
     """
 
     name: ClassVar[str] = "find_documents"
@@ -33,13 +33,17 @@ class FindDocuments(Tool):
         if self.question not in context.found:
             context.found[self.question] = context.search.nearest(question)
         matches = context.found[self.question]
-        documents, is_due = context.sendable, self.question not in context.findings
+        documents = context.sendable
+        is_due = self.question not in context.findings and self.question not in context.settled
         if context.room is not None and documents and is_due and _is_nearest_to_a_document(matches):
             likely = likely_document(context, self.question)
             context.findings[self.question] = look_into(context.room, question, documents, likely)
         shown = ", ".join(f"{match.topic} {match.score:.2f}" for match in matches[:SHOWN])
         finding = context.findings.get(self.question)
+        settled = context.settled.get(self.question)
         description = shown if finding is None else f"{shown}; looked into: {told(finding)}"
+        if settled is not None:
+            description = f"{shown}; sure without a look: document:{settled}"
         return Pointed(pointer=f"question {self.question}", description=description)
 
 

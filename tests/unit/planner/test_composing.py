@@ -321,10 +321,17 @@ def test_what_the_model_escalates_goes_to_a_person_for_its_reason() -> None:
 def test_an_answer_needs_the_fact_rooms_evidence_here_too() -> None:
     """The program looks before a document is sent; the model is never offered to."""
     for finding, outcome in ((found(says(7, 0)), "answer"), (found(reason="irrelevant"), "escalate")):
-        given = one("Refund?", near("document:7", "document:1"), room=ScriptedRoom({"Refund?": finding}))
+        given = one(
+            "Refund?", near("document:7", "document:1"), room=ScriptedRoom({"Refund?": finding}), looks_always=True
+        )
         made, _ = composed(given, ("send_document", {"number": 7}), FINISH, likes=("Document 7",))
         assert made.outcome == outcome
-    given = one("Refund?", near("document:7", "document:1"), room=ScriptedRoom({"Refund?": found(says(1, 0))}))
+    given = one(
+        "Refund?",
+        near("document:7", "document:1"),
+        room=ScriptedRoom({"Refund?": found(says(1, 0))}),
+        looks_always=True,
+    )
     made, _ = composed(given, ("send_document", {"number": 7}), FINISH, likes=("Document 7",))
     assert (made.reason, "find_evidence" in tools(made)) == ("no_evidence", True)
 

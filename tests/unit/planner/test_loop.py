@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support_agent.answer.final_answer import AggregateItem, ClarificationItem, DocumentItem, FieldItem, TableItem
+from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
 from support_agent.errors import PermanentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores, Usage
@@ -103,6 +104,28 @@ def test_a_document_of_which_no_section_is_sure_goes_to_a_person_and_nothing_els
     assert [call.tool for call in made.calls] == ["find_documents", "send_document", "escalate", "finish"]
     assert made.calls[1].status == "rejected"
     assert "section" in made.calls[1].result
+
+
+@pytest.mark.parametrize(
+    ("votes", "chances", "first"),
+    [
+        ("doubtful", [0.3, 0.4, 0.3], "section 1"),
+        ("doubtful", [0.1, 0.8, 0.1], "section 2"),
+        ("never", [0.3, 0.4, 0.3], "section 2"),
+    ],
+)
+def test_where_the_search_is_not_sure_of_a_section_the_model_picks_by_heading(
+    votes: str, chances: list[float], first: str
+) -> None:
+    """It is for the first one here; it is not asked where the search is sure, or where it has no vote."""
+
+    class Weighs(FakeSearch):
+        def sections(self, text: str, document: Document) -> list[float]:
+            return chances
+
+    search = Weighs(near("document:1").nearest(""))
+    made = plan(Prefers("Document 1", "Time"), one("Refund?", search), model_votes=votes)
+    assert made.calls[1].result.startswith(f"added document: {first} with ")
 
 
 def test_the_sections_that_are_sent_are_on_record_with_their_probabilities() -> None:

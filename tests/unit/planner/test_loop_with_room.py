@@ -7,15 +7,18 @@ from collections.abc import Set as AbstractSet
 import pytest
 
 from support_agent.answer.final_answer import DocumentItem, FieldItem
+from support_agent.company.documents import Document
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.settings import PlannerSettings
+from support_agent.tools.answers import SendDocument
 from support_agent.tools.base import Context, Match
 from support_agent.tools.fact_room import FactRoom, Finding
 from tests.fakes import PLAIN
 from tests.fakes_room import ScriptedRoom, found, says
 from tests.unit.planner.test_loop import Prefers, near, one, plan
 from tests.unit.tools.fakes import FakeSearch, context, document
+from tests.unit.tools.test_answers import refusal_of
 
 REFUND, SEATS = "Refund?", "How many seats do I have?"
 
@@ -25,7 +28,7 @@ def room(finding: Finding | Exception, question: str = REFUND) -> ScriptedRoom:
 
 
 def asked(looks: FactRoom, *topics: str, level: int = 3, choice: str = "Document 1") -> tuple[Plan, Context]:
-    given = one(REFUND, near(*topics), room=looks, level=level)
+    given = one(REFUND, near(*topics), room=looks, looks_always=True, level=level)
     return plan(Prefers(choice), given), given
 
 
@@ -74,6 +77,34 @@ def test_a_document_is_looked_into_though_something_else_answers_already() -> No
     assert given.findings[1].sentences_of(1) == (3,)
 
 
+@pytest.mark.parametrize(
+    ("score", "chances", "is_looked_into"),
+    [(0.8, [0.9, 0.1, 0.0], False), (0.55, [0.9, 0.1, 0.0], True), (0.8, [0.4, 0.3, 0.3], True)],
+    ids=["sure", "not sure of the document", "not sure of a section"],
+)
+def test_the_room_looks_where_the_search_alone_is_not_sure(
+    score: float, chances: list[float], is_looked_into: bool
+) -> None:
+    """What the search settles costs no look; the doubtful question does, and needs its evidence."""
+
+    class Weighs(FakeSearch):
+        def sections(self, text: str, document: Document) -> list[float]:
+            return chances
+
+    looks = room(found(reason="irrelevant"))
+    search = Weighs(near("document:1", "document:7", score=score).nearest(REFUND))
+    made = plan(Prefers("Document 1"), one(REFUND, search, room=looks))
+    assert (made.reason, len(looks.asked)) == (("no_evidence", 1) if is_looked_into else (None, 0))
+
+
+def test_a_document_that_the_search_settled_is_no_evidence_for_another() -> None:
+    """The model was for document 7, in which nobody looked yet."""
+    looks = room(found(says(1, 0)))
+    given = one(REFUND, near("document:1"), room=looks)
+    given.settled[1] = 7
+    assert refusal_of(SendDocument(number=1), given).code == "no_evidence"
+
+
 def test_the_room_never_chooses() -> None:
     """It is sure of document 1; the model chose 7, or nothing, and nothing of 1 is sent."""
     assert asked(room(found(says(1, 0))), "document:1", "document:7", choice="Document 7")[0].reason == "no_evidence"
@@ -119,7 +150,9 @@ def test_one_question_without_evidence_leaves_the_others_their_answer() -> None:
         def nearest(self, text: str) -> tuple[Match, ...]:
             return near("document:1" if "Refund" in text else "field:seats_paid").nearest(text)
 
-    given = context(questions=(REFUND, SEATS), search=ByQuestion(), room=room(found(reason="irrelevant")))
+    given = context(
+        questions=(REFUND, SEATS), search=ByQuestion(), room=room(found(reason="irrelevant")), looks_always=True
+    )
     made = plan(Prefers("Document 1", "seats"), given)
     assert (made.outcome, made.reason, made.asked, len(made.answers)) == ("answer", "no_evidence", 2, 1)
 
@@ -135,7 +168,7 @@ def test_seconds_of_looking_count_and_its_tokens_do_not() -> None:
             clock[0] += 200.0
             return super().look(question, documents)
 
-    slow = one(REFUND, near("document:1"), room=Slow({REFUND: found(says(1, 0))}))
+    slow = one(REFUND, near("document:1"), room=Slow({REFUND: found(says(1, 0))}), looks_always=True)
     made = Planner(
         Prefers("Document 1"), PlannerSettings(max_s=120, model_votes="always"), lambda: clock[0], combiner=PLAIN
     ).plan(slow)

@@ -45,6 +45,12 @@ def test_a_second_section_that_does_not_fit_is_not_sent_nor_counted() -> None:
     assert choose_sections(policy, [0.6, 0.4], 0.0) == ((0,), 0.6)
 
 
+def test_two_sections_with_the_same_heading_are_two() -> None:
+    """Fees of one product are not those of another."""
+    policy = document(1, "## Fees\n\nA costs 5.\n\n## Time\n\nSoon.\n\n## Fees\n\nB costs 9.\n")
+    assert sent(policy, [0.95, 0.03, 0.02]) == ["A costs 5."]
+
+
 def test_no_third_section_is_sent() -> None:
     """Where everything is as likely as everything else, the first two sections are as much as a mail takes."""
     sections = "".join(f"## Heading {n}\n\nSentence {n}.\n\n" for n in range(5))
