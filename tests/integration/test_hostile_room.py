@@ -92,7 +92,7 @@ class HostileRooms:
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("workspace") / "company"
     init(folder, NOW.date())
-    return load(folder / CONFIG_FILE, UNGUARDED)
+    return load(folder / CONFIG_FILE, {**UNGUARDED, "facts.looks": "always"})
 
 
 @pytest.fixture(scope="module")

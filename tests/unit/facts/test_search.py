@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from support_agent.embedding.port import Role, Vectors
+from support_agent.errors import TransientError
 from support_agent.facts import search as module
-from support_agent.facts.index import Index, memory_client
+from support_agent.facts.index import Entry, Index, memory_client
 from support_agent.facts.search import CompanySearch, fluency
 from support_agent.facts.topics import Topic
 
@@ -174,3 +175,16 @@ def test_a_company_of_one_topic_is_searched(search: CompanySearch) -> None:
     (match,) = search.nearest("my refund?")
     assert match.signs is not None
     assert match.signs.classifier is not None
+
+
+def test_an_index_that_another_process_is_changing_is_not_searched(
+    search: CompanySearch, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic would get the vectors of another: the mail is tried again."""
+    monkeypatch.setattr(module, "MOST_FITTED", 1)
+    search.update([REFUND, PASSWORD])
+    other = Index(memory_client(), embedder, name=f"beside-{id(search)}")
+    other.update([Entry(key="document:99", kind="head", text="A refund of another company")])
+    monkeypatch.setattr(search, "_indexes", {"minilm": other})
+    with pytest.raises(TransientError, match="another process"):
+        search.nearest("a refund that was never asked for")

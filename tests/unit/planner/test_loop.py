@@ -126,6 +126,7 @@ def test_where_the_search_is_not_sure_of_a_section_the_model_picks_by_heading(
     search = Weighs(near("document:1").nearest(""))
     made = plan(Prefers("Document 1", "Time"), one("Refund?", search), model_votes=votes)
     assert made.calls[1].result.startswith(f"added document: {first} with ")
+    assert made.calls[1].usage.forward_passes == (2 if first == "section 1" else 0)
 
 
 def test_the_sections_that_are_sent_are_on_record_with_their_probabilities() -> None:
