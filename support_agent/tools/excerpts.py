@@ -2,7 +2,8 @@
 
 Positions only: the text is the document's own. A section is sent whole, so that an exception stays with its rule; of
 one that is too long, the likeliest paragraphs, each whole, as many as fit. Where what was taken is not sure to answer,
-one more section goes with it. Checked by tests/unit/tools/test_excerpts.py.
+one more section goes with it, and always what the sentences refer to ("except as in Limits"), so that no exception
+stays behind. Checked by tests/unit/tools/test_excerpts.py.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document, size_of
+from support_agent.company.references import referred_to
 
 SURE_SECTION = 0.8
 """What is so sure goes without a further section; chosen where the vote was fitted, each company left out."""
@@ -57,6 +59,7 @@ def _runs(headings: Sequence[str]) -> list[int]:
 
 
 def positions_of(document: Document, chosen: Chosen) -> tuple[int, ...]:
-    """The positions of what is sent, in document order, a table's rows with their header."""
+    """The positions of what is sent, in document order: a table's rows with their header, all with what it refers to."""
     sections = document.sections
-    return document.with_table_headers(sentence.index for place in chosen.places for sentence in sections[place])
+    sentences = [sentence for place in chosen.places for sentence in sections[place]]
+    return document.with_table_headers(s.index for s in (*sentences, *referred_to(document, sentences)))

@@ -57,6 +57,13 @@ def test_no_third_section_is_sent() -> None:
     assert sent(document(1, sections), [0.2] * 5) == ["Sentence 0.", "Sentence 1."]
 
 
+def test_an_exception_that_what_is_sent_refers_to_comes_along() -> None:
+    """However unlikely it is, and beside a second section; what it refers to itself does not."""
+    body = "## Time\n\nSoon, except as in Limits.\n\n## Fees\n\nNone.\n\n## Limits\n\nNever for gifts, see Fees.\n"
+    assert sent(document(1, body), [0.9, 0.1, 0.0]) == ["Soon, except as in Limits.", "Never for gifts, see Fees."]
+    assert len(sent(document(1, body), [0.6, 0.4, 0.0])) == 3
+
+
 def test_a_row_of_a_table_is_sent_with_the_header_of_its_table() -> None:
     """Of a section that is too long, a table is one paragraph."""
     policy = document(1, f"{'Words go on. ' * 120}\n\n| Plan | Fee |\n|---|---|\n| Pro | none |\n")
