@@ -262,7 +262,7 @@ class Decider:
             locale=locale,
             level=sender.level,
             customer=customer,
-            documents={document.number: document for document in self.company.documents},
+            documents=self.company.by_number,
             clarifications={question.number: question for question in self.company.questions},
             periods={period.name: period for period in periods(today)},
             accounts=accounts,

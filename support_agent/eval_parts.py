@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from support_agent.company.company import Company
-    from support_agent.company.documents import Document
     from support_agent.embedding.port import Vectors
     from support_agent.evals.calibrating import Fit
     from support_agent.evals.dstc11_parts import Variant
@@ -266,7 +265,7 @@ def calibrate(
     groups = [list(left_out(topics, examples, search)), list(without_topic(topics, examples, search))]
     search.update(topics)
     groups.append(list(of_mails(labels, search, partial(_is_for_a_machine, settings, company))))
-    options = _options_of(company, topics, search, made_at)
+    options = _options_of(company, topics)
     with open_chooser(settings) as chooser:
         found = fit(
             [one for group in groups for one in group],
@@ -299,11 +298,11 @@ def _is_for_a_machine(settings: Settings, company: Company, message: Message) ->
     return found.verdict is Verdict.ANSWER
 
 
-def _options_of(company: Company, topics: Sequence[Topic], search: CompanySearch, at: datetime) -> dict[str, Option]:
+def _options_of(company: Company, topics: Sequence[Topic]) -> dict[str, Option]:
     """The topics as the planner shows them to the language model."""
     from support_agent.planner.topics import topic_option
 
-    documents: dict[int, Document] = {document.number: document for document in company.documents}
+    documents = company.by_number
     return {topic.key: topic_option(topic.key, documents, company.accounts) for topic in topics}
 
 

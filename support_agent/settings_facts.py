@@ -32,7 +32,7 @@ class PolicyKind(StrEnum):
 
 
 class Looks(StrEnum):
-    """Into which questions that a document may answer the fact room looks."""
+    """When the fact room looks into a question that a document may answer."""
 
     ALWAYS = "always"
     DOUBTFUL = "doubtful"
@@ -75,8 +75,8 @@ class FactSettings(Frozen):
     """The search inside the documents, of which no customer sees anything: how they are cut, and what finds them."""
 
     looks: Looks = Looks.DOUBTFUL
-    """Into which questions the fact room looks: there a document answers only where it finds the sentences that do. It
-    takes the embedded model about three seconds a question."""
+    """When the fact room looks. Where it does, a document answers only if it finds the sentences that do. A look takes
+    the embedded model about three seconds."""
     chunk_unit: ChunkUnit = ChunkUnit.CHARACTERS
     chunk_size: Annotated[int, Field(ge=50, le=10_000)] = 400
     """Longest chunk, in `chunk_unit`s, without the title and the heading that it is searched by as well. Of a chunk

@@ -64,6 +64,11 @@ class Company:
         return cls(library.documents, accounts, questions, library.translations)
 
     @property
+    def by_number(self) -> dict[int, Document]:
+        """The documents in the company's own language, by number."""
+        return {document.number: document for document in self.documents}
+
+    @property
     def texts(self) -> tuple[Document, ...]:
         """Every document in every language."""
         return (*self.documents, *self.translations)

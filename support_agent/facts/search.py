@@ -105,6 +105,7 @@ class CompanySearch:
         self._fitted: _Fitted | None = None
         self._kept = lru_cache(maxsize=KEPT_TEXTS)(self._found)
         self._sections = SectionVote(self._embedders)
+        self._weighed = lru_cache(maxsize=KEPT_TEXTS)(self._section_chances)
         self._reader = READER if READER in embedders else ENGLISH
         self._read = lru_cache(maxsize=KEPT_PIECES)(self._reading)
         self._phrasing = lru_cache(maxsize=1)(self._fitted_phrasing)
@@ -209,9 +210,12 @@ class CompanySearch:
             total += fluent[name] * (embedder.embed(others, "passage") @ query)
         return [float(score) for score in total / sum(fluent.values())]
 
-    def sections(self, text: str, document: Document) -> list[float]:
+    def sections(self, text: str, document: Document) -> Sequence[float]:
         """How likely each section of a document answers a text, given that one does."""
-        return self._sections.chances(document, text, self._fluency(text))
+        return self._weighed(text, document)
+
+    def _section_chances(self, text: str, document: Document) -> Sequence[float]:
+        return tuple(self._sections.chances(document, text, self._fluency(text)))
 
     def section_features(self, text: str, document: Document) -> NDArray[np.float64]:
         """What speaks for each section; see `SectionVote.features`."""

@@ -147,7 +147,7 @@ class Work(ABC):
         return self.records.options(options, self.named)
 
     def _settle(self) -> None:
-        """Put down the document that the search alone is sure of, a section of it too: it is sent without a look."""
+        """Record the document of which, and of whose sections, the search alone is sure: it is sent without a look."""
         context = self.context
         if context.room is None or context.looks_always:
             return
@@ -164,7 +164,7 @@ class Work(ABC):
             log.error("question_not_settled", code=error.code, error=str(error))
 
     def _weigh_sections(self, number: int) -> None:
-        """Where neither is settled and the search is not sure of one section, the model picks by heading, too."""
+        """Have the model pick by heading, too, where the document is not settled and no section is sure."""
         context = self.context
         is_known = (
             context.settled.get(context.question) == number or (context.question, number) in context.section_chances

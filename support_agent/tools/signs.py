@@ -21,8 +21,8 @@ class Signs(Frozen):
 
     `likeness` has, by embedder and kind of text, the cosine of the nearest text, -1..1; a topic without texts of a kind
     has none. `words` is the cosine of the character n-grams, 0..1, and `classifier` the score of the classifier that
-    was fitted to the company's words, about 0..1; None where none was fitted. `examples` is how
-    many example questions the topic has. `fluency` says, by embedder, how well it reads the question, 0..1.
+    was fitted to the company's words, about 0..1; None where none was fitted. `examples` is how many example questions
+    the topic has. `fluency` says, by embedder, how well it reads the question, 0..1.
     """
 
     likeness: dict[str, dict[TextKind, float]]

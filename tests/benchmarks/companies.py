@@ -62,7 +62,7 @@ class Mail(Frozen):
 
 @contextmanager
 def demo_settings() -> Iterator[Settings]:
-    """Those of a fresh workspace."""
+    """The settings of a fresh workspace."""
     with tempfile.TemporaryDirectory() as folder:
         init(Path(folder) / "workspace", TODAY.date())
         yield load(Path(folder) / "workspace" / CONFIG_FILE)

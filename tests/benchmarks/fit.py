@@ -24,7 +24,6 @@ import numpy as np
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from support_agent.app import open_model, open_topic_search, progress
-from support_agent.company.documents import Document
 from support_agent.evals.intents import OUT_OF_SCOPE, Line, read_lines, topics_of_lines
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.topics import Topic, topics_of
@@ -218,7 +217,7 @@ def record(group: Group, settings: Settings, combiner: Combiner) -> None:
     path = votes_file(group.name)
     kept = {one.question for one in read_votes(group.name)}
     with open_company(group.name, settings) as company, path.open("a", encoding="utf-8") as file:
-        documents: dict[int, Document] = {document.number: document for document in company.documents}
+        documents = company.by_number
         shown = {key: topic_option(key, documents, company.accounts) for key in group.questions[0].keys}
         for question in group.questions:
             if question.text in kept:

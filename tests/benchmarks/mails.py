@@ -15,12 +15,10 @@ from email.message import EmailMessage
 from pathlib import Path
 
 from support_agent.app import open_decider, progress
-from support_agent.configuration import load
 from support_agent.evals.mail_labels import Label
 from support_agent.evals.mails import Result, evaluate, line_of, report_of, table
 from support_agent.trial import Tried, try_mail
-from support_agent.workspace import CONFIG_FILE, init
-from tests.benchmarks.companies import COMPANIES, TODAY, Mail, company_settings, mails_of, read_mails
+from tests.benchmarks.companies import COMPANIES, TODAY, Mail, company_settings, demo_settings, mails_of, read_mails
 from tests.labelled import MAILS
 
 MADE = MAILS / "made"
@@ -45,10 +43,7 @@ def tried(name: str, votes: str = "doubtful", *, with_room: bool = False) -> lis
     """Every mail of a set, decided by the product and scored."""
     is_company = (COMPANIES / name).is_dir()
     mails = mails_of(name) if is_company else read_mails(MADE / f"{name}.jsonl")
-    with tempfile.TemporaryDirectory() as folder:
-        workspace = Path(folder) / "workspace"
-        init(workspace, TODAY.date())
-        settings = load(workspace / CONFIG_FILE)
+    with demo_settings() as settings, tempfile.TemporaryDirectory() as folder:
         if is_company:
             settings = company_settings(name, settings, Path(folder) / "company")
         settings = settings.model_copy(update={"planner": settings.planner.model_copy(update={"model_votes": votes})})

@@ -139,7 +139,7 @@ def asked_of(name: str, settings: Settings) -> Iterator[Asked]:
     """The questions of a set that one document answers, as many as its mails' labels have."""
     search = search_of(name, settings)
     with open_company(DEMO.get(name, name), settings) as company:
-        documents = {document.number: document for document in company.documents}
+        documents = company.by_number
         for questions, sections in _labelled(name, search):
             for question, right in zip(questions, sections, strict=True):
                 for number, acceptable in right.items():

@@ -122,7 +122,7 @@ def final_answer(name: str, company: Company, locale: str) -> FinalAnswer:
         locale=locale,
         level=3 if customer else 2,
         customer=customer,
-        documents={document.number: document for document in company.documents},
+        documents=company.by_number,
         clarifications={question.number: question for question in company.questions},
         periods={period.name: period for period in periods(TODAY)},
         accounts=company.accounts,

@@ -110,7 +110,7 @@ RAW = (
 
 def decided(seed: int, settings: Settings, company: Company) -> tuple[Decider, Decision, PlacedMail]:
     whim = random.Random(seed)
-    documents: dict[int, Document] = {document.number: document for document in company.documents}
+    documents = company.by_number
     decider = Decider(
         company=company,
         planner=Planner(Whimsical(whim), settings.planner, lambda: 0.0, combiner=PLAIN),

@@ -15,6 +15,7 @@ from support_agent.facts import search as module
 from support_agent.facts.index import Entry, Index, memory_client
 from support_agent.facts.search import CompanySearch, fluency
 from support_agent.facts.topics import Topic
+from tests.unit.tools.fakes import document
 
 WORDS = ("refund", "password", "invoice", "cat")
 REFUND = Topic(key="document:1", title="Refund", summary="Money back.", questions=("My refund?",))
@@ -188,3 +189,13 @@ def test_an_index_that_another_process_is_changing_is_not_searched(
     monkeypatch.setattr(search, "_indexes", {"minilm": other})
     with pytest.raises(TransientError, match="another process"):
         search.nearest("a refund that was never asked for")
+
+
+def test_the_sections_of_a_document_are_weighed_once_for_a_question(
+    search: CompanySearch, embedder: WordEmbedder
+) -> None:
+    """The look, the model's pick and the tool that sends all ask."""
+    policy = document(4, "## Refund\n\nA refund.\n\n## Password\n\nA password.\n")
+    first = search.sections("where is my refund", policy)
+    assert search.sections("where is my refund", policy) == first
+    assert embedder.asked.count("where is my refund") == 1

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from support_agent.answer.final_answer import AggregateItem, ClarificationItem, DocumentItem, FieldItem, TableItem
-from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
 from support_agent.errors import PermanentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores, Usage
@@ -118,12 +117,7 @@ def test_where_the_search_is_not_sure_of_a_section_the_model_picks_by_heading(
     votes: str, chances: list[float], first: str
 ) -> None:
     """It is for the first one here; it is not asked where the search is sure, or where it has no vote."""
-
-    class Weighs(FakeSearch):
-        def sections(self, text: str, document: Document) -> list[float]:
-            return chances
-
-    search = Weighs(near("document:1").nearest(""))
+    search = FakeSearch(near("document:1").nearest(""), chances=chances)
     made = plan(Prefers("Document 1", "Time"), one("Refund?", search), model_votes=votes)
     assert made.calls[1].result.startswith(f"added document: {first} with ")
     assert made.calls[1].usage.forward_passes == (2 if first == "section 1" else 0)

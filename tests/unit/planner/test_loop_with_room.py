@@ -7,7 +7,6 @@ from collections.abc import Set as AbstractSet
 import pytest
 
 from support_agent.answer.final_answer import DocumentItem, FieldItem
-from support_agent.company.documents import Document
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.settings import PlannerSettings
@@ -86,13 +85,8 @@ def test_the_room_looks_where_the_search_alone_is_not_sure(
     score: float, chances: list[float], is_looked_into: bool
 ) -> None:
     """What the search settles costs no look; the doubtful question does, and needs its evidence."""
-
-    class Weighs(FakeSearch):
-        def sections(self, text: str, document: Document) -> list[float]:
-            return chances
-
     looks = room(found(reason="irrelevant"))
-    search = Weighs(near("document:1", "document:7", score=score).nearest(REFUND))
+    search = FakeSearch(near("document:1", "document:7", score=score).nearest(REFUND), chances=chances)
     made = plan(Prefers("Document 1"), one(REFUND, search, room=looks))
     assert (made.reason, len(looks.asked)) == (("no_evidence", 1) if is_looked_into else (None, 0))
 

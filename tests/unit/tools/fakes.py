@@ -182,11 +182,18 @@ class FakeSearch:
     Args:
         matches: What `nearest` finds.
         scores: Overrides `similarities`: the score of each text it is asked about, by a part of that text.
+        chances: Overrides `sections`: of the first sections of any document; the others have none.
     """
 
-    def __init__(self, matches: Sequence[Match] = (), scores: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        matches: Sequence[Match] = (),
+        scores: Mapping[str, float] | None = None,
+        chances: Sequence[float] | None = None,
+    ) -> None:
         self._matches = tuple(matches)
         self._scores = scores
+        self._chances = chances
         self.asked: list[str] = []
         self.phrasings: Mapping[str, str] = {}
         """By a part of a text: the class that it is surely phrased as, the first that it holds."""
@@ -216,7 +223,9 @@ class FakeSearch:
         return [len(words & set(other.lower().split())) / (len(words) or 1) for other in others]
 
     def sections(self, text: str, document: Document) -> list[float]:
-        """As likely as their two nearest sentences are near."""
+        """As given, else as likely as their two nearest sentences are near."""
+        if self._chances is not None:
+            return [*self._chances, *[0.0] * (len(document.sections) - len(self._chances))]
         return nearest_sections(self, text, document)
 
 

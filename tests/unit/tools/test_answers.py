@@ -15,7 +15,6 @@ from support_agent.answer.final_answer import (
     FieldItem,
     TableItem,
 )
-from support_agent.company.documents import Document
 from support_agent.company.values import Count, Customer, Period, Quantity
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.answers import (
@@ -217,12 +216,7 @@ def test_an_answer_tool_leaves_the_data_and_the_findings_as_they_are(tool: Tool)
 @pytest.mark.parametrize(("chance", "is_sent"), [(0.7, True), (0.69, False), (float("nan"), False)])
 def test_a_document_without_a_section_that_is_sure_enough_is_not_sent(chance: float, is_sent: bool) -> None:
     """A probability that is none is not sure either."""
-
-    class Unsure(FakeSearch):
-        def sections(self, text: str, document: Document) -> list[float]:
-            return [chance, *[0.0] * (len(document.sections) - 1)]
-
-    mail = context(search=Unsure(), least_section=0.7)
+    mail = context(search=FakeSearch(chances=[chance]), least_section=0.7)
     if is_sent:
         assert sent(mail).excerpts
     else:
