@@ -34,7 +34,7 @@ from support_agent.settings_sources import ENV_PREFIX, ENVIRONMENT, SettingsRefu
 from support_agent.toml_file import TomlFile, read_toml
 from support_agent.tools.data import Keep, Sort
 from support_agent.tools.ending import Reason
-from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_room import UNSURE_SECTION, FindingReason
 
 _AT_LINE = re.compile(r"\(at line (\d+),")
 """Where tomllib says that a file is no TOML."""
@@ -121,7 +121,7 @@ def tool_codes() -> dict[str, tuple[str, ...]]:
     return {
         "step": (*get_args(Keep), *orders),
         "reason": tuple(reason.value for reason in Reason),
-        "finding": tuple(reason.value for reason in FindingReason),
+        "finding": (*(reason.value for reason in FindingReason), UNSURE_SECTION),
     }
 
 

@@ -16,11 +16,11 @@ from pydantic import Field
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
-from support_agent.company.documents import MAX_EXCERPT_CHARACTERS
 from support_agent.company.periods import periods
 from support_agent.company.text import collapse
 from support_agent.company.values import Customer
-from support_agent.desk.packet import FoundDocument, FoundEvidence, LookedInto, QuotedSentence
+from support_agent.desk.looked import looked_into
+from support_agent.desk.packet import FoundDocument, LookedInto
 from support_agent.errors import GateRefused, SupportAgentError
 from support_agent.frozen import Frozen
 from support_agent.levels import CUSTOMER, PROVEN
@@ -41,10 +41,9 @@ from support_agent.settings_facts import Looks
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.base import AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
-from support_agent.tools.fact_room import Evidence, FactRoom, FactRooms, Finding
+from support_agent.tools.fact_room import FactRoom, FactRooms, Finding
 from support_agent.tools.looking import memory_of, open_room, told
 
-MOST_EVIDENCE = 5
 """Pieces of evidence of one question that a person is shown, the surest first."""
 
 
@@ -195,7 +194,7 @@ class Decider:
             decided_at=now,
             why=_why(plan, context),
             findings=context.findings,
-            looked=_looked(context),
+            looked=looked_into(context),
             memory=memory_of(room) if room is not None else None,
         )
 
@@ -361,32 +360,6 @@ def _found(context: Context) -> tuple[FoundDocument, ...]:
     titles: Mapping[int, str] = {number: document.head.title for number, document in context.documents.items()}
     ranked = sorted(best.items(), key=lambda entry: -entry[1])[:5]
     return tuple(FoundDocument(number=number, title=titles[number], score=score) for number, score in ranked)
-
-
-def _looked(context: Context) -> tuple[LookedInto, ...]:
-    """What was found out about each question, its sentences read from the documents."""
-    return tuple(
-        LookedInto(
-            number=number,
-            question=context.questions[number - 1],
-            reason_code=finding.reason,
-            evidence=tuple(_quoted(entry, context) for entry in finding.evidence[:MOST_EVIDENCE]),
-        )
-        for number, finding in sorted(context.findings.items())
-    )
-
-
-def _quoted(evidence: Evidence, context: Context) -> FoundEvidence:
-    """Evidence with its sentences: as many as an excerpt may have, one at least."""
-    document = context.documents[evidence.document]
-    quoted: list[QuotedSentence] = []
-    for position in evidence.sentences:
-        text = document.sentences[position].text
-        if quoted and sum(len(earlier.text) for earlier in quoted) + len(text) > MAX_EXCERPT_CHARACTERS:
-            break
-        quoted.append(QuotedSentence(position=position, text=text))
-    title = document.head.title
-    return FoundEvidence(number=document.number, title=title, grade=evidence.grade, sentences=tuple(quoted))
 
 
 def thread_subject(message: Message) -> str | None:

@@ -6,6 +6,7 @@ could: every text field below is filled by `support_agent.tools` from a Document
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Literal
 
@@ -147,7 +148,7 @@ Item = Annotated[
 
 
 def says_the_same(one: Item, other: Item) -> bool:
-    """Whether two items tell a customer the same, however the lists and tables in them are set.
+    """Whether the other item tells a customer all that the one does, however the lists and tables in them are set.
 
     A document says the same in another language, whichever of its sentences: they cannot be compared, and whoever wants
     it once more needs a person.
@@ -155,18 +156,51 @@ def says_the_same(one: Item, other: Item) -> bool:
     if isinstance(one, DocumentItem) and isinstance(other, DocumentItem):
         if one.number == other.number and one.language and other.language and one.language != other.language:
             return True
-        return _sentences_of(one) == _sentences_of(other)
+        return (one.number, one.version) == (other.number, other.version) and _positions(one) <= _positions(other)
     return one == other
 
 
-def _sentences_of(item: DocumentItem) -> tuple[int, str, tuple[int, ...]]:
-    return item.number, item.version, tuple(excerpt.index for excerpt in item.excerpts)
+def _positions(item: DocumentItem) -> frozenset[int]:
+    return frozenset(excerpt.index for excerpt in item.excerpts)
 
 
 class Answer(Frozen):
     """One block of the mail: the items that answer one of the customer's questions."""
 
     items: tuple[Item, ...]
+
+
+def with_answer(answers: Sequence[Answer], answer: Answer) -> tuple[Answer, ...]:
+    """The answers with one more, nothing of it twice: of a document that is there already the sentences join it."""
+    blocks, left = list(answers), list[Item]()
+    for item in answer.items:
+        for place, block in enumerate(blocks):
+            if (joined := _block_with(block, item)) is not None:
+                blocks[place] = joined
+                break
+        else:
+            left.append(item)
+    return (*blocks, *([Answer(items=tuple(left))] if left else []))
+
+
+def _block_with(block: Answer, item: Item) -> Answer | None:
+    """The block with what the item adds to one of its own; None where none of them is about the same."""
+    for place, own in enumerate(block.items):
+        if (joined := _joined(own, item)) is not None:
+            return Answer(items=(*block.items[:place], joined, *block.items[place + 1 :]))
+    return None
+
+
+def _joined(own: Item, item: Item) -> Item | None:
+    """Two items as one; None where that cannot be."""
+    if own == item:
+        return own
+    if not (isinstance(own, DocumentItem) and isinstance(item, DocumentItem)):
+        return None
+    if own.model_copy(update={"excerpts": item.excerpts}) != item:
+        return None
+    by_position = {excerpt.index: excerpt for excerpt in (*own.excerpts, *item.excerpts)}
+    return own.model_copy(update={"excerpts": tuple(excerpt for _, excerpt in sorted(by_position.items()))})
 
 
 class FinalAnswer(Frozen):

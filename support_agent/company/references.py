@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 from support_agent.company.documents import Document, Sentence
 
-_OPEN, _CLOSE = "[\"'“”„‘’‚«»‹›「『]", "[\"'“”‘’«»‹›」』]"
+_OPEN = "[\"'\u00ab\u00bb\u2018-\u201f\u2039\u203a\u300c\u300e]"
+_CLOSE = "[\"'\u00ab\u00bb\u2018-\u201f\u2039\u203a\u300d\u300f]"
 _AMID = r"(?<=[^\W\d_] )(?<!> )"
 CAPITAL_NOUNS = ("de",)
 """Languages in which a capital amid a sentence is no name."""

@@ -48,7 +48,7 @@ def packet_of(mail: PlacedMail, decision: Decision, answered: str | None, settin
 def _for_a_person(decision: Decision) -> frozenset[int]:
     """Numbers of the questions that the answer leaves open: all of them, where there is none."""
     if decision.final is None:
-        return frozenset(decision.findings)
+        return frozenset(looked.number for looked in decision.looked)
     return frozenset(call.question for call in decision.plan.calls if call.tool == "escalate")
 
 

@@ -63,7 +63,7 @@ class Planner:
             reason=work.reasons[0].value if work.reasons else None,
             asked=len(work.answers) + len(work.reasons),
             questions=context.questions,
-            answers=tuple(work.answers),
+            answers=work.answers,
             calls=tuple(work.calls),
             usage=work.usage,
             seconds=self._clock() - work.started_at,

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import structlog
 
-from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem
+from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem, with_answer
 from support_agent.company.front_matter import Delivery
 from support_agent.company.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
 from support_agent.errors import SupportAgentError, ToolCallRejected
@@ -83,7 +83,7 @@ class Work(ABC):
         self.context = context
         self.started_at = self.recorded_at = clock()
         self.calls: list[Call] = []
-        self.answers: list[Answer] = []
+        self.answers: tuple[Answer, ...] = ()
         self.reasons: list[Reason] = []
         self.usage = Usage()
         self.records = Records(context, limits.max_records)
@@ -120,8 +120,7 @@ class Work(ABC):
                     self.reasons += [stop.reason] * (len(self.context.questions) - number)
                     return
             else:
-                if answer not in self.answers:
-                    self.answers.append(answer)
+                self.answers = with_answer(self.answers, answer)
         self._end("finish", {}, ())
 
     def _check_not_sent(self, answer: Answer) -> None:

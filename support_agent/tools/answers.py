@@ -20,7 +20,7 @@ from support_agent.company.front_matter import Delivery
 from support_agent.company.values import Customer
 from support_agent.errors import ToolCallRejected
 from support_agent.levels import CUSTOMER
-from support_agent.tools.base import Added, Context, Kind, Tool
+from support_agent.tools.base import Added, Context, Kind, Tool, Unsure
 from support_agent.tools.closed import (
     ClarificationNumber,
     DocumentNumber,
@@ -119,13 +119,15 @@ class SendDocument(Tool):
                 before = context.search.sections(context.current_question, document)
                 chances = context.section_chances.get((context.question, self.number), before)
                 chosen = choose_sections(document, chances, context.least_section)
+                positions = positions_of(document, chosen)
                 how = ", ".join(
                     f"section {place + 1} with {chances[place]:.3f}, by the search {before[place]:.3f}"
                     for place in chosen.places
                 )
                 if not chosen.probability >= context.least_section:  # a NaN is not sure either
+                    context.unsure[context.question] = Unsure(document, positions, chosen.probability)
                     raise ToolCallRejected(f"document {self.number}: unsure, {how}", code="section")
-                return tuple(document.sentences[position] for position in positions_of(document, chosen)), how
+                return tuple(document.sentences[position] for position in positions), how
             case _ as never:
                 assert_never(never)
 

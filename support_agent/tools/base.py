@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -188,6 +188,14 @@ class SentAnswer(Frozen):
         return any(says_the_same(item, one) for one in self.answer.items)
 
 
+class Unsure(NamedTuple):
+    """What of a document was likeliest to answer a question, by position, and not sure enough to be sent."""
+
+    document: Document
+    positions: tuple[int, ...]
+    probability: float
+
+
 @dataclass
 class Context:
     """Everything the tools may see of the mail in hand, and what they have put down for it so far.
@@ -201,7 +209,8 @@ class Context:
     newest first; what of it was chosen once more is put down in `repeated`. `room` looks into questions, and what it
     found stands in `findings`, by question number; None: it is off, and documents are sent without it. `settled` has,
     by question number, the document that the search alone is sure of: unless `looks_always`, it is sent without a look.
-    `section_chances` has by question and document how likely each section answers, where the model was asked, too.
+    `section_chances` has by question and document how likely each section answers, where the model was asked, too;
+    `unsure`, by question, what was not sure enough to be sent.
     `documents` are the company's, in its own language: topics and evidence are theirs. `translations` go out in their
     place, by number. `subject` is "" where no question begins with it. `vocabulary` is what the documents name;
     `beside` what narrowed a question and stood in no answer that was chosen.
@@ -235,6 +244,7 @@ class Context:
     findings: dict[int, Finding] = field(default_factory=dict)
     settled: dict[int, int] = field(default_factory=dict)
     section_chances: dict[tuple[int, int], Sequence[float]] = field(default_factory=dict)
+    unsure: dict[int, Unsure] = field(default_factory=dict)
     translations: Mapping[int, Document] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
     beside: list[Qualifier] = field(default_factory=list)

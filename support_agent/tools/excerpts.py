@@ -59,7 +59,7 @@ def _runs(headings: Sequence[str]) -> list[int]:
 
 
 def positions_of(document: Document, chosen: Chosen) -> tuple[int, ...]:
-    """The positions of what is sent, in document order: a table's rows with their header, all with what it refers to."""
+    """The positions of what is sent and of what it refers to, in document order, a table's rows with their header."""
     sections = document.sections
     sentences = [sentence for place in chosen.places for sentence in sections[place]]
     return document.with_table_headers(s.index for s in (*sentences, *referred_to(document, sentences)))

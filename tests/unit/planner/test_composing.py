@@ -191,7 +191,7 @@ def test_a_probability_that_is_no_number_is_not_sure() -> None:
         Nameless(Prefers("payments")), Chooser(Prefers("payments"), PLAIN), PlannerSettings(), lambda: 0.0, payments()
     )
     work.run()
-    assert (work.answers, work.reasons) == ([], ["unsure"])
+    assert (work.answers, work.reasons) == ((), ["unsure"])
 
 
 def test_below_its_threshold_a_composed_call_does_not_happen() -> None:

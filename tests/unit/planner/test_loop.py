@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support_agent.answer.final_answer import AggregateItem, ClarificationItem, DocumentItem, FieldItem, TableItem
+from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
 from support_agent.errors import PermanentError, ToolCallRejected, TransientError
 from support_agent.model import Prompt, Scores, Usage
@@ -103,6 +104,7 @@ def test_a_document_of_which_no_section_is_sure_goes_to_a_person_and_nothing_els
     assert [call.tool for call in made.calls] == ["find_documents", "send_document", "escalate", "finish"]
     assert made.calls[1].status == "rejected"
     assert "section" in made.calls[1].result
+    assert given.unsure[1].probability < 1.0  # what a person is shown
 
 
 @pytest.mark.parametrize(
@@ -152,6 +154,27 @@ def test_the_same_answer_to_two_questions_is_given_once() -> None:
     given = context(questions=("My plan?", "Which plan have I?"), search=near("field:plan", score=0.9))
     made = plan(Prefers("plan"), given)
     assert (made.asked, len(made.answers), made.is_partial) == (1, 1, False)
+
+
+class EachItsSection(FakeSearch):
+    """Finds the last section for what asks for fees, the first one for all else."""
+
+    def sections(self, text: str, document: Document) -> list[float]:
+        sure = [0.0] * len(document.sections)
+        sure[-1 if "fee" in text else 0] = 1.0
+        return sure
+
+
+def test_two_questions_that_one_document_answers_get_one_block() -> None:
+    """With the sections of both, in the document's order."""
+    given = context(
+        questions=("What is the fee?", "How long?"), search=EachItsSection([Match(topic="document:1", score=0.9)])
+    )
+    made = plan(Prefers("Document 1"), given)
+    (item,) = (item for answer in made.answers for item in answer.items)
+    assert isinstance(item, DocumentItem)
+    assert list(dict.fromkeys(excerpt.heading for excerpt in item.excerpts)) == ["Time", "Fees"]
+    assert [call.tool for call in made.calls].count("send_document") == 2
 
 
 def form_asked(search: FakeSearch, model: ScriptedModel) -> Plan:

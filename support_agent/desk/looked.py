@@ -1,0 +1,53 @@
+"""What was found out about the questions of a mail, for the person who gets it: sentences of the company's documents.
+
+Invariant: every sentence is a document's own, as it was when the mail was decided. Checked by
+tests/unit/desk/test_looked.py and tests/unit/test_fact_room_journey.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document
+from support_agent.desk.packet import FoundEvidence, LookedInto, QuotedSentence
+from support_agent.tools.base import Context
+from support_agent.tools.fact_room import UNSURE_SECTION
+
+MOST_EVIDENCE = 5
+
+
+def looked_into(context: Context) -> tuple[LookedInto, ...]:
+    """What was found out about each question, its sentences read from the documents."""
+    return tuple(
+        LookedInto(
+            number=number,
+            question=context.questions[number - 1],
+            reason_code=UNSURE_SECTION if number in context.unsure else context.findings[number].reason,
+            evidence=tuple(_evidence(number, context))[:MOST_EVIDENCE],
+        )
+        for number in sorted({*context.findings, *context.unsure})
+    )
+
+
+def _evidence(number: int, context: Context) -> Iterator[FoundEvidence]:
+    """What was likeliest to answer a question and was not sent, then what the fact room found."""
+    if (unsure := context.unsure.get(number)) is not None:
+        yield _quoted(unsure.document, unsure.positions, _grade(unsure.probability))
+    if (finding := context.findings.get(number)) is not None:
+        for entry in finding.evidence:
+            yield _quoted(context.documents[entry.document], entry.sentences, entry.grade)
+
+
+def _grade(probability: float) -> float | None:
+    return min(probability, 1.0) if probability >= 0 else None  # a NaN is none
+
+
+def _quoted(document: Document, positions: Sequence[int], grade: float | None) -> FoundEvidence:
+    """Sentences as evidence: as many as an excerpt may have, one at least."""
+    quoted: list[QuotedSentence] = []
+    for position in positions:
+        text = document.sentences[position].text
+        if quoted and sum(len(earlier.text) for earlier in quoted) + len(text) > MAX_EXCERPT_CHARACTERS:
+            break
+        quoted.append(QuotedSentence(position=position, text=text))
+    return FoundEvidence(number=document.number, title=document.head.title, grade=grade, sentences=tuple(quoted))
