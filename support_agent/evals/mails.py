@@ -34,7 +34,8 @@ class Score:
     """How one mail, or several together, came out; "questions" are those that the agent has an answer to.
 
     `wrong_section` of the wrong ones are so by their sections alone. `documents` are the documents that were sent with
-    sections to choose among, and `whole` of them miss nothing that the customer needs.
+    sections to choose among, `right_sections` of them right ones with a right section, and `whole` of these miss
+    nothing that the customer needs.
     """
 
     mails: int
@@ -42,6 +43,7 @@ class Score:
     wrong: int
     wrong_section: int
     documents: int
+    right_sections: int
     whole: int
     answerable: int
     answerable_answered: int
@@ -116,10 +118,11 @@ def score(label: Label, sent: Sent) -> Score:
     """One mail."""
     expected = {outcome for outcomes in label.expected for outcome in outcomes}
     is_other = any(outcome not in expected for outcome in sent.outcomes)
-    is_beside = bool(label.sections) and any(
-        not any(headings & sections.any_of for sections in label.of_document(number))
-        for number, headings in sent.sections.items()
+    documents = sent.sections.items() if label.sections else ()
+    right_sections = sum(
+        any(headings & sections.any_of for sections in label.of_document(number)) for number, headings in documents
     )
+    is_beside = right_sections < len(documents)
     is_wrong = is_other or is_beside
     is_answerable = bool(label.answerable)
     return Score(
@@ -127,8 +130,9 @@ def score(label: Label, sent: Sent) -> Score:
         answered=int(bool(sent.outcomes)),
         wrong=int(is_wrong),
         wrong_section=int(is_wrong and not is_other),
-        documents=len(sent.sections) if label.sections else 0,
-        whole=sum(_is_whole(label.of_document(number), headings) for number, headings in sent.sections.items()),
+        documents=len(documents),
+        right_sections=right_sections,
+        whole=sum(_is_whole(label.of_document(number), headings) for number, headings in documents),
         answerable=int(is_answerable),
         answerable_answered=int(is_answerable and bool(sent.outcomes) and not is_wrong),
         questions=len(label.answerable),
@@ -197,6 +201,7 @@ class Group(Frozen):
     wrong: int
     wrong_section: int
     documents: int
+    right_sections: int
     whole: int
     answerable: int
     answerable_answered: int
@@ -258,9 +263,10 @@ def _told(group: Group) -> str:
     right = group.answered - group.wrong
     return (
         f"{group.mails} mails, {group.answered} answered, {right} right ({group.right_of_answered:.2f}; "
-        f"{group.wrong_section} wrong by the section alone), {group.answerable_answered} of {group.answerable} "
-        f"answerable answered rightly ({group.answered_of_answerable:.2f}), {group.questions_right} of "
-        f"{group.questions} questions; median {group.seconds_median:.2f} s, 95th percentile {group.seconds_95th:.2f} s"
+        f"{group.wrong_section} wrong by the section alone), {group.right_sections} of {group.documents} documents "
+        f"with a right section, {group.answerable_answered} of {group.answerable} answerable answered rightly "
+        f"({group.answered_of_answerable:.2f}), {group.questions_right} of {group.questions} questions; "
+        f"median {group.seconds_median:.2f} s, 95th percentile {group.seconds_95th:.2f} s"
     )
 
 

@@ -96,9 +96,10 @@ def summary(score: Score, seconds: float) -> str:
     """The totals, for people."""
     return (
         f"{score.mails} mails, {score.answered} answered, {score.wrong} of them wrong, {score.wrong_section} of these "
-        f"by the section alone ({score.right_of_answered:.0%} right); {score.whole} of {score.documents} documents "
-        f"with all that is needed; {score.answerable_answered} of {score.answerable} answerable ones "
-        f"answered ({score.answered_of_answerable:.0%}); {score.questions_right} of {score.questions} questions; "
+        f"by the section alone ({score.right_of_answered:.0%} right); of {score.documents} documents "
+        f"{score.right_sections} with a right section, {score.whole} with all that is needed; "
+        f"{score.answerable_answered} of {score.answerable} answerable ones answered "
+        f"({score.answered_of_answerable:.0%}); {score.questions_right} of {score.questions} questions; "
         f"{seconds / score.mails:.1f} s a mail"
     )
 

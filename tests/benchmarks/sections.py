@@ -30,7 +30,7 @@ from support_agent.planner.combiner import committed as planner_weights
 from support_agent.planner.questions import questions_of
 from support_agent.planner.sections import PICKED_SECTION, UNASKED_SECTION, signs_of
 from support_agent.settings import PlannerSettings, Settings
-from support_agent.tools.excerpts import SURE_SECTION, choose_sections
+from support_agent.tools.excerpts import SURE_SECTION, Chosen, choose_sections, positions_of
 from tests.benchmarks.companies import FITTED, demo_settings, mails_of, open_company, search_of
 from tests.benchmarks.logit import Floats, Listed, fitted
 from tests.labelled import labels
@@ -187,12 +187,19 @@ def told(
     ]
     first = sum(one.right[int(np.argmax(own))] for one, own in zip(asked, chances, strict=True))
     sent = [choose_sections(one.document, own, LEAST) for one, own in zip(asked, chances, strict=True)]
-    hits = [any(one.right[place] for place in places) for one, (places, _) in zip(asked, sent, strict=True)]
-    sure = [hit for hit, (_, chance) in zip(hits, sent, strict=True) if chance >= LEAST]
+    hits = [_is_right(one, chosen) for one, chosen in zip(asked, sent, strict=True)]
+    sure = [hit for hit, chosen in zip(hits, sent, strict=True) if chosen.probability >= LEAST]
     return (
         f"{name:<9} {'with' if joined else 'without'} the model: {first} of {len(asked)} right at the top, "
         f"{sum(hits)} among those that are sent, {sum(sure)} of the {len(sure)} that are sure"
     )
+
+
+def _is_right(one: Asked, chosen: Chosen) -> bool:
+    """Whether a right section is sent, be it one that another refers to."""
+    sent = set(positions_of(one.document, chosen))
+    sections = zip(one.right, one.document.sections, strict=True)
+    return any(is_right and section[0].index in sent for is_right, section in sections)
 
 
 if __name__ == "__main__":

@@ -76,9 +76,9 @@ def test_one_wrong_block_makes_a_mail_wrong() -> None:
 def test_the_right_document_with_the_wrong_section_is_a_wrong_answer() -> None:
     both = ("send_document(1)", "send_document(2)")
     right = score(LABEL, Sent(both, {1: frozenset({"Time"}), 2: frozenset({"How", "Fees"})}))
-    assert (right.wrong, right.questions_right, right.documents, right.whole) == (0, 2, 2, 1)
+    assert (right.wrong, right.questions_right, right.documents, right.right_sections, right.whole) == (0, 2, 2, 2, 1)
     wrong = score(LABEL, Sent(both, {1: frozenset({"Exceptions"}), 2: frozenset({"How"})}))
-    assert (wrong.wrong, wrong.wrong_section, wrong.questions_right) == (1, 1, 1)
+    assert (wrong.wrong, wrong.wrong_section, wrong.right_sections, wrong.questions_right) == (1, 1, 1, 1)
     other = score(LABEL, Sent(("send_document(3)",), {3: frozenset({"How"})}))
     assert (other.wrong, other.wrong_section) == (1, 0)
 
