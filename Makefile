@@ -1,4 +1,5 @@
 # make demo: watch the demo company's mails being answered.   make test: everything that is promised, checked.
+# make check: what needs neither the model nor servers, for the loop while you write.
 # Only Python 3.11 to 3.13, make and a C compiler are needed; the rest is fetched.
 
 PYTHON ?= python3
@@ -14,18 +15,24 @@ NO_AMX := $(shell $(CC) $(AMX_OFF) -x c -E /dev/null >/dev/null 2>&1 && echo $(A
 export CFLAGS := $(strip $(CFLAGS) $(NO_AMX))
 export CXXFLAGS := $(strip $(CXXFLAGS) $(NO_AMX))
 
-.PHONY: demo test bench fuzz lock clean
+.PHONY: demo check test bench fuzz lock clean
 
 demo: $(DEMO_INSTALLED)
 	@$(BIN)/support-agent model pull
 	@$(BIN)/support-agent demo
 
+LINT = $(BIN)/ruff check support_agent tests migrations && \
+	$(BIN)/ruff format --check -q support_agent tests migrations && \
+	$(BIN)/mypy && $(BIN)/lint-imports --no-cache
+
+check: $(INSTALLED)
+	$(LINT)
+	$(BIN)/pytest -m "not model and not servers" -n auto --dist loadfile tests/unit
+
 test: $(INSTALLED)
 	@sh deploy/install-servers.sh
 	@$(BIN)/support-agent model pull
-	$(BIN)/ruff check support_agent tests migrations
-	$(BIN)/ruff format --check -q support_agent tests migrations
-	$(BIN)/mypy
+	$(LINT)
 	$(BIN)/pytest -m "not model" -n auto --dist loadfile
 	$(BIN)/pytest -m model  # alone: the model's threads take all cores
 
