@@ -29,19 +29,25 @@ def find(
     level: Annotated[
         int, typer.Option(min=0, max=3, help="The sender's level, 0 to 3: which documents may be found.")
     ] = AUTHENTICATED,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE.html", help="Write all of it as a page, to a new file.")
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Look for the sentences of the documents that answer a question, and show each step and grade on the way.
 
-    Drafts and rewritten questions are the model's, and marked so: no customer is ever sent them. Exits with 1 where no
-    document answers.
+    Drafts and rewritten questions are the model's, and marked so: no customer is ever sent them. --html shows the
+    documents with the evidence highlighted, the draft's steps, its entities, and what was rejected. Exits with 1 where
+    no document answers.
     """
     from support_agent.app import open_workflow
     from support_agent.company.company import Company
     from support_agent.fact_story import fact_story, searchable
     from support_agent.facts.spending import Budget
+    from support_agent.facts_page import check_page, facts_page, write_page
 
+    check_page(html)
     settings = settings_of(config)
     company = Company.load(settings.company)
     documents = searchable(company.documents, now().date(), level)
@@ -49,6 +55,9 @@ def find(
         found = workflow.find(question, Budget(settings.grading.max_tokens))
     story = fact_story(question, found, documents)
     print_data(story, as_json, printing.fact_story(story))
+    if html is not None:
+        write_page(html, facts_page(question, found, documents))
+        typer.echo(f"{html}: written", err=True)
     if not story.is_answered:
         raise typer.Exit(FAILED)
 

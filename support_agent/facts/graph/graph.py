@@ -46,6 +46,10 @@ class Place(NamedTuple):
     position: int
 
 
+Pair = tuple[str, str]
+"""The keys of two entities, in the order of the alphabet."""
+
+
 class Subgraph(Frozen):
     """What surrounds some entities.
 
@@ -100,6 +104,22 @@ class Graph:
         data = self._graph.get_edge_data(key_of(one), key_of(other))
         return None if data is None else Edge(places=tuple(data["places"]), labels=tuple(sorted(data["labels"])))
 
+    def places(self, key: str, sources: AbstractSet[str] | None = None) -> tuple[Place, ...]:
+        """The first sentences that name an entity of the graph, in these sources or in all; not too many."""
+        return tuple(islice(_of_sources(self._graph.nodes[key]["places"], sources), PLACES_PER_ENTITY))
+
+    def joining(self, keys: Iterable[str], sources: AbstractSet[str] | None = None) -> dict[Pair, tuple[Place, ...]]:
+        """The related pairs among some entities, each in the order of the alphabet, with the sentences that name both.
+
+        Args:
+            keys: Of entities; unknown ones are passed over.
+            sources: Only pairs and sentences of these; None: all.
+        """
+        among = self._graph.subgraph(keys).edges(data="places")
+        found = {tuple(sorted((one, other))): places for one, other, places in among}
+        kept = {pair: [place for place in found[pair] if sources is None or place.source in sources] for pair in found}
+        return {pair: tuple(places) for pair, places in sorted(kept.items()) if places}
+
     def match(self, text: str) -> tuple[str, ...]:
         """Keys of the entities a text names, the longest name at each word, in the text's order."""
         words, found, start = stems_of(text)[:MATCHED_WORDS], dict[str, None](), 0
@@ -144,7 +164,7 @@ class Graph:
         for key, distance in near.items():
             node = self._graph.nodes[key]
             rarity = 1.0 / (1.0 + node["n_places"]) ** 0.5
-            for place in islice(_of_sources(node["places"], sources), PLACES_PER_ENTITY):
+            for place in self.places(key, sources):
                 weights[place] += rarity / (1 + distance)
         ranked = sorted(weights.items(), key=lambda item: (-round(item[1], 9), item[0]))
         return tuple(place for place, _ in ranked[:SUBGRAPH_PLACES])

@@ -33,7 +33,7 @@ from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
 from support_agent.facts.material import Passage, Retriever, distinct, named, pointer_of, text_of
 from support_agent.facts.spending import Calls
-from support_agent.facts.trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
+from support_agent.facts.trace import BorneOut, EntityGraph, GradedPointer, ModelText, Node, Pointer, Visit
 from support_agent.facts.writer import Material
 from support_agent.settings_facts import GradingSettings
 
@@ -160,7 +160,7 @@ class Nodes:
         steps = tuple(_borne_out(step) for step in found.steps)
         pointers = tuple(_sentence(place) for place in found.places)
         n_found = sum(step.pointer is not None for step in steps)
-        self._note(f"{n_found} of {len(steps)} steps borne out", passages=pointers, steps=steps)
+        self._note(f"{n_found} of {len(steps)} steps borne out", passages=pointers, steps=steps, graph=found.graph)
         return pointers
 
     def stopped(self, decided: str) -> None:
@@ -338,6 +338,7 @@ class Nodes:
         passage_grades: tuple[float, ...] = (),
         model_text: ModelText | None = None,
         steps: tuple[BorneOut, ...] = (),
+        graph: EntityGraph | None = None,
     ) -> None:
         """The row of the node at work, with all that was spent since the row before."""
         cost = self.calls.take_cost().model_copy(update={"seconds": self.clock() - self._started_s})
@@ -354,6 +355,7 @@ class Nodes:
                 passage_grades=passage_grades,
                 model_text=model_text,
                 steps=steps,
+                graph=graph,
             )
         )
 

@@ -367,6 +367,7 @@ def test_the_sentences_that_bear_the_draft_out_are_pointed_at() -> None:
     row = findings.trace[-1]
     assert (row.node, row.decided) == (Node.EVIDENCE, "1 of 1 steps borne out")
     assert [step.claim for step in row.steps] == [DRAFT]
+    assert row.graph is not None
     assert findings.outcome.index_version == f"index-1 {CHAINING.version}"
     assert "all of it" not in findings.outcome.model_dump_json()
 

@@ -1,0 +1,110 @@
+"""What of the graph people are shown of a question: the entities of its draft's steps, and what surrounds them.
+
+Invariant: it is bounded, names nothing but what stands in the sources that were allowed, and the same steps give the
+same. Checked by tests/unit/facts/graph/test_shown.py.
+Source: GE-Chat (2025), which draws the sub-graph of two hops beside the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+
+from support_agent.facts.chunks import Source
+from support_agent.facts.graph.extraction import ENTITY_WORDS, LOOKED_AT, heading_of
+from support_agent.facts.graph.graph import Graph, Pair, Place, Subgraph
+from support_agent.facts.terms import stems_of
+from support_agent.facts.trace import EntityGraph, GraphEntity, GraphRelation, Pointer
+
+STEP_ENTITIES = 12
+ENTITIES = 24
+"""All together, those of the steps among them: what can be read on one picture."""
+RELATIONS = 48
+NAME_CHARACTERS = 80
+_AROUND = " .,;:!?¡¿()[]{}<>\"'“”„«»`*_|"
+"""What a name is shown without, at its ends."""
+
+
+def shown(
+    graph: Graph,
+    near: Subgraph,
+    sources: Mapping[str, Source],
+    chosen: AbstractSet[Place],
+    *,
+    among: AbstractSet[str] | None,
+) -> EntityGraph:
+    """The part of a sub-graph that is shown: the steps' entities, what evidence names with them, then the nearest.
+
+    Args:
+        graph: What the sub-graph is of.
+        near: The entities around the steps'.
+        sources: What the graph was made of, by key.
+        chosen: The sentences that are evidence.
+        among: Only what these sources name; None: all.
+    """
+    places = {key: _standing(graph.places(key, among), sources) for key, _ in near.entities}
+    hops = {key: distance for key, distance in near.entities if places[key]}
+    joined = {pair: found for pair, all_ in graph.joining(hops, among).items() if (found := _standing(all_, sources))}
+    kept = _kept(sorted(hops, key=lambda key: (hops[key] > 0, chosen.isdisjoint(places[key]))), hops, joined)
+    names = [_name(key, sources, _best(places[key], chosen)) for key in kept]
+    entities = [GraphEntity(name=name, hops=hops[key]) for name, key in zip(names, kept, strict=True)]
+    return EntityGraph(entities=tuple(entities), relations=tuple(_relations(kept, hops, joined, chosen)))
+
+
+def _standing(places: Iterable[Place], sources: Mapping[str, Source]) -> list[Place]:
+    """The sentences that are there: the graph may be of an older version."""
+    return [
+        place for place in places if place.source in sources and place.position < len(sources[place.source].sentences)
+    ]
+
+
+def _kept(ranked: Sequence[str], hops: Mapping[str, int], joined: Mapping[Pair, Sequence[Place]]) -> list[str]:
+    """The first ones; of those that no step names only what is related to one before it."""
+    kept = [key for key in ranked if hops[key] == 0][:STEP_ENTITIES]
+    related: dict[str, set[str]] = {}
+    for one, other in joined:
+        related.setdefault(one, set()).add(other)
+        related.setdefault(other, set()).add(one)
+    for key in ranked:
+        if hops[key] > 0 and len(kept) < ENTITIES and not related.get(key, set()).isdisjoint(kept):
+            kept.append(key)
+    return kept
+
+
+def _relations(
+    kept: Sequence[str], hops: Mapping[str, int], joined: Mapping[Pair, Sequence[Place]], chosen: AbstractSet[Place]
+) -> list[GraphRelation]:
+    """Those that evidence states first, then those that lead away from the steps."""
+    order = {key: number for number, key in enumerate(kept)}
+    best = {pair: _best(places, chosen) for pair, places in joined.items() if order.keys() >= set(pair)}
+    ends = {pair: sorted(order[key] for key in pair) for pair in best}
+    away = {(one, other): hops[one] != hops[other] for one, other in best}
+    ranked = sorted(best, key=lambda pair: (best[pair] not in chosen, not away[pair], ends[pair]))[:RELATIONS]
+    return [GraphRelation(one=ends[pair][0], other=ends[pair][1], pointer=_pointer(best[pair])) for pair in ranked]
+
+
+def _pointer(place: Place) -> Pointer:
+    return Pointer(source=place.source, first=place.position, last=place.position)
+
+
+def _best(places: Sequence[Place], chosen: AbstractSet[Place]) -> Place:
+    """A sentence that is evidence, or the first."""
+    return next((place for place in places if place in chosen), places[0])
+
+
+def _name(key: str, sources: Mapping[str, Source], place: Place) -> str:
+    """The entity as its sentence, or the heading above, writes it."""
+    sentence = sources[place.source].sentences[place.position]
+    texts = (sentence.text, heading_of(sentence, sources[place.source]))
+    return next(filter(None, (_written(key, text[:LOOKED_AT]) for text in texts)), key)[:NAME_CHARACTERS]
+
+
+def _written(key: str, text: str) -> str:
+    """The words of the text that have this key; "" where none have."""
+    words, sought = text.split(), tuple(key.split())
+    for start in range(len(words)):
+        for end in range(start + 1, min(len(words), start + ENTITY_WORDS) + 1):
+            name = " ".join(words[start:end])
+            if stems_of(name) == sought:
+                return name.strip(_AROUND)
+    return ""
