@@ -28,6 +28,7 @@ from support_agent.facts.grading_words import (
 )
 from support_agent.facts.graph.evidence import EvidenceChainer, Step
 from support_agent.facts.graph.graph import Place
+from support_agent.facts.inquiry.loop import Look
 from support_agent.facts.inquiry.memory import Check, Evidence, Failure, Memory, Settled, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
@@ -98,23 +99,22 @@ class Nodes:
         self._begin(Node.MEMORY, 0)
         return recalled(memory, self._relevant(known))
 
-    def look(self, memory: Memory) -> Sequence[Evidence]:
+    def look(self, memory: Memory) -> Look:
         """See `Means.look`: by the published branching, after what the last draft was worth."""
         cycle, last = len(memory.looks), memory.last_utility
-        if not memory.looks:
-            found = self._retrieve(cycle) if self._is_ours(cycle) else self._search_web(cycle)
-        elif last is not None and last.is_hallucination:
-            if not self.web or self._asked in self._searched:
-                return ()
-            found = self._search_web(cycle)
-        elif last is not None and last.is_from_web_only:
-            return ()
-        elif not self._is_index_asked or self._rewrite(memory, cycle):
-            found = self._retrieve(cycle)
+        if memory.last_look is None:
+            is_web = not self._is_ours(cycle)
         else:
-            return ()
+            is_web = last is not None and last.is_hallucination
+            if is_web and (not self.web or self._asked in self._searched):
+                return Look(())
+            if last is not None and last.is_from_web_only:
+                return Look(())
+        if not is_web and self._is_index_asked and not self._rewrite(memory, cycle):
+            return Look(())
+        found = self._search_web(cycle) if is_web else self._retrieve(cycle)
         self._begin(Node.DOCUMENT_GRADER, cycle)
-        return self._relevant(found)
+        return Look(self._relevant(found), is_web)
 
     def write(self, memory: Memory) -> str:
         """See `Means.write`: cooler after each hallucination, and told what was wrong with the draft before."""

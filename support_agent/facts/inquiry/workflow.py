@@ -6,7 +6,7 @@
 The policy says at each turn whether to look further, draft, answer or hand over (`facts.inquiry.loop`); the nodes of
 the figure (`facts.inquiry.nodes`) are what it does that with; the memory of the case keeps what came of it.
 
-Invariant: it ends, with `max_cycles` new looks and drafts at most, and begins no call whose tokens the mail's budget
+Invariant: it ends, with `max_cycles` new looks into the documents and drafts at most, and begins no call whose tokens the mail's budget
 may not hold; whatever fails ends in "don't know"; only passages of documents make an answer. Checked by
 tests/unit/facts/inquiry/test_workflow.py and tests/integration/facts/test_grading.py.
 
@@ -164,7 +164,7 @@ def _reason(inquiry: Inquiry) -> FindingReason:
     if memory.ending is Ending.ANSWERED:
         return FindingReason.ANSWERED
     if not memory.evidence:
-        return FindingReason.IRRELEVANT if memory.looks else FindingReason.POLICY
+        return FindingReason.IRRELEVANT if memory.last_look else FindingReason.POLICY
     if not memory.has_documents:
         return FindingReason.ONLY_WEB
     if last is None or last.is_sound:
