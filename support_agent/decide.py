@@ -183,9 +183,10 @@ class Decider:
         if unread := self._unread(message):
             code, why = unread
             return self.hand_over(code, now, why)
+        names = (*message.names, *((customer.name, customer.address) if customer else ()))
         if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
             sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
-        room = open_room(self.rooms, case_id, memory) if self.rooms is not None else None
+        room = open_room(self.rooms, case_id, memory, names) if self.rooms is not None else None
         context = self._context(message, sender, customer, now, sent, room)
         plan = self.planner.plan(context)
         return Decision(
@@ -364,13 +365,14 @@ def _found(context: Context) -> tuple[FoundDocument, ...]:
 
 
 def _looked(context: Context) -> tuple[LookedInto, ...]:
-    """What was found out about each question, its sentences read from the documents."""
+    """What was found out about each question, its sentences read from the documents, and pages of the web."""
     return tuple(
         LookedInto(
             number=number,
             question=context.questions[number - 1],
             reason_code=finding.reason,
             evidence=tuple(_quoted(entry, context) for entry in finding.evidence[:MOST_EVIDENCE]),
+            pages=finding.pages,
         )
         for number, finding in sorted(context.findings.items())
     )

@@ -32,7 +32,17 @@ from support_agent.facts.inquiry.loop import Look
 from support_agent.facts.inquiry.memory import Check, Evidence, Failure, Memory, Settled, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
-from support_agent.facts.material import Passage, Retriever, distinct, named, pointer_of, text_of
+from support_agent.facts.material import (
+    AnySpan,
+    Passage,
+    Retriever,
+    WebPassage,
+    WebRetriever,
+    distinct,
+    named,
+    pointer_of,
+    text_of,
+)
 from support_agent.facts.spending import Calls
 from support_agent.facts.trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
 from support_agent.facts.writer import Material
@@ -54,7 +64,7 @@ class Nodes:
 
     calls: Calls
     retriever: Retriever
-    web: Retriever | None
+    web: WebRetriever | None
     settings: GradingSettings
     clock: Callable[[], float]
     read: Callable[[Pointer], Passage | None]
@@ -69,6 +79,8 @@ class Nodes:
     """Rewritten questions that were none: the next one is written warmer."""
     _passages: dict[Pointer, Passage] = field(default_factory=dict)
     """All that was seen, as it was seen last."""
+    _pages: dict[Pointer, WebPassage] = field(default_factory=dict)
+    """What of it the web showed."""
     _grades: dict[Pointer, float] = field(default_factory=dict)
     _graded: dict[Pointer, str] = field(default_factory=dict)
     """The text that the grade is of: a page of the web may say something else the next time."""
@@ -148,6 +160,10 @@ class Nodes:
         graded = [GradedPointer(pointer=pointer, grade=self._grades.get(pointer)) for pointer in kept]
         return tuple(sorted(graded, key=lambda one: -(one.grade or 0.0)))
 
+    def pages(self, evidence: Iterable[GradedPointer]) -> tuple[WebPassage, ...]:
+        """What of the evidence stands in the web, as it was found last."""
+        return tuple(self._pages[one.pointer] for one in evidence if one.pointer in self._pages)
+
     def sentences(self, memory: Memory, chainer: EvidenceChainer) -> tuple[Pointer, ...]:
         """The sentences of the documents in hand that bear the last draft out, one a pointer, in the documents' order.
 
@@ -187,11 +203,11 @@ class Nodes:
         self._note(f"{len(found)} passages", passages=tuple(map(pointer_of, found)))
         return found
 
-    def _search_web(self, cycle: int) -> list[Passage]:
+    def _search_web(self, cycle: int) -> list[WebPassage]:
         """Pages beside what is in hand; a web that fails costs nothing but itself."""
         self._begin(Node.WEB_SEARCH, cycle)
         self._searched.add(self._asked)
-        found: Sequence[Passage] = ()
+        found: Sequence[WebPassage] = ()
         decided = ""
         if self.web:
             try:
@@ -201,6 +217,7 @@ class Nodes:
             except Exception as error:  # a source's own defect costs nothing but itself, too
                 decided = f"the search failed: {type(error).__name__}"
         pages = self._kept(passage for passage in found if not pointer_of(passage).is_document)
+        self._pages |= {pointer_of(page): page for page in pages}
         self._note(decided or f"{len(pages)} passages", passages=tuple(map(pointer_of, pages)))
         return pages
 
@@ -314,7 +331,7 @@ class Nodes:
         draft = self.calls.write(order, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
         return ModelText(kind=kind, text=draft.text, writer=self.calls.name, seed=seed)
 
-    def _kept(self, passages: Iterable[Passage]) -> list[Passage]:
+    def _kept(self, passages: Iterable[AnySpan]) -> list[AnySpan]:
         """The first ones, each once."""
         return distinct(passages)[: self.settings.passages]
 
