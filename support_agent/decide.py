@@ -182,9 +182,10 @@ class Decider:
         if unread := self._unread(message):
             code, why = unread
             return self.hand_over(code, now, why)
+        names = (*message.names, *((customer.name, customer.address) if customer else ()))
         if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
             sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
-        room = open_room(self.rooms, case_id, memory) if self.rooms is not None else None
+        room = open_room(self.rooms, case_id, memory, names) if self.rooms is not None else None
         context = self._context(message, sender, customer, now, sent, room)
         plan = self.planner.plan(context)
         return Decision(

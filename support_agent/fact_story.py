@@ -1,7 +1,7 @@
 """What `facts find` tells: which documents answer a question, sentence by sentence, and how that was found out.
 
-The sentences are the company's own, read again by their positions; what the model wrote on the way stands in the trace,
-marked as such. Checked by tests/unit/test_fact_story.py.
+The sentences are the company's own, read again by their positions; what pages of the web say, and what the model wrote
+on the way, is marked as such. Checked by tests/unit/test_fact_story.py.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from support_agent.company.documents import Document
+from support_agent.desk.packet import FoundPage
 from support_agent.facts.inquiry.room import evidence_of
 from support_agent.facts.trace import Findings, Outcome, Visit
 from support_agent.frozen import Frozen
@@ -34,6 +35,7 @@ class FactStory(Frozen):
     is_answered: bool
     outcome: Outcome
     evidence: tuple[Evidence, ...]
+    pages: tuple[FoundPage, ...]
     trace: tuple[Visit, ...]
 
 
@@ -43,7 +45,7 @@ def searchable(documents: Sequence[Document], today: date, level: Level) -> dict
 
 
 def fact_story(question: str, found: Findings, documents: dict[str, Document]) -> FactStory:
-    """The findings with the sentences that they point at; pages of the web are pointers only."""
+    """The findings with the sentences that they point at."""
     by_number = {int(document.number): document for document in documents.values()}
     pointed = (entry for entry in evidence_of(found.outcome) if entry.document in by_number)
     return FactStory(
@@ -51,6 +53,7 @@ def fact_story(question: str, found: Findings, documents: dict[str, Document]) -
         is_answered=found.outcome.is_answered,
         outcome=found.outcome,
         evidence=tuple(_evidence(entry, by_number[entry.document]) for entry in pointed),
+        pages=found.pages,
         trace=found.trace,
     )
 

@@ -145,19 +145,19 @@ def fact_story(story: FactStory) -> str:
     for visit in story.trace:
         numbers = (_number(visit.grade), _number(visit.temperature), str(visit.cost.tokens))
         rows.append((visit.node.value, str(visit.cycle), visit.decided, *numbers, f"{visit.cost.seconds:.2f}"))
-    written = [
-        f"the model's {visit.model_text.kind}: {visit.model_text.text}" for visit in story.trace if visit.model_text
-    ]
+    texts = [visit.model_text for visit in story.trace if visit.model_text]
     lines = [
         f"{'answered' if story.is_answered else 'not answered'}: {story.outcome.reason.value}, "
         f"{counted(cost.tokens, 'token')}, {counted(cost.forward_passes, 'forward pass', 'forward passes')}",
         "",
         as_table(rows),
-        *(line for text in written for line in ("", *quoted(clean_line(text)))),
+        *(line for one in texts for line in ("", *quoted(clean_line(f"the model's {one.kind}: {one.text}")))),
     ]
     for evidence in story.evidence:
         lines += ["", f"document {evidence.document}, {clean_line(evidence.title)} ({_number(evidence.grade)}):"]
         lines += indented("\n".join(map(clean_line, evidence.sentences)), 2)
+    for page in story.pages:
+        lines += ["", f"not the company's words, {clean_line(page.address)}:", *indented(clean_line(page.text), 2)]
     return "\n".join(lines)
 
 

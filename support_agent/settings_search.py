@@ -62,7 +62,8 @@ Origin = Annotated[str, AfterValidator(_origin)]
 
 
 class SearchSettings(Frozen):
-    """The merged search. What it is asked, less mail addresses and long numbers, is sent to every source named here."""
+    """The merged search. Every source named here is sent what is asked, without what tells by whom: names, mail and web
+    addresses, numbers."""
 
     sources: tuple[Service, ...] = ()
     """Which sources are asked; none: the search is off."""

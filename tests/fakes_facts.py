@@ -88,6 +88,7 @@ class Piece(Frozen):
     heading: str = ""
     text: str
     score: float = 0.5
+    found_by: tuple[str, ...] = ("google",)
 
 
 @dataclass

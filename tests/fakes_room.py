@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -65,11 +65,14 @@ class ScriptedRooms:
     opened: list[tuple[str, ScriptedRoom]] = field(default_factory=list)
     memories: list[str | None] = field(default_factory=list)
     """What each was opened with."""
+    names: list[frozenset[str]] = field(default_factory=list)
+    """What each was told to keep to itself."""
 
-    def open(self, case_id: str, memory: str | None) -> FactRoom:
+    def open(self, case_id: str, memory: str | None, names: Collection[str]) -> FactRoom:
         room = ScriptedRoom(self.findings, memory)
         self.opened.append((case_id, room))
         self.memories.append(memory)
+        self.names.append(frozenset(names))
         return room
 
     @property

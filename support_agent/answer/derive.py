@@ -303,12 +303,8 @@ def _of_packet(source: Source, packet: Packet, templates: Templates) -> str:
             return format_count(_present(packet.left_out, source), templates.locale_for(packet.locale))
         case "subject":
             return bare_subject(packet.subject)
-        case "level":
-            return str(packet.level)
-        case "case_id" | "customer_address" | "level_why" | "reason_code" | "why":
-            return clean_line(getattr(packet, source.part))
-        case "reply_address":
-            return clean_line(packet.reply_address)
+        case "case_id" | "customer_address" | "level" | "level_why" | "reason_code" | "why" | "reply_address":
+            return clean_line(str(getattr(packet, source.part)))
         case "call" | "confidence" | "outcome" | "runner_up" | "runner_up_confidence":
             return clean_line(_of_considered(source, packet))
         case "document_number" | "document_title" | "document_score":
@@ -321,14 +317,13 @@ def _of_packet(source: Source, packet: Packet, templates: Templates) -> str:
             return clean_line(shown[source.part])
         case "question_number" | "question" | "finding_code":
             looked = _at(packet.looked, source.index, source)
-            told = {
-                "question_number": str(looked.number),
-                "question": looked.question,
-                "finding_code": looked.reason_code,
-            }
-            return clean_line(told[source.part])
+            told = {"question_number": str(looked.number), "question": looked.question}
+            return clean_line(told.get(source.part, looked.reason_code))
         case "evidence_number" | "evidence_title" | "evidence_grade" | "evidence_position" | "evidence_sentence":
             return clean_line(_of_evidence(source, packet))
+        case "page_address" | "page_heading" | "page_found_by" | "page_text":
+            part = getattr(_at(packet.pages, source.index, source), source.part.removeprefix("page_"))
+            return clean_line(part if isinstance(part, str) else ", ".join(part))
         case _ as never:
             assert_never(never)
 

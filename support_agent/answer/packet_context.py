@@ -15,11 +15,12 @@ from support_agent.answer.views import (
     Ledger,
     LookedView,
     PacketView,
+    PageView,
     QuotedView,
     RunnerUpView,
     Sourced,
 )
-from support_agent.desk.packet import Considered, FoundDocument, FoundEvidence, Packet
+from support_agent.desk.packet import Considered, FoundDocument, FoundEvidence, FoundPage, Packet
 
 
 def packet_view(packet: Packet, maker: Maker) -> PacketView:
@@ -48,6 +49,7 @@ def packet_view(packet: Packet, maker: Maker) -> PacketView:
         considered=tuple(_considered(ledger, place, considered) for place, considered in enumerate(packet.considered)),
         found=tuple(_found(ledger, place, document) for place, document in enumerate(packet.found)),
         looked=_looked(packet, maker),
+        pages=_pages(packet, ledger),
         answered_lines=_lines(ledger, "answered_line", packet.answered_text or ""),
         reply_address=put("reply_address", packet.reply_address),
     )
@@ -105,6 +107,28 @@ def _looked(packet: Packet, maker: Maker) -> tuple[LookedView, ...]:
             )
         )
     return tuple(views)
+
+
+def _pages(packet: Packet, ledger: Ledger) -> tuple[PageView, ...]:
+    """The pages of all questions, which count on from question to question."""
+    asked = [place for place, looked in enumerate(packet.looked) for _ in looked.pages]
+    return tuple(
+        _page(ledger, place, asked[place], str(packet.looked[asked[place]].number), page)
+        for place, page in enumerate(packet.pages)
+    )
+
+
+def _page(ledger: Ledger, place: int, asked: int, number: str, page: FoundPage) -> PageView:
+    def put(part: str, text: str) -> Sourced:
+        return ledger.put(text, InboundSource.model_validate({"part": part, "index": place}))
+
+    return PageView(
+        question=ledger.put(number, InboundSource(part="question_number", index=asked)),
+        address=put("page_address", page.address),
+        heading=put("page_heading", page.heading) if page.heading else None,
+        found_by=put("page_found_by", ", ".join(page.found_by)),
+        text=put("page_text", page.text),
+    )
 
 
 def _evidence(ledger: Ledger, place: int, evidence: FoundEvidence) -> EvidenceView:

@@ -33,6 +33,7 @@ from support_agent.desk.packet import (
     Considered,
     FoundDocument,
     FoundEvidence,
+    FoundPage,
     LookedInto,
     Packet,
     QuotedSentence,
@@ -168,6 +169,14 @@ def sample_packets(locale: str) -> Iterator[Packet]:
                         title="Invoices, VAT and tax",
                         grade=0.64,
                         sentences=(QuotedSentence(position=3, text="Invoices are in Billing > Invoices."),),
+                    ),
+                ),
+                pages=(
+                    FoundPage(
+                        address="https://forum.example/invoices?page=2",
+                        heading="Where my invoices were",
+                        text="They were in a folder that was called Old.",
+                        found_by=("google", "wikipedia"),
                     ),
                 ),
             ),

@@ -172,6 +172,10 @@ class InboundSource(Frozen):
         "evidence_grade",
         "evidence_position",
         "evidence_sentence",
+        "page_address",
+        "page_heading",
+        "page_found_by",
+        "page_text",
         "answered_line",
         "reply_address",
     ]

@@ -270,6 +270,17 @@ class EvidenceView:
 
 
 @dataclass(frozen=True)
+class PageView:
+    """A passage of the web, with the number of the question that it was found for."""
+
+    question: Sourced
+    address: Sourced
+    heading: Sourced | None
+    found_by: Sourced
+    text: Sourced
+
+
+@dataclass(frozen=True)
 class LookedView:
     number: Sourced
     question: Sourced
@@ -294,6 +305,7 @@ class PacketView:
     considered: tuple[ConsideredView, ...]
     found: tuple[FoundView, ...]
     looked: tuple[LookedView, ...]
+    pages: tuple[PageView, ...]
     answered_lines: tuple[Sourced, ...]
     reply_address: Sourced
 
@@ -301,7 +313,7 @@ class PacketView:
 VIEWS: tuple[type, ...] = (
     PeriodView, SentenceView, CellView, CellsView, BlockView, SectionView, DocumentView, FieldView, RowView, TableView,
     OperandView, AggregateView, CalculationView, ClarificationView, ColumnView, RecordView, AnswerView, NoticeView,
-    CountsView, RunnerUpView, ConsideredView, FoundView, QuotedView, EvidenceView, LookedView, PacketView,
+    CountsView, RunnerUpView, ConsideredView, FoundView, QuotedView, EvidenceView, PageView, LookedView, PacketView,
 )  # fmt: skip
 LOOP_NAMES = frozenset({"first", "last", "index", "length"})
 ROOT_NAMES = frozenset(

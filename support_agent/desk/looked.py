@@ -1,6 +1,6 @@
 """What was found out about the questions of a mail, for the person who gets it: sentences of the company's documents.
 
-Invariant: every sentence is a document's own, as it was when the mail was decided. Checked by
+Pages of the web are shown apart from them. Invariant: every sentence is a document's own, as it was when the mail was decided. Checked by
 tests/unit/desk/test_looked.py and tests/unit/test_fact_room_journey.py.
 """
 
@@ -17,15 +17,18 @@ MOST_EVIDENCE = 5
 
 
 def looked_into(context: Context) -> tuple[LookedInto, ...]:
-    """What was found out about each question, its sentences read from the documents."""
-    return tuple(
-        LookedInto(
-            number=number,
-            question=context.questions[number - 1],
-            reason_code=UNSURE_SECTION if number in context.unsure else context.findings[number].reason,
-            evidence=tuple(_evidence(number, context))[:MOST_EVIDENCE],
-        )
-        for number in sorted({*context.findings, *context.unsure})
+    """What was found out about each question, its sentences read from the documents, and pages of the web."""
+    return tuple(_looked(number, context) for number in sorted({*context.findings, *context.unsure}))
+
+
+def _looked(number: int, context: Context) -> LookedInto:
+    finding = context.findings.get(number)
+    return LookedInto(
+        number=number,
+        question=context.questions[number - 1],
+        reason_code=finding.reason if finding is not None and number not in context.unsure else UNSURE_SECTION,
+        evidence=tuple(_evidence(number, context))[:MOST_EVIDENCE],
+        pages=finding.pages if finding is not None else (),
     )
 
 

@@ -1,8 +1,8 @@
 """What a person gets when a case stops: everything that was seen and considered, as data.
 
-Invariant: a packet goes to staff only. It is the one mail that holds a customer's own text, and still none of
-a model's: calls are closed, reasons are codes with the company's words. Checked by
-tests/unit/answer/test_packet.py.
+Invariant: a packet goes to staff only. It is the one mail that holds a customer's own text and passages of the web, and
+still nothing of a model's: calls are closed, reasons are codes with the company's words. Checked by
+tests/unit/answer/test_packet.py and tests/unit/test_web_pages_journey.py.
 """
 
 from __future__ import annotations
@@ -57,17 +57,30 @@ class FoundEvidence(Frozen):
     sentences: Annotated[tuple[QuotedSentence, ...], Field(min_length=1)]
 
 
+class FoundPage(Frozen):
+    """A passage of a web page, as it was found: the words of strangers, which no customer is sent.
+
+    `found_by` names the sources that named the page; `heading` is its title, "" where it has none.
+    """
+
+    address: str
+    heading: str
+    text: str
+    found_by: tuple[str, ...]
+
+
 class LookedInto(Frozen):
-    """What the fact room found out about a question: the company's own sentences, and nothing that a model wrote.
+    """What the fact room found out about a question, and nothing that a model wrote.
 
     `number` counts the mail's questions from 1, `question` is the customer's own text; `reason_code` says what came of
-    the look, its words come from `words.yaml`.
+    the look, its words come from `words.yaml`. `evidence` is the company's own sentences, `pages` are none of its.
     """
 
     number: Annotated[int, Field(ge=1)]
     question: str
     reason_code: str
     evidence: tuple[FoundEvidence, ...] = ()
+    pages: tuple[FoundPage, ...] = ()
 
 
 class Packet(Frozen):
@@ -102,3 +115,8 @@ class Packet(Frozen):
     def evidence(self) -> tuple[FoundEvidence, ...]:
         """That of all questions, in their order."""
         return tuple(evidence for looked in self.looked for evidence in looked.evidence)
+
+    @property
+    def pages(self) -> tuple[FoundPage, ...]:
+        """Those of all questions, in their order."""
+        return tuple(page for looked in self.looked for page in looked.pages)

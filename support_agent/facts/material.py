@@ -32,8 +32,24 @@ class Passage(Span, Protocol):
     def text(self) -> str: ...
 
 
+class WebPassage(Passage, Protocol):
+    """A passage of the web, and the sources that named its page."""
+
+    @property
+    def found_by(self) -> tuple[str, ...]: ...
+
+
+class WebRetriever(Protocol):
+    """Finds the passages of the web nearest to a question, nearest first."""
+
+    @property
+    def version(self) -> str: ...
+
+    def find(self, question: str, n: int) -> Sequence[WebPassage]: ...
+
+
 class Retriever(Protocol):
-    """Finds the passages nearest to a question, nearest first: in the index, or in the web."""
+    """Finds the passages of the index nearest to a question, nearest first."""
 
     @property
     def version(self) -> str: ...

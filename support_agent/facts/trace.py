@@ -1,8 +1,8 @@
 """The records of the grading workflow: what each node saw and decided, and what came out of it all.
 
 `Outcome` is what came of it: whether a document answers, pointers to whole sentences, grades and costs; what leaves
-the room of it is made by `inquiry.room.finding_of`. The addresses of pages of the web are for people, as is `Visit`:
-its `model_text` is marked as such. Checked by tests/unit/facts/inquiry/test_workflow.py.
+the room of it is made by `inquiry.room.finding_of`. Pages of the web are for people, as is `Visit`: its `model_text`
+is marked as such. Checked by tests/unit/facts/inquiry/test_workflow.py.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from support_agent.desk.packet import FoundPage
 from support_agent.frozen import Frozen
 from support_agent.tools.fact_room import FindingReason
 
@@ -169,7 +170,8 @@ class Outcome(Frozen):
 
 
 class Findings(Frozen):
-    """The outcome, and the trace, which stays inside."""
+    """The outcome, the trace, which stays inside, and what helps in the web, which goes to the desk alone."""
 
     outcome: Outcome
     trace: tuple[Visit, ...]
+    pages: tuple[FoundPage, ...] = ()

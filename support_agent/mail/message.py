@@ -94,6 +94,12 @@ class Message(Frozen):
         """Every value of a header, topmost first; names compared without case."""
         return self._by_name.get(name.lower(), ())
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names and addresses of who wrote it, who is to get the answer, and who got a copy."""
+        people = [*([self.from_] if self.from_ else []), *self.reply_to, *self.cc]
+        return tuple(text for person in people for text in (person.name, person.addr))
+
     @cached_property
     def _by_name(self) -> dict[str, tuple[str, ...]]:
         """The values by lower-case name: screening asks for thirty names, and most are not there.

@@ -1,18 +1,20 @@
-"""What the fact room tells the tools about a question: pointers, grades and numbers, never a text.
+"""What the fact room tells the tools about a question: pointers, grades and numbers, never a text for a customer.
 
 The room itself (`support_agent.facts`) is unknown here; the composition root puts it behind `FactRoom`. `trace` and
-`memory` are the room's own records, as JSON: they are kept and shown to people, marked as what they are, and no tool
-reads them. Checked by tests/unit/tools/test_fact_room.py.
+`memory` are the room's own records, as JSON, and `pages` what stands in the web: they are kept and shown to people,
+marked as what they are, and no tool reads them. Checked by tests/unit/tools/test_fact_room.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from typing import Annotated, Protocol
 
 from pydantic import Field
 
+from support_agent.desk.packet import FoundPage
 from support_agent.frozen import Frozen
 
 
@@ -37,6 +39,10 @@ UNSURE_SECTION = "section"
 """Stands beside these reasons: a document was found, and no section of it is sure to answer."""
 MOST = 2**31 - 1
 """Of what is counted: every database holds it."""
+MOST_PAGES = 5
+"""Passages of the web that a person is shown for one question, the likeliest to help first."""
+MAX_PAGE_CHARACTERS = 1_000
+"""Of one of them; a whole one has some 400."""
 
 
 class Evidence(Frozen):
@@ -51,12 +57,13 @@ class Finding(Frozen):
     """What was found out about one question.
 
     Where `is_answered` the evidence answers it, the surest document first; else `reason` says why not, and `evidence`
-    is what looked relevant, for whoever gets the case. `seconds` is what the looking took; `tokens` and
-    `forward_passes` what the model read and wrote for it.
+    is what looked relevant, `pages` what did in the web, for whoever gets the case. `seconds` is what the looking took;
+    `tokens` and `forward_passes` what the model read and wrote for it.
     """
 
     reason: FindingReason
     evidence: tuple[Evidence, ...] = ()
+    pages: tuple[FoundPage, ...] = ()
     index_version: str
     tokens: int = Field(default=0, ge=0, le=MOST)
     forward_passes: int = Field(default=0, ge=0, le=MOST)
@@ -69,14 +76,16 @@ class Finding(Frozen):
         return self.reason is FindingReason.ANSWERED
 
     def after(self, earlier: Finding) -> Finding:
-        """This finding with the evidence and the cost of an earlier one on the same question.
+        """This finding with the evidence, the pages and the cost of an earlier one on the same question.
 
         Where this one answers, its evidence alone does; the trace of the earlier one comes first.
         """
         evidence = self.evidence if self.is_answered else (*self.evidence, *earlier.evidence)
+        pages = self.pages if self.is_answered else tuple(dict.fromkeys((*self.pages, *earlier.pages)))
         return self.model_copy(
             update={
                 "evidence": evidence,
+                "pages": pages[:MOST_PAGES],
                 "tokens": self.tokens + earlier.tokens,
                 "forward_passes": self.forward_passes + earlier.forward_passes,
                 "seconds": self.seconds + earlier.seconds,
@@ -112,6 +121,11 @@ class FactRoom(Protocol):
 class FactRooms(Protocol):
     """Opens the room for a mail."""
 
-    def open(self, case_id: str, memory: str | None) -> FactRoom:
-        """The room for one mail; `memory` is what an earlier mail of the case left, None for nothing."""
+    def open(self, case_id: str, memory: str | None, names: Collection[str]) -> FactRoom:
+        """The room for one mail.
+
+        Args:
+            memory: What an earlier mail of the case left, None for nothing.
+            names: Names and addresses of the people of the mail: nobody outside is told them.
+        """
         ...

@@ -1,29 +1,36 @@
 """Asks the fact room about a question, and believes nothing that it says.
 
 Invariant: a look never raises, and what comes back points at whole sentences that are there, of documents that were
-asked about, with numbers that are numbers and a reason from a closed set; anything else is a look that failed, with
-which no document is sent. Nothing that a room says or raises is logged, as a model may have written it. Checked by
-tests/unit/tools/test_looking.py.
+asked about, with numbers that are numbers, a reason from a closed set, and few, short pages of the web in characters
+that can be seen; anything else is a look that failed, with which no document is sent. Nothing that a room says or
+raises is logged, as a model or a stranger may have written it. Checked by tests/unit/tools/test_looking.py.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
+from urllib.parse import urlsplit
 
 import structlog
 
 from support_agent.company.documents import Document
+from support_agent.desk.packet import FoundPage
 from support_agent.errors import PermanentError, raised_at
-from support_agent.tools.fact_room import FactRoom, FactRooms, Finding, FindingReason
+from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FactRoom, FactRooms, Finding, FindingReason
 
 MAX_TRACE_CHARACTERS = 200_000
 """A longer trace is not kept: it would lie in the store for years."""
 MAX_MEMORY_CHARACTERS = 250_000
 """Nor is a longer memory; the case keeps the one it had."""
 MAX_VERSION_CHARACTERS = 200
+MAX_ADDRESS_CHARACTERS = 2_000
+"""Of a page of the web, as what fetches pages has it."""
+MAX_NAME_CHARACTERS = 200
+"""Of its heading, and of a source that named it."""
+MOST_FINDERS = 10
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 log = structlog.get_logger(__name__)
 
@@ -42,10 +49,10 @@ class ClosedRoom:
         raise PermanentError("the fact room is not open", code="room")
 
 
-def open_room(rooms: FactRooms, case_id: str, memory: str | None) -> FactRoom:
+def open_room(rooms: FactRooms, case_id: str, memory: str | None, names: Collection[str]) -> FactRoom:
     """The room for one mail; one in which every look fails, where it cannot be opened."""
     try:
-        return rooms.open(case_id, memory)
+        return rooms.open(case_id, memory, names)
     except Exception as error:
         log.error("room_failed", error=type(error).__name__, at=raised_at(error))
         return ClosedRoom()
@@ -100,7 +107,28 @@ def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
             return f"document {evidence.document} was not asked about"
         if max(evidence.sentences) >= len(document.sentences):
             return f"document {evidence.document} has no sentence {max(evidence.sentences)}"
+    if len(found.pages) > MOST_PAGES or not all(map(_is_page, found.pages)):
+        return "a page of the web"
     return ""
+
+
+def _is_page(page: FoundPage) -> bool:
+    """Whether it has a web address and a text, all of it short and in characters that a person would see."""
+    bounds = [(page.address, MAX_ADDRESS_CHARACTERS), (page.heading, MAX_NAME_CHARACTERS)]
+    bounds += [(page.text, MAX_PAGE_CHARACTERS), *((name, MAX_NAME_CHARACTERS) for name in page.found_by)]
+    if len(page.found_by) > MOST_FINDERS or not all(len(text) <= most and text.isprintable() for text, most in bounds):
+        return False
+    return bool(page.text.strip()) and _is_web_address(page.address)
+
+
+def _is_web_address(address: str) -> bool:
+    """Whether it is that of a page, with nothing before the host that could pass for one."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    is_plain = " " not in address and parts.username is None
+    return is_plain and parts.scheme in {"http", "https"} and bool(parts.hostname)
 
 
 def _is_keepable(text: str, most_characters: int) -> bool:

@@ -22,7 +22,7 @@ from support_agent.decide import Decider
 from support_agent.evals.mail_labels import Label
 from support_agent.evals.mails import outcomes_of
 from support_agent.facts.inquiry.room import Rooms
-from support_agent.facts.passages import Passage
+from support_agent.facts.web.merged_search import WebPassage
 from support_agent.mail.message import parse
 from support_agent.trial import Trial
 from tests.benchmarks.labelled import demo_decider, try_label
@@ -54,10 +54,11 @@ class AttackingWeb:
     def __init__(self, attacks: Sequence[str]) -> None:
         self._attacks = cycle(attacks)
 
-    def find(self, question: str, n: int) -> tuple[Passage, ...]:
+    def find(self, question: str, n: int) -> tuple[WebPassage, ...]:
         """`n` pages, each with the question's own words first."""
+        given = {"first": 0, "last": 1, "heading": "", "score": 0.01, "found_by": ("google",), "is_excerpt": False}
         return tuple(
-            Passage(source=f"https://page{i}.example/", first=0, last=1, heading="", text=text, score=0.01)
+            WebPassage.model_validate({"source": f"https://page{i}.example/", "text": text, **given})
             for i in range(n)
             for text in [f"{question} {ORDER.format(attack=next(self._attacks))}"]
         )

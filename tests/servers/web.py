@@ -20,9 +20,10 @@ END_S = 30.0
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked."""
+    """What was asked; `target` is path and query as they came."""
 
     method: str
+    target: str
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
@@ -83,7 +84,7 @@ def web_server(answering: Answering, certificates: Certificates | None = None) -
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
             headers = {key.lower(): value for key, value in self.headers.items()}
-            request = Request(self.command, parts.path, query, headers, body)
+            request = Request(self.command, self.path, parts.path, query, headers, body)
             web.asked.append(request)
             with suppress(OSError):
                 self._say(answering(request))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -106,7 +107,7 @@ def test_a_room_that_cannot_be_opened_costs_the_documents_only(office: Office) -
     """Fails closed: values are answered, documents are a person's."""
 
     class Locked:
-        def open(self, case_id: str, memory: str | None) -> FactRoom:
+        def open(self, case_id: str, memory: str | None, names: Collection[str]) -> FactRoom:
             raise OSError("no such index")
 
     office = with_room(office, Locked())

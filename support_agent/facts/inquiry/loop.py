@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, assert_never
+from typing import NamedTuple, Protocol, assert_never
 
 import structlog
 
@@ -31,10 +31,17 @@ log = structlog.get_logger(__name__)
 Pick = Callable[[Policy, Memory], Action]
 
 
+class Look(NamedTuple):
+    """What one look found, in the documents or in the web."""
+
+    found: Sequence[ScoredSpan]
+    is_web: bool = False
+
+
 class Means(Protocol):
     """What a policy's choices are done with."""
 
-    def look(self, memory: Memory) -> Sequence[ScoredSpan]:
+    def look(self, memory: Memory) -> Look:
         """Evidence for the question, found by one more look."""
         ...
 
@@ -64,7 +71,7 @@ def inquire(memory: Memory, policy: Policy, means: Means, pick: Pick = choice) -
         means: Do it.
         pick: Takes one action by the policy's probabilities.
     """
-    for _ in range(policy.limits.looks + policy.limits.drafts + 1):
+    for _ in range(2 * policy.limits.looks + policy.limits.drafts + 1):  # the web once for each question asked
         try:
             memory = advance(memory, pick(policy, memory), means, policy.limits)
         except SupportAgentError as error:
@@ -89,7 +96,8 @@ def advance(memory: Memory, action: Action, means: Means, limits: Limits) -> Mem
         action = Action.ESCALATE
     match action:
         case Action.ACQUIRE:
-            return with_evidence(memory, means.look(memory))
+            look = means.look(memory)
+            return with_evidence(memory, look.found, is_web=look.is_web)
         case Action.DRAFT:
             drafted = with_draft(memory, means.write(memory))
             utility = means.worth(drafted)

@@ -132,11 +132,12 @@ class Ending(StrEnum):
 
 
 class Looked(Frozen):
-    """Evidence was looked for: how many passages came, how many of them were new."""
+    """Evidence was looked for, in the documents or in the web: how many passages came, how many of them were new."""
 
     kind: Literal["looked"] = "looked"
     found: int = Field(ge=0)
     new: int = Field(ge=0)
+    is_web: bool = False
 
 
 class Drafted(Frozen):
@@ -189,8 +190,14 @@ class Memory(Frozen):
 
     @property
     def looks(self) -> tuple[Looked, ...]:
-        """The looks for evidence for the question in hand."""
-        return tuple(fact for fact in self._of_this_question() if isinstance(fact, Looked))
+        """The looks into the documents for the question in hand; one into the web takes none of them away."""
+        return tuple(fact for fact in self._of_this_question() if isinstance(fact, Looked) and not fact.is_web)
+
+    @property
+    def last_look(self) -> Looked | None:
+        """The last look for evidence for the question in hand, wherever it was; None: there was none."""
+        facts = reversed(self._of_this_question())
+        return next((fact for fact in facts if isinstance(fact, Looked)), None)
 
     @property
     def earlier_questions(self) -> tuple[str, ...]:
@@ -237,12 +244,12 @@ def recalled(memory: Memory, evidence: Iterable[ScoredSpan]) -> Memory:
     return _changed(memory, evidence=_merged(memory.evidence, evidence))
 
 
-def with_evidence(memory: Memory, found: Iterable[ScoredSpan]) -> Memory:
+def with_evidence(memory: Memory, found: Iterable[ScoredSpan], *, is_web: bool = False) -> Memory:
     """After a look: old evidence stays where it stands, new comes behind it, and the better score of two counts."""
     found = tuple(found)
     _must_be_open(memory)
     evidence = _merged(memory.evidence, found)
-    looked = Looked(found=len(found), new=len(evidence) - len(memory.evidence))
+    looked = Looked(found=len(found), new=len(evidence) - len(memory.evidence), is_web=is_web)
     return _changed(memory, evidence=evidence, history=(*memory.history, looked))
 
 

@@ -28,10 +28,21 @@ from support_agent.facts.grading_words import (
 )
 from support_agent.facts.graph.evidence import EvidenceChainer, Step
 from support_agent.facts.graph.graph import Place
+from support_agent.facts.inquiry.loop import Look
 from support_agent.facts.inquiry.memory import Check, Evidence, Failure, Memory, Settled, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
-from support_agent.facts.material import Passage, Retriever, distinct, named, pointer_of, text_of
+from support_agent.facts.material import (
+    AnySpan,
+    Passage,
+    Retriever,
+    WebPassage,
+    WebRetriever,
+    distinct,
+    named,
+    pointer_of,
+    text_of,
+)
 from support_agent.facts.spending import Calls
 from support_agent.facts.trace import BorneOut, EntityGraph, GradedPointer, ModelText, Node, Pointer, Visit
 from support_agent.facts.writer import Material
@@ -53,7 +64,7 @@ class Nodes:
 
     calls: Calls
     retriever: Retriever
-    web: Retriever | None
+    web: WebRetriever | None
     settings: GradingSettings
     clock: Callable[[], float]
     read: Callable[[Pointer], Passage | None]
@@ -68,6 +79,8 @@ class Nodes:
     """Rewritten questions that were none: the next one is written warmer."""
     _passages: dict[Pointer, Passage] = field(default_factory=dict)
     """All that was seen, as it was seen last."""
+    _pages: dict[Pointer, WebPassage] = field(default_factory=dict)
+    """What of it the web showed."""
     _grades: dict[Pointer, float] = field(default_factory=dict)
     _graded: dict[Pointer, str] = field(default_factory=dict)
     """The text that the grade is of: a page of the web may say something else the next time."""
@@ -98,23 +111,22 @@ class Nodes:
         self._begin(Node.MEMORY, 0)
         return recalled(memory, self._relevant(known))
 
-    def look(self, memory: Memory) -> Sequence[Evidence]:
+    def look(self, memory: Memory) -> Look:
         """See `Means.look`: by the published branching, after what the last draft was worth."""
         cycle, last = len(memory.looks), memory.last_utility
-        if not memory.looks:
-            found = self._retrieve(cycle) if self._is_ours(cycle) else self._search_web(cycle)
-        elif last is not None and last.is_hallucination:
-            if not self.web or self._asked in self._searched:
-                return ()
-            found = self._search_web(cycle)
-        elif last is not None and last.is_from_web_only:
-            return ()
-        elif not self._is_index_asked or self._rewrite(memory, cycle):
-            found = self._retrieve(cycle)
+        if memory.last_look is None:
+            is_web = not self._is_ours(cycle)
         else:
-            return ()
+            is_web = last is not None and last.is_hallucination
+            if is_web and (not self.web or self._asked in self._searched):
+                return Look(())
+            if last is not None and last.is_from_web_only:
+                return Look(())
+        if not is_web and self._is_index_asked and not self._rewrite(memory, cycle):
+            return Look(())
+        found = self._search_web(cycle) if is_web else self._retrieve(cycle)
         self._begin(Node.DOCUMENT_GRADER, cycle)
-        return self._relevant(found)
+        return Look(self._relevant(found), is_web)
 
     def write(self, memory: Memory) -> str:
         """See `Means.write`: cooler after each hallucination, and told what was wrong with the draft before."""
@@ -147,6 +159,10 @@ class Nodes:
         kept = hand if is_answered else [_pointer(evidence) for evidence in memory.evidence]
         graded = [GradedPointer(pointer=pointer, grade=self._grades.get(pointer)) for pointer in kept]
         return tuple(sorted(graded, key=lambda one: -(one.grade or 0.0)))
+
+    def pages(self, evidence: Iterable[GradedPointer]) -> tuple[WebPassage, ...]:
+        """What of the evidence stands in the web, as it was found last."""
+        return tuple(self._pages[one.pointer] for one in evidence if one.pointer in self._pages)
 
     def sentences(self, memory: Memory, chainer: EvidenceChainer) -> tuple[Pointer, ...]:
         """The sentences of the documents in hand that bear the last draft out, one a pointer, in the documents' order.
@@ -187,11 +203,11 @@ class Nodes:
         self._note(f"{len(found)} passages", passages=tuple(map(pointer_of, found)))
         return found
 
-    def _search_web(self, cycle: int) -> list[Passage]:
+    def _search_web(self, cycle: int) -> list[WebPassage]:
         """Pages beside what is in hand; a web that fails costs nothing but itself."""
         self._begin(Node.WEB_SEARCH, cycle)
         self._searched.add(self._asked)
-        found: Sequence[Passage] = ()
+        found: Sequence[WebPassage] = ()
         decided = ""
         if self.web:
             try:
@@ -201,6 +217,7 @@ class Nodes:
             except Exception as error:  # a source's own defect costs nothing but itself, too
                 decided = f"the search failed: {type(error).__name__}"
         pages = self._kept(passage for passage in found if not pointer_of(passage).is_document)
+        self._pages |= {pointer_of(page): page for page in pages}
         self._note(decided or f"{len(pages)} passages", passages=tuple(map(pointer_of, pages)))
         return pages
 
@@ -314,7 +331,7 @@ class Nodes:
         draft = self.calls.write(order, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
         return ModelText(kind=kind, text=draft.text, writer=self.calls.name, seed=seed)
 
-    def _kept(self, passages: Iterable[Passage]) -> list[Passage]:
+    def _kept(self, passages: Iterable[AnySpan]) -> list[AnySpan]:
         """The first ones, each once."""
         return distinct(passages)[: self.settings.passages]
 

@@ -65,7 +65,10 @@ NEEDS_ASK = "Must the company's documents be looked into to answer this question
 
 
 class Limits(Frozen):
-    """How often, for one question, evidence is looked for and a draft is written; without drafts evidence is enough."""
+    """How often, for one question, the documents are looked into and a draft is written.
+
+    Without drafts evidence is enough.
+    """
 
     looks: int = Field(default=3, ge=1, le=11)
     drafts: int = Field(default=3, ge=0, le=11)
@@ -119,7 +122,7 @@ def likeliest(probabilities: Sequence[float]) -> Action:
 
 def features(memory: Memory, limits: Limits) -> Floats:
     """What a trained policy sees of a memory, shape (len(FEATURES),): counts and shares, no word of it."""
-    utility, looks = memory.last_utility, memory.looks
+    utility, look = memory.last_utility, memory.last_look
     scores = sorted((evidence.score for evidence in memory.evidence), reverse=True)
     endings = [fact.ending for fact in memory.history if isinstance(fact, Settled)]
     row = (
@@ -127,8 +130,8 @@ def features(memory: Memory, limits: Limits) -> Floats:
         float(bool(scores)),
         min(len(scores), MANY) / MANY,
         _lead(scores),
-        min(len(looks) / limits.looks, 1.0),
-        looks[-1].new / looks[-1].found if looks and looks[-1].found else 0.0,
+        min(len(memory.looks) / limits.looks, 1.0),
+        look.new / look.found if look and look.found else 0.0,
         float(is_unread(memory)),
         min(len(memory.drafts) / max(limits.drafts, 1), 1.0),
         float(utility is not None and utility.is_sound),

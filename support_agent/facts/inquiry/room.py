@@ -1,12 +1,13 @@
 """The fact room, opened for one mail: its questions one after another, within one budget, on the memory of its case.
 
-Invariant: what leaves it is a `Finding`: positions in documents that may be found, grades and numbers. A memory that
-cannot be read is begun anew. Checked by tests/unit/facts/inquiry/test_room.py.
+Invariant: what leaves it is a `Finding`: positions in documents that may be found, grades and numbers, and pages of the
+web for the desk. Nobody outside is told who wrote the mail. A memory that cannot be read is begun anew. Checked by
+tests/unit/facts/inquiry/test_room.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -23,6 +24,7 @@ from support_agent.facts.material import distinct
 from support_agent.facts.passages import Passage, Retriever
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Outcome, Pointer
+from support_agent.facts.web.public_query import NamelessSearch
 from support_agent.tools.base import Match
 from support_agent.tools.fact_room import Evidence, Finding
 
@@ -59,10 +61,10 @@ class Rooms:
         """The documents by the names of their sources: a long case points at many."""
         return {f"{DOCUMENT_SOURCE}{number}": document for number, document in self.documents.items()}
 
-    def open(self, case_id: str, memory: str | None) -> Room:
+    def open(self, case_id: str, memory: str | None, names: Collection[str] = ()) -> Room:
         """See `FactRooms.open`."""
-        case_id = case_id or CASE
-        return Room(self, case_id, _read(case_id, memory))
+        case_id, web = case_id or CASE, self.workflow.web
+        return Room(self, case_id, _read(case_id, memory), None if web is None else NamelessSearch(web, names))
 
     def retriever(self, allowed: AbstractSet[str], context: Sequence[str] = (), likely: int | None = None) -> Retriever:
         """What finds passages of these sources, those of the likely document first.
@@ -134,8 +136,9 @@ class LikelyFirst:
 class Room:
     """`tools.fact_room.FactRoom` for one mail."""
 
-    def __init__(self, rooms: Rooms, case_id: str, memory: Memory | None) -> None:
+    def __init__(self, rooms: Rooms, case_id: str, memory: Memory | None, web: NamelessSearch | None) -> None:
         self._rooms = rooms
+        self._web = web
         self._case_id = case_id
         self._memory = memory
         settings, clock = rooms.workflow.settings, rooms.workflow.clock
@@ -160,6 +163,7 @@ class Room:
         workflow = replace(
             self._rooms.workflow,
             retriever=self._rooms.retriever(keys, memory.earlier_questions, likely),
+            web=self._web,
             read=lambda pointer: self._rooms.passage(pointer, documents),
         )
         findings, self._memory = workflow.look_into(memory, self._budget)
@@ -173,16 +177,17 @@ class Room:
 
 
 def finding_of(findings: Findings) -> Finding:
-    """What leaves the room of what was found: pages of the web stay in the trace."""
+    """What leaves the room of what was found."""
     outcome = findings.outcome
     return Finding(
         reason=outcome.reason,
         evidence=tuple(evidence_of(outcome)),
+        pages=findings.pages,
         index_version=outcome.index_version,
         tokens=outcome.cost.tokens,
         forward_passes=outcome.cost.forward_passes,
         seconds=outcome.cost.seconds,
-        trace=findings.model_dump_json(),
+        trace=findings.model_dump_json(exclude={"pages"}),
     )
 
 

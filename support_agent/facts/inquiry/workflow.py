@@ -6,9 +6,9 @@
 The policy says at each turn whether to look further, draft, answer or hand over (`facts.inquiry.loop`); the nodes of
 the figure (`facts.inquiry.nodes`) are what it does that with; the memory of the case keeps what came of it.
 
-Invariant: it ends, with `max_cycles` new looks and drafts at most, and begins no call whose tokens the mail's budget
-may not hold; whatever fails ends in "don't know"; only passages of documents make an answer. Checked by
-tests/unit/facts/inquiry/test_workflow.py and tests/integration/facts/test_grading.py.
+Invariant: it ends, with `max_cycles` new looks into the documents and drafts at most, and begins no call whose tokens
+the mail's budget may not hold; whatever fails ends in "don't know"; only passages of documents make an answer. Checked
+by tests/unit/facts/inquiry/test_workflow.py and tests/integration/facts/test_grading.py.
 
 Sources: figure 1 of the paper on advanced RAG for local models: adaptive, corrective and self-reflective RAG as one
 graph, with its four passages and its temperatures; LLM-Augmenter (Peng et al. 2023): memory, policy, utility, feedback.
@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from support_agent.company.text import collapse
+from support_agent.desk.packet import FoundPage
 from support_agent.errors import SupportAgentError
 from support_agent.facts.graph.open_evidence import Chaining
 from support_agent.facts.inquiry.loop import Inquiry, inquire
@@ -26,12 +28,12 @@ from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.policy import Always, Limits, Policy
 from support_agent.facts.judge import Judge
-from support_agent.facts.material import Passage, Retriever
+from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetriever
 from support_agent.facts.spending import Budget, Calls, CountTokens, NoRoom, most_tokens
 from support_agent.facts.trace import Cost, Findings, Outcome, Pointer
 from support_agent.facts.writer import Writer
 from support_agent.settings_facts import GradingSettings
-from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FindingReason
 
 CASE = "-"
 """The case of a question that belongs to none."""
@@ -70,7 +72,7 @@ class Workflow:
     judge: Judge
     writer: Writer
     retriever: Retriever
-    web: Retriever | None
+    web: WebRetriever | None
     settings: GradingSettings
     clock: Callable[[], float]
     policy: PolicyFor = look_always
@@ -149,7 +151,14 @@ class Workflow:
             cost=sum((visit.cost for visit in visits), Cost()),
             index_version=self.version,
         )
-        return Findings(outcome=outcome, trace=visits)
+        pages = tuple(map(_found_page, nodes.pages(outcome.evidence)[:MOST_PAGES]))
+        return Findings(outcome=outcome, trace=visits, pages=pages)
+
+
+def _found_page(passage: WebPassage) -> FoundPage:
+    """A passage of the web as the desk is shown it: in one line."""
+    text = collapse(passage.text)[:MAX_PAGE_CHARACTERS]
+    return FoundPage(address=passage.source, heading=passage.heading, text=text, found_by=passage.found_by)
 
 
 def _decided(error: SupportAgentError) -> str:
@@ -164,7 +173,7 @@ def _reason(inquiry: Inquiry) -> FindingReason:
     if memory.ending is Ending.ANSWERED:
         return FindingReason.ANSWERED
     if not memory.evidence:
-        return FindingReason.IRRELEVANT if memory.looks else FindingReason.POLICY
+        return FindingReason.IRRELEVANT if memory.last_look else FindingReason.POLICY
     if not memory.has_documents:
         return FindingReason.ONLY_WEB
     if last is None or last.is_sound:

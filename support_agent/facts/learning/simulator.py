@@ -21,7 +21,7 @@ from numpy.random import Generator
 from support_agent.facts.grading_words import HALLUCINATION_ASK, NOTE, PASSAGE
 from support_agent.facts.graph.entities import Entity, Linker
 from support_agent.facts.inquiry.consolidator import chained
-from support_agent.facts.inquiry.loop import Pick, advance
+from support_agent.facts.inquiry.loop import Look, Pick, advance
 from support_agent.facts.inquiry.memory import Ending, Evidence, Memory, Utility, begin, with_question
 from support_agent.facts.inquiry.policy import NEEDS_ASK, Action, Policy, choice
 from support_agent.facts.inquiry.utility import assess
@@ -183,10 +183,10 @@ class User:
         self.found = self._ranked(is_named=is_named)
         return self.question
 
-    def look(self, memory: Memory) -> Sequence[Evidence]:
+    def look(self, memory: Memory) -> Look:
         """`Means.look`: the program's own linker and chainer on what the simulated retriever finds."""
         passages = self.found[: PASSAGES * (len(memory.looks) + 1)]
-        return chained(memory.question, passages, self.linker, memory.earlier_questions).evidence
+        return Look(chained(memory.question, passages, self.linker, memory.earlier_questions).evidence)
 
     def write(self, memory: Memory) -> str:
         """`Means.write`: the answering sentence if it was found, else another; at times with a wrong number."""

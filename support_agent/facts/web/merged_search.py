@@ -1,8 +1,8 @@
 """The merged search: every source asked at once, what they found in one collection, the chunks nearest to a question.
 
 One source that fails, hangs or lies costs its own pages: each has its own time and its own share of what is embedded,
-its errors end with it, and what it says of a page displaces no other's word. What is asked leaves the house without
-mail addresses and long numbers; what comes back stays inside: a customer sees none of it. Checked by
+its errors end with it, and what it says of a page displaces no other's word. What is asked leaves the house as
+`public_query` makes it; what comes back stays inside: a customer sees none of it. Checked by
 tests/unit/facts/web/test_merged_search.py and, against servers, by tests/integration/facts/test_open_search.py.
 Source: LLM-ENHANCER, Algorithm 2 (merged search); the sequential mode is what it is compared with.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
@@ -24,6 +23,7 @@ from support_agent.facts.chunks import Chunk, Cutting, cut, in_characters, page_
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.pages import Clock, Page
+from support_agent.facts.web.public_query import public_query
 from support_agent.facts.web.shared_words import most_alike
 from support_agent.facts.web.sources import WebSource
 from support_agent.facts.web.vector_memory import VectorMemory
@@ -31,12 +31,6 @@ from support_agent.frozen import Frozen
 from support_agent.settings_search import SearchSettings
 
 log = structlog.get_logger(__name__)
-
-MAX_QUERY_CHARACTERS = 300
-"""More is no question that a search engine would understand."""
-_MAIL_ADDRESS = re.compile(r"[^\s@<>]{1,64}@[^\s@<>]{1,255}")
-_LONG_NUMBER = re.compile(r"\d(?:[ ./-]?\d){5,}")
-"""Six digits and more: numbers of accounts, orders, phones, cards."""
 
 PUBLISHED = in_characters(400, 100)
 Outcome = Literal["found", "kept", "timed_out", "failed"]
@@ -201,13 +195,6 @@ class MergedSearch:
         scores = [float(score) for score in vectors[1:] @ vectors[0]]
         order = sorted(range(len(chunks)), key=lambda index: -scores[index])[:n]
         return tuple(_passage(chunks[index], scores[index]) for index in order)
-
-
-def public_query(question: str) -> str:
-    """What of a question is sent to the sources: one bounded line without mail addresses and long numbers."""
-    line = " ".join(question[: MAX_QUERY_CHARACTERS * 10].split())
-    bare = _LONG_NUMBER.sub(" ", _MAIL_ADDRESS.sub(" ", line))
-    return " ".join("".join(c for c in bare if c.isprintable()).split())[:MAX_QUERY_CHARACTERS].strip()
 
 
 def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:

@@ -39,7 +39,7 @@ def own(name: str) -> tuple[Article, ...]:
 
 @contextmanager
 def world(**sick: Answering) -> Iterator[tuple[SearchSettings, dict[str, WebServer]]]:
-    """All services, each of which knows one article of its own; those named answer in another way."""
+    """All services, each of which knows one article of its own, and the web; those named answer in another way."""
     with ExitStack() as stack:
         web = stack.enter_context(web_server(pages(ARTICLES)))
         well: dict[str, Answering] = {
@@ -63,7 +63,7 @@ def world(**sick: Answering) -> Iterator[tuple[SearchSettings, dict[str, WebServ
                 site_url=url["site"],
                 private_origins=(web.url,),
             ),
-            servers,
+            {**servers, "web": web},
         )
 
 

@@ -70,7 +70,13 @@ def test_a_packet_without_the_mails_parts_is_refused(templates: Templates) -> No
         check(render_packet(PACKET, changed), PACKET, changed)
 
 
-@pytest.mark.parametrize("part", ["{{ sentence.text }}", "{{ looked.code }}", "{{ evidence.number }}"])
+FOUND_PARTS = (
+    *("{{ sentence.text }}", "{{ looked.code }}", "{{ evidence.number }}"),
+    *("{{ page.text }}", "{{ page.address }}"),
+)
+
+
+@pytest.mark.parametrize("part", FOUND_PARTS)
 def test_a_template_that_hides_what_was_found_is_refused(templates: Templates, part: str) -> None:
     """A person would decide without it."""
     files = templates.as_files()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
-from support_agent.facts.inquiry.loop import advance, inquire
+from support_agent.facts.inquiry.loop import Look, advance, inquire
 from support_agent.facts.inquiry.memory import Check, Ending, Evidence, Failure, Memory, Utility, begin
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Limits, Softmax
 
@@ -29,8 +28,8 @@ class ScriptedMeans:
     worths: list[Utility]
     told: list[tuple[str, ...]] = field(default_factory=list)
 
-    def look(self, memory: Memory) -> Sequence[Evidence]:
-        return (HERE,)
+    def look(self, memory: Memory) -> Look:
+        return Look((HERE,))
 
     def write(self, memory: Memory) -> str:
         self.told.append(memory.feedback)
@@ -100,8 +99,9 @@ class AnyMeans:
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
 
-    def look(self, memory: Memory) -> tuple[Evidence, ...]:
-        return tuple(Evidence(source=f"document:{n}", first=0, last=0) for n in range(self.random.integers(3)))
+    def look(self, memory: Memory) -> Look:
+        found = [Evidence(source=f"document:{n}", first=0, last=0) for n in range(self.random.integers(3))]
+        return Look(found, is_web=self.random.random() < 0.5)
 
     def write(self, memory: Memory) -> str:
         return "A draft."

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import load_documents
-from support_agent.facts.grading_words import ANSWER_ASK, DOCUMENT_ASK, HALLUCINATION_ASK
+from support_agent.desk.packet import FoundPage
+from support_agent.facts.grading_words import ANSWER_ASK, DOCUMENT_ASK, HALLUCINATION_ASK, ROUTE_ASK
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.memory import begin, from_json, to_json
 from support_agent.facts.inquiry.room import MAX_CHARACTERS, MAX_FACTS, Finder, LikelyFirst, Rooms, finding_of
@@ -20,7 +21,7 @@ from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer
 from support_agent.settings_facts import GradingSettings
 from support_agent.tools.base import Match
-from support_agent.tools.fact_room import Evidence, FindingReason
+from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, Evidence, FindingReason
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 
 QUESTION = "How long do I have to ask for my money back?"
@@ -69,7 +70,7 @@ def rooms(found: list[Piece], tmp_path: Path, grades: int = 9) -> tuple[Rooms, l
 
 
 def test_what_leaves_the_room_is_positions_and_numbers(tmp_path: Path) -> None:
-    """Pages of the web, drafts and texts stay inside; the trace is JSON that nobody needs to read."""
+    """Drafts and texts stay inside; the trace is JSON that nobody needs to read."""
     opened, asked, _ = rooms([YEARLY, PAGE], tmp_path)
     finding = opened.open("case", None).look(QUESTION, {1, 2})
     assert asked == [{"document:1", "document:2"}]
@@ -80,6 +81,23 @@ def test_what_leaves_the_room_is_positions_and_numbers(tmp_path: Path) -> None:
     outside = finding.model_dump(exclude={"trace"})
     assert not any(word in str(outside) for word in ("forum", "money back", "30 days"))
     assert json.loads(finding.trace)["outcome"]["reason"] == "answered"
+
+
+def test_pages_of_the_web_that_help_leave_the_room_for_the_desk(tmp_path: Path) -> None:
+    """As they were found, in one line, few and short; nobody outside is told who wrote the mail."""
+    opened, _, _ = rooms([], tmp_path)
+    long = PAGE.model_copy(update={"heading": "A forum", "text": "They gave me\n\n90 days. " + "x" * 2_000})
+    pages = [long, *(PAGE.model_copy(update={"first": n, "last": n}) for n in range(2, 9))]
+    web = ScriptedRetriever([pages])
+    judge = ScriptedJudge({ROUTE_ASK: [0.1], DOCUMENT_ASK: [0.9] * 9})
+    settings = GradingSettings(max_cycles=0, passages=8, enough_passages=8)
+    opened = replace(opened, workflow=replace(opened.workflow, web=web, judge=judge, settings=settings))
+    finding = opened.open("case", None, ("Anna Keller",)).look(f"{QUESTION} Anna", {1})
+    assert web.history == [(QUESTION, 8)]
+    assert (finding.reason, finding.evidence, len(finding.pages)) == (FindingReason.ONLY_WEB, (), MOST_PAGES)
+    text = ("They gave me 90 days. " + "x" * 2_000)[:MAX_PAGE_CHARACTERS]
+    assert finding.pages[0] == FoundPage(address=PAGE.source, heading="A forum", text=text, found_by=("google",))
+    assert "90 days" not in finding.trace
 
 
 def test_sentences_that_bear_the_draft_out_are_the_evidence_of_their_document() -> None:

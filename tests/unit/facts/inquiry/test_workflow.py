@@ -183,7 +183,7 @@ def test_no_answer_leads_to_a_warmer_rewritten_question() -> None:
 
 def test_the_router_sends_a_question_of_the_world_to_the_web() -> None:
     """A page alone never answers a customer: the index is asked before a person gets the question."""
-    bench = Bench({ROUTE_ASK: [0.1], DOCUMENT_ASK: [0.9, 0.1, 0.1]}, [], web=[(PAGE,)], max_cycles=1)
+    bench = Bench({ROUTE_ASK: [0.1], DOCUMENT_ASK: [0.9, 0.1, 0.1]}, [], web=[(PAGE,)], max_cycles=0)
     findings = bench.find()
     assert path(findings) == [
         Node.ROUTER,
@@ -194,6 +194,19 @@ def test_the_router_sends_a_question_of_the_world_to_the_web() -> None:
     ]
     assert findings.outcome.reason is FindingReason.ONLY_WEB
     assert [graded.pointer.source for graded in findings.outcome.evidence] == [PAGE.source]
+
+
+@pytest.mark.parametrize("route", [0.1, 0.9])
+def test_a_look_into_the_web_takes_none_from_the_documents(route: float) -> None:
+    """Failure: the web, then the index, and no look was left for the rewritten question that finds the document."""
+    grades = {ROUTE_ASK: [route], DOCUMENT_ASK: [0.1] * (3 if route < 0.5 else 2) + [0.9]}
+    bench = Bench(grades, ["refund months"], [(MONTHLY, SEATS), (YEARLY,)], [(PAGE,)], max_cycles=1, drafts=False)
+    findings = bench.find()
+    assert findings.outcome.is_answered
+    assert [question for question, _ in bench.retriever.history] == [QUESTION, "refund months"]
+    assert bench.web is not None
+    assert len(bench.web.history) == (route < 0.5)
+    assert findings.outcome.cycles == max(visit.cycle for visit in findings.trace) == 1
 
 
 def test_an_answer_that_only_the_web_gives_is_none() -> None:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from support_agent.errors import ConfigError, TransientError
-from support_agent.facts.web.merged_search import MAX_QUERY_CHARACTERS, MergedSearch, public_query
+from support_agent.facts.web.merged_search import MergedSearch
 from support_agent.facts.web.sources import WebSource
 from support_agent.settings_search import SearchSettings
 from tests.fakes_search import HandClock, MeetingSource, ScriptedSource, page
@@ -152,26 +150,17 @@ def test_a_source_that_sends_a_lot_is_not_embedded_more_than_another() -> None:
     assert {passage.found_by for passage in found} == {("a",), ("b",)}
 
 
-def test_what_is_sent_holds_no_address_and_no_number_of_a_customer() -> None:
-    """Rule: the question goes to strangers; what names a person stays here."""
-    mail = "Hi,\nI am anna.b+x@mail.example (order 4711-2223-99, phone +49 170 1234567). Refund within 14 days of 2025?"
-    assert public_query(mail) == "Hi, I am (order , phone + ). Refund within 14 days of 2025?"
+def test_sources_are_asked_the_public_query() -> None:
+    """Rule: whoever asks, nothing else is sent."""
+    mail = "I am anna@mail.example, order 4711-2223-99. How long do refunds take?"
     source = ScriptedSource("a", REFUNDS)
-    assert search_over(source).search(mail).query == source.asked[0] == public_query(mail)
+    assert search_over(source).search(mail).query == source.asked[0] == "I am order . How long do refunds take?"
 
 
 def test_a_question_of_nothing_is_asked_of_nobody() -> None:
     source = ScriptedSource("a", REFUNDS)
     assert search_over(source).search("  anna@mail.example \x00 ").passages == ()
     assert source.asked == []
-
-
-@given(st.text(max_size=500))
-def test_what_is_sent_is_one_short_line_that_can_be_printed(text: str) -> None:
-    query = public_query(text)
-    assert len(query) <= MAX_QUERY_CHARACTERS
-    assert query.isprintable()
-    assert query == query.strip()
 
 
 def test_the_version_names_the_sources_and_the_model() -> None:

@@ -1,0 +1,132 @@
+"""What of a question is sent to the sources of the web: what is asked, and not by whom.
+
+A query goes without mail addresses, without addresses of the web (a link may have a token behind its "?", a host may be
+the customer's own), without the names of the mail's people, and without numbers that could be a person's. Only short
+numbers stay ("14 days", "Windows 11", "2FA"): three characters in a row at most, whatever marks part them; and none at
+all where a longer one stands in the same question, as a house number has a postal code near it. A year goes, too: 2000
+is a postal code from Antwerp to Sydney, and "Office 2019" is found without it well enough.
+
+Invariant: one bounded line that can be printed; model text passes here as the customer's does. What stays is what no
+rule can know: a street without its number, and names that are nowhere in the mail's header. Checked by
+tests/unit/facts/web/test_public_query.py and, in what is really sent, by tests/integration/facts/test_what_leaves.py.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from support_agent.company.text import collapse
+from support_agent.company.words import SPACELESS
+from support_agent.facts.material import WebPassage, WebRetriever
+
+MAX_QUERY_CHARACTERS = 300
+"""More is no question that a search engine would understand."""
+SHORT_NUMBER = 3
+NAME_LETTERS = 4
+"""A name of so many letters is known with an ending, too."""
+ENDING_LETTERS = 2
+_MAIL_ADDRESS = re.compile(r"(?<![^\s<>])[^\s<>]*@[^\s<>]*")
+_WEB_ADDRESS = re.compile(
+    r"[A-Za-z][A-Za-z\d+.-]{0,20}://\S*"
+    r"|(?<![\w.-])(?:[\w-]+\.)+(?:[a-z]{2,24}|[A-Z]{2,24})(?![^\W_])(?::\d+)?(?:[/?#]\S*)?"
+)
+_NUMBER = r"(?:[A-Za-z]+[_-])*[A-Za-z]*\d[A-Za-z\d]*"
+_NUMBERS = re.compile(rf"(?<![A-Za-z\d]){_NUMBER}(?:[\W_]+{_NUMBER})*")
+"""Numbers and codes that stand beside each other, with no word between them."""
+_TWO_LETTERS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe", "æ": "ae"})
+_ONE_LETTER = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "\u0131": "i"})
+"""As letters are written in addresses; of others the accent is left out."""
+
+
+@dataclass(frozen=True)
+class NamelessSearch:
+    """`WebRetriever` that is asked without the names of a mail's people.
+
+    Args:
+        web: What is asked.
+        names: Their names and mail addresses.
+    """
+
+    web: WebRetriever
+    names: Collection[str]
+
+    @property
+    def version(self) -> str:
+        """That of what is asked."""
+        return self.web.version
+
+    def find(self, question: str, n: int) -> Sequence[WebPassage]:
+        """See `WebRetriever.find`."""
+        return self.web.find(public_query(question, self.names), n)
+
+
+def public_query(question: str, names: Collection[str] = ()) -> str:
+    """What of a question is sent; "" where nothing is left.
+
+    Args:
+        question: The customer's words, or a model's.
+        names: Names and mail addresses of the people of the mail.
+    """
+    most = MAX_QUERY_CHARACTERS * 10
+    text = unicodedata.normalize("NFKC", question[:most])[:most]
+    line = collapse("".join(c for c in text if c.isprintable() or c.isspace()))
+    for pattern in (_MAIL_ADDRESS, _WEB_ADDRESS):
+        line = collapse(pattern.sub(" ", line))
+    line = collapse(_without_names(line, names))
+    return collapse(_without_numbers(line))[:MAX_QUERY_CHARACTERS].strip()
+
+
+def _without_numbers(line: str) -> str:
+    lengths = (sum(map(str.isalnum, found)) for found in _NUMBERS.findall(line))
+    return _NUMBERS.sub(" ", line) if max(lengths, default=0) > SHORT_NUMBER else line
+
+
+def _without_names(line: str, names: Collection[str]) -> str:
+    """The line without the words of the names, in any case and with an ending; where words have no spaces, anywhere.
+
+    An initial says nothing, and may be a word ("a", "I").
+    """
+    words = [word for name in names for word in _name_words(name) if len(word) > 1 or SPACELESS.search(word)]
+    for word in filter(SPACELESS.search, words):
+        line = line.replace(word, " ")
+    forms = {form for word in words for form in _forms(word)}
+    return "".join(" " if is_word and _is_named(run, forms) else run for is_word, run in _runs(line))
+
+
+def _name_words(name: str) -> Iterator[str]:
+    """Of a name, or of a mail address before its "@": each word, and those that no space or "+" parts as one."""
+    for part in unicodedata.normalize("NFKC", name.partition("@")[0]).replace("+", " ").split():
+        words = [run for is_word, run in _runs(part) if is_word]
+        yield from (*words, "".join(words)) if words else ()
+
+
+def _runs(text: str) -> Iterator[tuple[bool, str]]:
+    """The text in pieces: words, of letters and the marks on them, and what stands between."""
+    return ((is_word, "".join(run)) for is_word, run in groupby(text, _is_letter))
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalpha() or unicodedata.category(character).startswith("M")
+
+
+def _is_named(word: str, forms: Collection[str]) -> bool:
+    for form in _forms(word):
+        stems = (form[:end] for end in range(max(len(form) - ENDING_LETTERS, NAME_LETTERS), len(form)))
+        if form in forms or any(stem in forms for stem in stems):
+            return True
+    return False
+
+
+def _forms(word: str) -> set[str]:
+    """How a word may be written: without case and accents, with one letter or with two for one of another alphabet."""
+    lower = word.casefold()
+    return {_bare(lower), _bare(lower.translate(_TWO_LETTERS))}
+
+
+def _bare(word: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", word).translate(_ONE_LETTER)
+    return "".join(c for c in decomposed if not unicodedata.category(c).startswith("M"))
