@@ -1,7 +1,7 @@
 """What was found out about the questions of a mail, for the person who gets it: sentences of the company's documents.
 
-Pages of the web are shown apart from them. Invariant: every sentence is a document's own, as it was when the mail was decided. Checked by
-tests/unit/desk/test_looked.py and tests/unit/test_fact_room_journey.py.
+Pages of the web are shown apart from them. Invariant: every sentence is a document's own, as it was when the mail was
+decided. Checked by tests/unit/desk/test_looked.py and tests/unit/test_fact_room_journey.py.
 """
 
 from __future__ import annotations
