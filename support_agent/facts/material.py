@@ -24,21 +24,25 @@ class Span(Protocol):
 
 
 class Passage(Span, Protocol):
-    """Whole sentences of a source, as the retriever gives them."""
+    """Whole sentences of a source, as the retriever gives them; `score` orders those of one search."""
 
     @property
     def heading(self) -> str: ...
     @property
     def text(self) -> str: ...
+    @property
+    def score(self) -> float: ...
 
 
 class Retriever(Protocol):
-    """Finds the passages nearest to a question, nearest first: in the index, or in the web."""
+    """Finds passages, in the index or in the web; `version` names what is searched, and how."""
 
     @property
     def version(self) -> str: ...
 
-    def find(self, question: str, n: int) -> Sequence[Passage]: ...
+    def find(self, question: str, n: int) -> Sequence[Passage]:
+        """At most `n` passages, the nearest to the question first."""
+        ...
 
 
 AnySpan = TypeVar("AnySpan", bound=Span)

@@ -1,16 +1,16 @@
 """The entities of the company's sentences and what relates them: which sentences surround a text's entities.
 
-Two entities are related where one sentence names both; the edge knows these sentences. Invariant: whatever the
-extractors return, every entity stands in each sentence it leads to, or in the heading above, no source has more than
-its share of the graph, and the same sources give the same graph in any order. tests/unit/facts/graph/test_graph.py
-checks it with hostile documents and extractors.
+Two entities are related where one sentence names both. Invariant: whatever the extractors return, every entity stands
+in each sentence it leads to, or in the heading above, no source has more than its share of the graph, and the same
+sources give the same graph in any order. tests/unit/facts/graph/test_graph.py checks it with hostile documents and
+extractors.
 Source: GE-Chat (2025): the knowledge graph, and the sub-graph of two hops around the entities of an answer.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
@@ -57,13 +57,6 @@ class Subgraph(Frozen):
     places: tuple[Place, ...] = ()
 
 
-class Edge(Frozen):
-    """Why two entities are related: the sentences that name both, and the words some of them say it with."""
-
-    places: tuple[Place, ...]
-    labels: tuple[str, ...]
-
-
 class Made(NamedTuple):
     """What one source's part of a graph was made from: its checksum, and the name of the extractor."""
 
@@ -94,11 +87,6 @@ class Graph:
     @property
     def n_edges(self) -> int:
         return int(self._graph.number_of_edges())
-
-    def edge(self, one: str, other: str) -> Edge | None:
-        """What relates two entities, by any spelling; None: nothing does."""
-        data = self._graph.get_edge_data(key_of(one), key_of(other))
-        return None if data is None else Edge(places=tuple(data["places"]), labels=tuple(sorted(data["labels"])))
 
     def match(self, text: str) -> tuple[str, ...]:
         """Keys of the entities a text names, the longest name at each word, in the text's order."""
@@ -173,16 +161,11 @@ def graph_of(
     ordered = [by_key[key] for key in sorted(by_key)]
     made: list[Made] = []
     found: list[Rows] = []
-    said: list[Extraction] = []
     for source in ordered:
         extraction = checked(extractor.extract(source), source)
         made.append(Made(source.key, checksum_of(source), extraction.by))
         found.append(_bounded(extraction, max_entities_per_source))
-        said += [extraction] if extraction.relations else []
-    graph = _joined([source.key for source in ordered], found, max_entities, max_edges)
-    for extraction in said:
-        _add_labels(graph, extraction)
-    return Graph(graph, made)
+    return Graph(_joined([source.key for source in ordered], found, max_entities, max_edges), made)
 
 
 Rows = list[tuple[str, ...]]
@@ -204,7 +187,7 @@ def _joined(keys: Sequence[str], found: Sequence[Rows], max_entities: int, max_e
     graph = nx.Graph()
     for source, rows in zip(keys, found, strict=True):
         _add_entities(graph, source, rows, kept)
-    _add_edges(graph, keys, found, kept, max_edges)
+    _add_edges(graph, found, kept, max_edges)
     return graph
 
 
@@ -237,20 +220,8 @@ def _of_sources(places: Mapping[str, Sequence[int]], sources: AbstractSet[str] |
             yield Place(source, index)
 
 
-def _add_edges(graph: nx.Graph, keys: Sequence[str], found: Sequence[Rows], kept: frozenset[str], most: int) -> None:
+def _add_edges(graph: nx.Graph, found: Sequence[Rows], kept: frozenset[str], most: int) -> None:
     """Join what one sentence names, as far as the bound goes."""
-    places: dict[tuple[str, str], list[Place]] = defaultdict(list)
-    for source, rows in zip(keys, found, strict=True):
-        for index, row in enumerate(rows):
-            place = Place(source, index)
-            for pair in combinations(sorted(kept.intersection(row)), 2):
-                places[pair].append(place)
-    for pair in sorted(places, key=lambda pair: (-len(places[pair]), pair))[:most]:
-        graph.add_edge(*pair, places=places[pair], labels=set())
-
-
-def _add_labels(graph: nx.Graph, extraction: Extraction) -> None:
-    for relation in extraction.relations:
-        head, tail = key_of(relation.head), key_of(relation.tail)
-        if relation.label and graph.has_edge(head, tail):
-            graph.edges[head, tail]["labels"].add(relation.label)
+    pairs = (pair for rows in found for row in rows for pair in combinations(sorted(kept.intersection(row)), 2))
+    counts = Counter(pairs)
+    graph.add_edges_from(sorted(counts, key=lambda pair: (-counts[pair], pair))[:most])
