@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from support_agent.facts.chunks import Source
     from support_agent.facts.index import TextEmbedder
     from support_agent.facts.judge import Judge
-    from support_agent.facts.passages import PassageIndex, Retriever
+    from support_agent.facts.material import Retriever
+    from support_agent.facts.passages import PassageIndex
     from support_agent.facts.search import CompanySearch
     from support_agent.facts.topics import Topic
     from support_agent.facts.web.merged_search import MergedSearch

@@ -23,7 +23,7 @@ from support_agent.evals.dstc11_measures import (
     position_of,
     snippets_of,
 )
-from support_agent.facts.passages import Retriever
+from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Cost, Findings
 from support_agent.frozen import Frozen

@@ -38,7 +38,7 @@ class Topics(Protocol):
 
 
 class DocumentsFirst:
-    """`facts.passages.Retriever` that asks the topics where to look.
+    """`facts.material.Retriever` that asks the topics where to look.
 
     Args:
         topics: The topics of the company; those that are no document are passed over.

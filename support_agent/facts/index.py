@@ -173,13 +173,18 @@ class Collection:
         stored = self.ids()
         new = sorted(wanted.keys() - stored)
         for ids in _batches(new):
-            vectors, metadatas = vectors_of(ids), [wanted[identifier] for identifier in ids]
-            with _errors(self._chroma.name):
-                self._chroma.upsert(ids=ids, embeddings=vectors, metadatas=metadatas)
+            self.put(ids, vectors_of(ids), [wanted[identifier] for identifier in ids])
         with _errors(self._chroma.name):
             for ids in _batches(sorted(stored - wanted.keys())):
                 self._chroma.delete(ids=ids)
         return len(new)
+
+    def put(self, ids: Sequence[str], vectors: Vectors, metadatas: Sequence[Metadata]) -> None:
+        """Hold these too, each in place of one with its id."""
+        with _errors(self._chroma.name):
+            for start in range(0, len(ids), WRITE_BATCH):
+                rows = slice(start, start + WRITE_BATCH)
+                self._chroma.upsert(ids=list(ids[rows]), embeddings=vectors[rows], metadatas=list(metadatas[rows]))
 
     def nearest(self, vectors: Vectors, n: int, among: tuple[str, Sequence[str]] | None = None) -> list[list[Near]]:
         """For each vector up to `n` stored ones, nearest first; `among`: a word and the values it may have."""
@@ -190,6 +195,26 @@ class Collection:
             )
         rows = zip(found["ids"], found["distances"] or [], found["metadatas"] or [], strict=True)
         return [[Near(*entry) for entry in zip(*row, strict=True)] for row in rows]
+
+    def distances(self, vector: Vectors, ids: Sequence[str]) -> dict[str, float]:
+        """1 - cosine of a vector of length 1 and each of these held ones."""
+        found: dict[str, float] = {}
+        for batch in _batches(ids):
+            with _errors(self._chroma.name):
+                near = self._chroma.query(
+                    query_embeddings=vector[None], ids=batch, n_results=len(batch), include=["distances"]
+                )
+            found |= zip(near["ids"][0], (near["distances"] or [[]])[0], strict=True)
+        # An HNSW graph whose entries were replaced often does not lead to all of them any more.
+        lost = [identifier for identifier in ids if identifier not in found]
+        return found | dict(zip(lost, map(float, 1 - self.vectors(lost) @ vector), strict=True)) if lost else found
+
+    def vectors(self, ids: Sequence[str]) -> Vectors:
+        """The held vectors of these ids, in their order."""
+        with _errors(self._chroma.name):
+            stored = self._chroma.get(ids=list(ids), include=["embeddings"])
+        rows = {identifier: row for row, identifier in enumerate(stored["ids"])}
+        return np.asarray(stored["embeddings"], dtype=np.float32)[[rows[identifier] for identifier in ids]]
 
     def stored(self, word: str, values: Sequence[str] | None) -> tuple[list[Metadata], Vectors]:
         """What is held where the word has one of the values: in the same order the words about it, and the vectors.

@@ -24,12 +24,14 @@ class Span(Protocol):
 
 
 class Passage(Span, Protocol):
-    """Whole sentences of a source, as the retriever gives them."""
+    """Whole sentences of a source, as the retriever gives them; `score` orders those of one search."""
 
     @property
     def heading(self) -> str: ...
     @property
     def text(self) -> str: ...
+    @property
+    def score(self) -> float: ...
 
 
 class WebPassage(Passage, Protocol):
@@ -49,12 +51,14 @@ class WebRetriever(Protocol):
 
 
 class Retriever(Protocol):
-    """Finds the passages of the index nearest to a question, nearest first."""
+    """Finds the passages of the index nearest to a question; `version` names what is searched, and how."""
 
     @property
     def version(self) -> str: ...
 
-    def find(self, question: str, n: int) -> Sequence[Passage]: ...
+    def find(self, question: str, n: int) -> Sequence[Passage]:
+        """At most `n` passages, the nearest to the question first."""
+        ...
 
 
 AnySpan = TypeVar("AnySpan", bound=Span)

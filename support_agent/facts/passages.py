@@ -16,13 +16,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
 from support_agent.embedding.port import Vectors
 from support_agent.facts.chunks import Chunk, Cutting, Source, cut
 from support_agent.facts.index import Collection, TextEmbedder, id_of, version_of
+from support_agent.facts.material import Retriever
 from support_agent.facts.words import Allowed, WordIndex
 from support_agent.frozen import Frozen
 from support_agent.settings_facts import Ways
@@ -52,17 +52,6 @@ class Passage(Frozen):
     heading: str
     text: str
     score: float
-
-
-class Retriever(Protocol):
-    """Finds passages; `version` names what is searched, and how."""
-
-    @property
-    def version(self) -> str: ...
-
-    def find(self, question: str, n: int) -> tuple[Passage, ...]:
-        """At most `n` passages, the nearest first."""
-        ...
 
 
 class PassageIndex:

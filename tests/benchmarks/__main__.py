@@ -88,7 +88,7 @@ def main() -> None:
         with serve(path, Path(folder) / "log.txt", CONTEXT_TOKENS) as server:
             remote = OpenAIModel(server.base_url, server.model, server.api_key, timeout_s=120.0, max_retries=2)
             tallies.append(_instructor(remote, titles, cases))
-    _print(tallies, len(cases))
+    print_table(tallies, len(cases))
 
 
 def _cases() -> list[Case]:
@@ -101,7 +101,7 @@ def _cases() -> list[Case]:
     return chosen[:COUNT]
 
 
-def _timed(tally: Tally, cases: list[Case], choose: Callable[[Case], tuple[int | None, int, int]]) -> Tally:
+def timed(tally: Tally, cases: list[Case], choose: Callable[[Case], tuple[int | None, int, int]]) -> Tally:
     """Run one way over the mails; `choose` gives the number it chose, tokens and forward passes."""
     choose(cases[0])  # warm
     for case in cases:
@@ -121,7 +121,7 @@ def _plans(decider: Decider, cases: list[Case]) -> Tally:
         sent = [call.args["number"] for call in plan.calls if call.tool == "send_document" and call.status == "done"]
         return (int(sent[0]) if sent else None), plan.usage.tokens, plan.usage.forward_passes
 
-    return _timed(Tally("this agent: the whole plan, all votes"), cases, choose)
+    return timed(Tally("this agent: the whole plan, all votes"), cases, choose)
 
 
 def _one_choice(model: LlamaModel, titles: dict[int, str], cases: list[Case]) -> Tally:
@@ -140,7 +140,7 @@ def _one_choice(model: LlamaModel, titles: dict[int, str], cases: list[Case]) ->
         said = [now - was for now, was in zip(scores.log_probabilities or (), prior, strict=True)]
         return numbers[max(range(len(said)), key=said.__getitem__)], scores.usage.tokens, scores.usage.forward_passes
 
-    return _timed(Tally("one closed choice among all titles, its prior removed"), cases, choose)
+    return timed(Tally("one closed choice among all titles, its prior removed"), cases, choose)
 
 
 def _json_grammar(path: Path, titles: dict[int, str], cases: list[Case]) -> Tally:
@@ -163,7 +163,7 @@ def _json_grammar(path: Path, titles: dict[int, str], cases: list[Case]) -> Tall
         title = json.loads(reply["choices"][0]["message"]["content"]).get("title")
         return by_title.get(title), usage["total_tokens"], usage["completion_tokens"]
 
-    tally = _timed(Tally("(a) the call written as JSON under a grammar"), cases, choose)
+    tally = timed(Tally("(a) the call written as JSON under a grammar"), cases, choose)
     llama.close()
     return tally
 
@@ -185,7 +185,7 @@ def _free_text(path: Path, decider: Decider, cases: list[Case]) -> Tally:
         number = None if invented_numbers(text, f"{words} {case.text}") else case.number
         return number, usage["total_tokens"], usage["completion_tokens"]
 
-    tally = _timed(Tally("(c) an answer in free text, the right document given"), cases, choose)
+    tally = timed(Tally("(c) an answer in free text, the right document given"), cases, choose)
     llama.close()
     return tally
 
@@ -220,7 +220,7 @@ def _instructor(model: OpenAIModel, titles: dict[int, str], cases: list[Case]) -
         picked = scores.picked
         return (None if picked is None else numbers[picked]), scores.usage.tokens, scores.usage.forward_passes
 
-    return _timed(Tally("(b) instructor on a local OpenAI-compatible server"), cases, choose)
+    return timed(Tally("(b) instructor on a local OpenAI-compatible server"), cases, choose)
 
 
 def _messages(titles: dict[int, str], case: Case) -> list[dict[str, str]]:
@@ -231,7 +231,8 @@ def _messages(titles: dict[int, str], case: Case) -> list[dict[str, str]]:
     ]
 
 
-def _print(tallies: list[Tally], count: int) -> None:
+def print_table(tallies: list[Tally], count: int) -> None:
+    """A line a way; the ratio is to the first one."""
     base = tallies[0].seconds
     rows = [("way", "s a mail", "ratio", "tokens", "passes", "right")]
     for tally in tallies:

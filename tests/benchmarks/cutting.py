@@ -31,6 +31,7 @@ from support_agent.planner import questions
 from support_agent.planner.pieces import pieces_of
 from support_agent.planner.questions import features_of, questions_of, sureness
 from support_agent.settings import Settings
+from support_agent.tools.base import Search
 from tests.benchmarks.companies import COMPANIES, demo_settings, mails_of, read_mails, search_of
 from tests.benchmarks.mails import MADE, raw_of
 from tests.labelled import labels
@@ -58,7 +59,7 @@ class Cut(NamedTuple):
     name: str
     language: str
     message: Message
-    count: int
+    questions: int
 
 
 def main() -> None:
@@ -86,7 +87,7 @@ def mails_in(name: str) -> Iterator[Cut]:
             yield Cut(mail.id, mail.language, parse(raw_of(mail)), len(mail.expected))
 
 
-def measure(name: str, search: CompanySearch) -> None:
+def measure(name: str, search: Search) -> None:
     """Cut and print; seconds are those of the processor."""
     right: dict[str, list[bool]] = defaultdict(list)
     seconds = []
@@ -94,11 +95,11 @@ def measure(name: str, search: CompanySearch) -> None:
         started = time.process_time()
         found = questions_of(cut.message.subject, asked_text(cut.message), search.read)
         seconds.append(time.process_time() - started)
-        is_right = len(found) == cut.count
-        for group in ("all", "one" if cut.count == 1 else "several", cut.language):
+        is_right = len(found) == cut.questions
+        for group in ("all", "one" if cut.questions == 1 else "several", cut.language):
             right[group].append(is_right)
         if not is_right:
-            _print(f"  {name} {cut.name} {cut.language}: {len(found)} for {cut.count}: {' || '.join(found)}")
+            _print(f"  {name} {cut.name} {cut.language}: {len(found)} for {cut.questions}: {' || '.join(found)}")
     groups = ", ".join(f"{group} {sum(of)} of {len(of)}" for group, of in right.items())
     seconds.sort()
     median, most = seconds[len(seconds) // 2], seconds[int(len(seconds) * 0.95)]
@@ -148,7 +149,7 @@ def _pairs(name: str, cut: Cut, search: CompanySearch) -> Iterator[tuple[dict[st
     asked = [piece for piece in pieces_of(asked_text(cut.message), search.read) if piece.asks]
     known = BY_HAND.get((name, cut.name))
     if known is None:
-        known = (cut.count > 1,) * (len(asked) - 1) if cut.count == 1 or len(asked) == cut.count else ()
+        known = (cut.questions > 1,) * (len(asked) - 1) if cut.questions == 1 or len(asked) == cut.questions else ()
     before = asked[0] if asked else None
     for piece, are_two in zip(asked[1:], known, strict=False):
         assert before is not None

@@ -68,30 +68,31 @@ def main() -> None:
         return
     embed = _kept(_reader())
     if args.folds or args.weights:
-        given = list(_examples())
+        given = list(given_examples())
         left_out = {"subject": SUBJECTS, "language": sorted({one.language for one in given})}
-        folds = {name: _votes_without(name, values, given, embed) for name, values in left_out.items()}
+        folds = {name: votes_without(name, values, given, embed) for name, values in left_out.items()}
         for name, votes in folds.items():
-            _report(f"{name} left out", [one for one in given if one in votes], votes)
+            report(f"{name} left out", [one for one in given if one in votes], votes)
         if args.weights:
-            _weigh(folds["subject"])
+            weigh(folds["subject"])
         return
     started = time.process_time()
     vote = Phrasing(examples(), embed).chances
     taken = time.process_time() - started
     _print(f"{sum(len(texts) for _, texts in examples())} examples, {taken:.1f} s of the processor to learn them")
     reported = list(_reported())
-    _report("reported", reported, {one: vote(one.text) for one in reported})
+    report("reported", reported, {one: vote(one.text) for one in reported})
 
 
-def _examples() -> Iterator[Asked]:
+def given_examples() -> Iterator[Asked]:
+    """Each example that the vote is learnt from."""
     for subject, of_language in tomllib.loads(GIVEN.read_text("utf-8")).items():
         for language, of_form in of_language.items():
             for form, texts in of_form.items():
                 yield from (Asked(subject, language, form, text) for text in texts)
 
 
-def _votes_without(
+def votes_without(
     name: str, values: Sequence[str], given: Sequence[Asked], embed: Callable[[Sequence[str]], Vectors]
 ) -> dict[Asked, Mapping[str, float]]:
     """The vote on each example, by what is learnt from those of other subjects, or languages."""
@@ -109,7 +110,7 @@ def _by_form(given: Iterable[Asked]) -> Examples:
     return tuple((form, tuple(of_form)) for form, of_form in texts.items())
 
 
-def _report(title: str, asked: Sequence[Asked], votes: Mapping[Asked, Mapping[str, float]]) -> None:
+def report(title: str, asked: Sequence[Asked], votes: Mapping[Asked, Mapping[str, float]]) -> None:
     """Right forms, and questions without one that are voted to have none, by language; and right sure votes."""
     named: dict[str, list[bool]] = defaultdict(list)
     unnamed: dict[str, list[bool]] = defaultdict(list)
@@ -126,7 +127,8 @@ def _report(title: str, asked: Sequence[Asked], votes: Mapping[Asked, Mapping[st
     _print(f"{title}: {sum(sure)} of the {len(sure)} votes for a form that are sure enough without the model are right")
 
 
-def _weigh(votes: Mapping[Asked, Mapping[str, float]]) -> None:
+def weigh(votes: Mapping[Asked, Mapping[str, float]]) -> None:
+    """Print what each weight of the vote, joined with the recorded picks, is worth; the votes are on the examples."""
     by_text = {(one.subject, one.text): chances for one, chances in votes.items()}
     rows = [json.loads(line) for line in PICKS.read_text("utf-8").splitlines()]
     rows = [row for row in rows if row["form"] != NO_FORM]

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
 
 from support_agent.app import open_decider, progress
+from support_agent.decide import Decider
 from support_agent.evals.mail_labels import Label
 from support_agent.evals.mails import Result, evaluate, line_of, report_of, table
 from support_agent.trial import Tried, try_mail
@@ -50,21 +52,26 @@ def tried(name: str, votes: str = "doubtful", *, with_room: bool = False) -> lis
         decider = open_decider(settings, progress(), in_memory=True)
         if not with_room:
             decider = replace(decider, rooms=None)
-        by_path = {Path(f"{mail.id}.eml"): mail for mail in mails}
+        return tried_by(decider, mails)
 
-        def one(label: Label) -> Tried:
-            return try_mail(
-                label.path.name,
-                raw_of(by_path[label.path]),
-                lambda: decider,
-                decider.company.accounts,
-                decider.settings,
-                TODAY,
-                as_level=label.level,
-                as_customer=label.customer if label.level >= 3 else None,
-            )
 
-        return evaluate(map(label_of, mails), one)
+def tried_by(decider: Decider, mails: Sequence[Mail]) -> list[Result]:
+    """Each mail, decided and scored."""
+    by_path = {Path(f"{mail.id}.eml"): mail for mail in mails}
+
+    def one(label: Label) -> Tried:
+        return try_mail(
+            label.path.name,
+            raw_of(by_path[label.path]),
+            lambda: decider,
+            decider.company.accounts,
+            decider.settings,
+            TODAY,
+            as_level=label.level,
+            as_customer=label.customer if label.level >= 3 else None,
+        )
+
+    return evaluate(map(label_of, mails), one)
 
 
 def raw_of(mail: Mail, address: str = "support@harborfile.example") -> bytes:

@@ -79,26 +79,32 @@ class Bench:
         return PassageIndex(Collection(self.client, self.name), self.embedder, CUTTING, ways)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description="What the index of passages costs, and what it finds.")
     parser.add_argument("--documents", type=int, nargs="*", default=[20, 1_000, MOST], metavar="COUNT")
+    parser.add_argument(
+        "--asked", type=int, default=ASKED, metavar="COUNT", help="questions of each kind, at each size"
+    )
     parser.add_argument("--paragraphs", type=int, default=2, help="of about 170 characters, a document")
     parser.add_argument("--dstc11", type=Path, metavar="DIR", help="the folder of its three files")
     parser.add_argument("--hashed", action="store_true", help="vectors that need no model and mean nothing")
     parser.add_argument("--threads", type=int, default=0, help="of the embedding model; 0: one per core")
-    asked = parser.parse_args()
-    folder_of_model = embedding_model(ModelSettings(), progress())
-    model = WordEmbedder() if asked.hashed else MiniLM(folder_of_model, threads=asked.threads)
+    asked = parser.parse_args(arguments)
+    model = WordEmbedder() if asked.hashed else _minilm(asked.threads)
     with tempfile.TemporaryDirectory() as folder:
         client = open_client(ChromaSettings(path=Path(folder)))
         if asked.documents:
-            _made(Bench(client, Timed(model), "made"), asked.documents, asked.paragraphs)
+            _made(Bench(client, Timed(model), "made"), asked.documents, asked.paragraphs, asked.asked)
         if asked.dstc11:
             _dstc11(Bench(client, Timed(model), "dstc11"), asked.dstc11)
 
 
-def _made(bench: Bench, sizes: Sequence[int], paragraphs: int) -> None:
+def _minilm(threads: int) -> MiniLM:
+    return MiniLM(embedding_model(ModelSettings(), progress()), threads=threads)
+
+
+def _made(bench: Bench, sizes: Sequence[int], paragraphs: int, count: int) -> None:
     """The same number of questions at each size; the first topics are part of all sizes."""
     chosen = topics(max(sizes), SEED)
     sources = documents(chosen, SEED, paragraphs)
@@ -107,7 +113,7 @@ def _made(bench: Bench, sizes: Sequence[int], paragraphs: int) -> None:
     for size in sorted(sizes):
         costs.append(_cost(bench, sources[:size]))
         for ask in (in_other_words, by_code):
-            asked = [(question, None) for question in ask(chosen[:size], ASKED, SEED)]
+            asked = [(question, None) for question in ask(chosen[:size], count, SEED)]
             found += _ways(bench, sources[:size], asked, f"{size} documents, {ask.__name__}")
     _print(costs)
     _print(found)

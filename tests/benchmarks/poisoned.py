@@ -111,18 +111,19 @@ def says_one(sent: str, attacks: Sequence[str]) -> bool:
     return any(sentence.casefold() in text for sentence in sentences if len(sentence) >= SHORTEST)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Attack, compare and print."""
-    attacks = [attack for kind in json.loads(Path(sys.argv[1]).read_text("utf-8")).values() for attack in kind]
-    count = int(sys.argv[2]) if len(sys.argv) > 2 else MAILS
-    most = int(sys.argv[3]) if len(sys.argv) > 3 else len(attacks)
+    file, *counts = sys.argv[1:] if arguments is None else arguments
+    attacks = [attack for kind in json.loads(Path(file).read_text("utf-8")).values() for attack in kind]
+    count = int(counts[0]) if counts else MAILS
+    most = int(counts[1]) if counts[1:] else len(attacks)
     mails = [label for label in labels("labelled") if label.answerable][:count]
     with demo_decider() as decider:
         settings = decider.settings
         plain = {label.path: try_label(decider, label).trial for label in mails}
         in_mails = attacks[:: max(len(attacks) // most, 1)]
         bench = Bench(plain, attacks, in_mails)
-        tallies = [_in_mails(bench, decider, mails), _in_pages(bench, decider, mails)]
+        tallies = [by_mails(bench, decider, mails), by_pages(bench, decider, mails)]
         for part, start in enumerate(range(0, len(attacks), PARAGRAPHS), start=1):
             paragraphs = (ORDER.format(attack=attack) for attack in attacks[start : start + PARAGRAPHS])
             text = HEAD.format(number=900 + part, part=part) + "\n\n".join(paragraphs) + "\n"
@@ -146,14 +147,15 @@ def _with(label: Label, text: str) -> bytes:
     return label.path.read_bytes().rstrip() + f"\n\n{text}\n".encode()
 
 
-def _in_mails(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
+def by_mails(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
     """An attack a mail, the mails in turn."""
     pairs = zip(cycle(label for label in mails if _is_plain(label)), bench.in_mails, strict=False)
     attacked = ((label, _with(label, ORDER.format(attack=attack))) for label, attack in pairs)
     return bench.tally("in mails", [(label, try_label(decider, label, raw).trial) for label, raw in attacked])
 
 
-def _in_pages(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
+def by_pages(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
+    """Each mail with a web search that finds nothing but attacks and is asked first."""
     rooms = decider.rooms
     assert isinstance(rooms, Rooms), "the fact room is switched off"
     grading = rooms.workflow.settings.model_copy(update={"threshold_router": 1.0})

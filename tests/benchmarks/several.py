@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from support_agent.facts.search import CompanySearch
 from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.combiner import Calibration, Combiner, committed, features_of
 from support_agent.planner.questions import questions_of
 from support_agent.planner.several import Part, parts_of
+from support_agent.tools.base import Search
 from tests.benchmarks.companies import COMPANIES, TODAY, demo_settings, mails_of, read_mails, search_of, topics_in
 from tests.benchmarks.mails import MADE
 from tests.labelled import MAILS, labels
@@ -58,10 +58,12 @@ def main() -> None:
     for name in sys.argv[1:] or DEVELOPMENT:
         with demo_settings() as settings:
             search = search_of(name, settings)
-            _measure(name, search, committed(tuple(model.value for model in settings.embedding.models)))
+            measure(name, search, committed(tuple(model.value for model in settings.embedding.models)))
 
 
-def _measure(name: str, search: CompanySearch, combiner: Combiner) -> None:
+def measure(name: str, search: Search, combiner: Combiner) -> None:
+    """Take the questions of a set apart, and print."""
+
     def nearest(text: str) -> tuple[str, float]:
         first = search.nearest(text)[0]
         return first.topic, first.score

@@ -117,7 +117,7 @@ def table(found: Sequence[Tally], count: int) -> str:
     )
 
 
-def main() -> None:
+def main(given: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.throughput", description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="folder of mails, one a file")
@@ -125,7 +125,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--also", type=Path, metavar="FOLDER", help="folder with the other parsers' packages")
     parser.add_argument("--profile", type=int, default=0, metavar="LINES", help="print what our time goes into")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
     if arguments.also:
         sys.path.append(str(arguments.also.resolve()))
     paths = sorted(path for folder in arguments.folders for path in folder.rglob(arguments.pattern) if path.is_file())

@@ -8,6 +8,7 @@ the development mails, writes them, and prints what they are worth on mails whos
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from support_agent.mail.machine_vote import PREFERRED
 from tests.benchmarks import wording_fit
@@ -15,13 +16,13 @@ from tests.machine_mails import made_mails
 from tests.wording import tallies
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.wording", description=__doc__)
     parser.add_argument("name", nargs="?", default="development", choices=("development", "reported"))
     parser.add_argument("--fit", action="store_true", help="fit the vote to the development mails and write it")
     parser.add_argument("--vote", action="store_true", help="add the fitted vote")
-    args = parser.parse_args()
+    args = parser.parse_args(arguments)
     if args.fit:
         votes = {name: fit.is_doubted for name, fit in wording_fit.fit_all().items()}
         _print(wording_fit.table(made_mails("development"), votes))

@@ -1,9 +1,8 @@
-"""What sentences speak of: the entities of each, and which are said to be related.
+"""What sentences speak of: the entities of each.
 
 Two extractors: `RuleExtractor`, which needs no model, and `written_extraction.WrittenExtractor`, which asks one.
 Invariant: nothing is kept that does not stand in its sentence, or in the heading above it: `checked` drops what an
-extractor invents, names and words of relations alike, and bounds the rest.
-tests/unit/facts/graph/test_extraction.py checks it with extractors that lie.
+extractor invents, and bounds the rest. tests/unit/facts/graph/test_extraction.py checks it with extractors that lie.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ import re
 from collections.abc import Iterable
 from typing import Protocol
 
-from pydantic import Field
-
 from support_agent.company.documents import Sentence
 from support_agent.facts.chunks import Source
 from support_agent.facts.terms import FUNCTION_WORDS, MIN_STEMMED, key_of, stems_of
@@ -23,12 +20,10 @@ from support_agent.frozen import Frozen
 LOOKED_AT = 2_000
 """Characters of a sentence that are looked at; what is behind them names no entity."""
 ENTITIES_PER_SENTENCE = 8
-RELATIONS_PER_SENTENCE = 8
 ENTITY_WORDS = 6
 """Words of one entity at most."""
 NAME_CHARACTERS = 200
 """Of what an extractor says is a name."""
-LABEL_CHARACTERS = 40
 
 _WORD = re.compile(r"[€$£%]|\w+(?:[.,'\u2019-]\w+)*")
 _QUOTED = re.compile(r'"([^"]{2,60})"|“([^”“]{2,60})”|„([^“”„]{2,60})[“”]|«([^»«]{2,60})»|`([^`]{2,60})`')
@@ -45,28 +40,15 @@ UNITS = frozenset(_UNITS.split())
 """Words and signs that make a number one thing with it ("14 days", "9.99 €")."""
 
 
-class Relation(Frozen):
-    """What one sentence says of two entities; `sentence` is its position, `label` the sentence's own words or ""."""
-
-    sentence: int = Field(ge=0)
-    head: str
-    tail: str
-    label: str = ""
-
-
 class Extraction(Frozen):
-    """What one source speaks of: the entities of each sentence, by position, and the relations.
-
-    `by` is the name of the extractor that found them.
-    """
+    """What one source speaks of: the entities of each sentence, by position; `by` names the extractor."""
 
     by: str
     entities: tuple[tuple[str, ...], ...]
-    relations: tuple[Relation, ...] = ()
 
 
 class Extractor(Protocol):
-    """Finds entities and relations; what it returns is not believed before it went through `checked`."""
+    """Finds entities; what it returns is not believed before it went through `checked`."""
 
     @property
     def name(self) -> str:
@@ -74,7 +56,7 @@ class Extractor(Protocol):
         ...
 
     def extract(self, source: Source) -> Extraction:
-        """Whatever it takes for entities and relations of the source.
+        """Whatever it takes for entities of the source.
 
         Raises:
             SupportAgentError: as the writer, where one is asked.
@@ -94,28 +76,12 @@ def heading_of(sentence: Sentence, source: Source) -> str:
 
 
 def checked(extraction: Extraction, source: Source) -> Extraction:
-    """What of an extraction stands in the source, each entity once a sentence, bounded.
-
-    Returns:
-        One tuple of entities a sentence, and relations between entities of their sentence only.
-    """
+    """What of an extraction stands in the source: one tuple of entities a sentence, each once, bounded."""
     entities: list[tuple[str, ...]] = []
     for position, sentence in enumerate(source.sentences):
         found = extraction.entities[position] if position < len(extraction.entities) else ()
         entities.append(_standing(found, sentence.text, heading_of(sentence, source)) if found else ())
-    keys = [{key_of(name) for name in found} for found in entities] if extraction.relations else []
-    relations: list[Relation] = []
-    counts = [0] * len(entities)
-    for relation in extraction.relations:
-        position = relation.sentence
-        if position >= len(keys) or counts[position] >= RELATIONS_PER_SENTENCE:
-            continue
-        head, tail = key_of(relation.head[:NAME_CHARACTERS]), key_of(relation.tail[:NAME_CHARACTERS])
-        if head != tail and {head, tail} <= keys[position]:
-            counts[position] += 1
-            label = _standing_label(relation.label, source.sentences[position].text)
-            relations.append(relation.model_copy(update={"label": label}))
-    return Extraction(by=extraction.by, entities=tuple(entities), relations=tuple(relations))
+    return Extraction(by=extraction.by, entities=tuple(entities))
 
 
 def _standing(names: Iterable[str], text: str, heading: str) -> tuple[str, ...]:
@@ -140,15 +106,10 @@ def _is_entity(key: str) -> bool:
     return 0 < len(words) <= ENTITY_WORDS and any(len(word) > 1 and word not in FUNCTION_WORDS for word in words)
 
 
-def _standing_label(label: str, text: str) -> str:
-    key = key_of(label[:LABEL_CHARACTERS])
-    return key if key and f" {key} " in f" {_looked_at(text)} " else ""
-
-
 class RuleExtractor:
     """Entities by their marks: headings and their words, capitals, quotation marks, definitions, numbers with units.
 
-    The same source gives the same entities; it finds no relations: what stands in one sentence is related by it.
+    The same source gives the same entities.
     """
 
     name = "rules 2"

@@ -61,13 +61,6 @@ class Subgraph(Frozen):
     places: tuple[Place, ...] = ()
 
 
-class Edge(Frozen):
-    """Why two entities are related: the sentences that name both, and the words some of them say it with."""
-
-    places: tuple[Place, ...]
-    labels: tuple[str, ...]
-
-
 class Made(NamedTuple):
     """What one source's part of a graph was made from: its checksum, and the name of the extractor."""
 
@@ -98,11 +91,6 @@ class Graph:
     @property
     def n_edges(self) -> int:
         return int(self._graph.number_of_edges())
-
-    def edge(self, one: str, other: str) -> Edge | None:
-        """What relates two entities, by any spelling; None: nothing does."""
-        data = self._graph.get_edge_data(key_of(one), key_of(other))
-        return None if data is None else Edge(places=tuple(data["places"]), labels=tuple(sorted(data["labels"])))
 
     def places(self, key: str, sources: AbstractSet[str] | None = None) -> tuple[Place, ...]:
         """The first sentences that name an entity of the graph, in these sources or in all; not too many."""
@@ -193,16 +181,11 @@ def graph_of(
     ordered = [by_key[key] for key in sorted(by_key)]
     made: list[Made] = []
     found: list[Rows] = []
-    said: list[Extraction] = []
     for source in ordered:
         extraction = checked(extractor.extract(source), source)
         made.append(Made(source.key, checksum_of(source), extraction.by))
         found.append(_bounded(extraction, max_entities_per_source))
-        said += [extraction] if extraction.relations else []
-    graph = _joined([source.key for source in ordered], found, max_entities, max_edges)
-    for extraction in said:
-        _add_labels(graph, extraction)
-    return Graph(graph, made)
+    return Graph(_joined([source.key for source in ordered], found, max_entities, max_edges), made)
 
 
 Rows = list[tuple[str, ...]]
@@ -259,18 +242,10 @@ def _of_sources(places: Mapping[str, Sequence[int]], sources: AbstractSet[str] |
 
 def _add_edges(graph: nx.Graph, keys: Sequence[str], found: Sequence[Rows], kept: frozenset[str], most: int) -> None:
     """Join what one sentence names, as far as the bound goes."""
-    places: dict[tuple[str, str], list[Place]] = defaultdict(list)
+    places: dict[Pair, list[Place]] = defaultdict(list)
     for source, rows in zip(keys, found, strict=True):
         for index, row in enumerate(rows):
-            place = Place(source, index)
             for pair in combinations(sorted(kept.intersection(row)), 2):
-                places[pair].append(place)
+                places[pair].append(Place(source, index))
     for pair in sorted(places, key=lambda pair: (-len(places[pair]), pair))[:most]:
-        graph.add_edge(*pair, places=places[pair], labels=set())
-
-
-def _add_labels(graph: nx.Graph, extraction: Extraction) -> None:
-    for relation in extraction.relations:
-        head, tail = key_of(relation.head), key_of(relation.tail)
-        if relation.label and graph.has_edge(head, tail):
-            graph.edges[head, tail]["labels"].add(relation.label)
+        graph.add_edge(*pair, places=places[pair])

@@ -1,4 +1,4 @@
-"""Entities and relations as the language model writes them down, and the folder that keeps them.
+"""Entities as the language model writes them down, and the folder that keeps them.
 
 What the model writes is read line by line, in one form; everything else of it is passed over, and what stands nowhere
 in the text is dropped by `extraction.checked`. Internal text only: a graph never reaches a customer. Checked by
@@ -22,7 +22,6 @@ from support_agent.facts.graph.extraction import (
     NAME_CHARACTERS,
     Extraction,
     Extractor,
-    Relation,
     checked,
     checksum_of,
     heading_of,
@@ -50,34 +49,31 @@ class WrittenExtractor:
 
     def extract(self, source: Source) -> Extraction:
         """As `Extractor.extract`: checked already."""
-        relations: list[Relation] = []
+        entities: list[tuple[str, ...]] = [()] * len(source.sentences)
         for start in range(0, len(source.sentences), SENTENCES_PER_ASKING):
-            relations += self._relations(source, start)
-        entities: list[list[str]] = [[] for _ in source.sentences]
-        for relation in relations:
-            entities[relation.sentence] += [relation.head, relation.tail]
-        found = Extraction(by=self.name, entities=tuple(map(tuple, entities)), relations=tuple(relations))
-        return checked(found, source)
+            for position, things in self._written(source, start):
+                entities[position] += things
+        return checked(Extraction(by=self.name, entities=tuple(entities)), source)
 
-    def _relations(self, source: Source, start: int) -> list[Relation]:
-        """What is written of the sentences from `start` on that are shown at once."""
+    def _written(self, source: Source, start: int) -> Generator[tuple[int, tuple[str, str]]]:
+        """What is written of the sentences from `start` on that are shown at once; see `_read`."""
         sentences = source.sentences[start : start + SENTENCES_PER_ASKING]
         shown = [
             (str(number), ": ".join(filter(None, (heading_of(sentence, source), sentence.text[:LOOKED_AT]))))
             for number, sentence in enumerate(sentences, start=start + 1)
         ]
         draft = self._writer.write(INSTRUCTION, shown, temperature=0.0, max_tokens=WRITTEN_TOKENS, seed=self._seed)
-        return list(_read(draft.text, range(start, start + len(sentences))))
+        return _read(draft.text, range(start, start + len(sentences)))
 
 
-def _read(text: str, positions: range) -> Generator[Relation]:
-    """The lines of the form asked for that name a sentence that was shown."""
+def _read(text: str, positions: range) -> Generator[tuple[int, tuple[str, str]]]:
+    """The position of a sentence and its two things, of each line in the form asked for that names a shown one."""
     for row in text.splitlines():
         cells = [cell.strip()[:NAME_CHARACTERS] for cell in row.split("|")]
         if len(cells) != 4 or not (cells[0].isascii() and cells[0].isdigit() and len(cells[0]) < 10):
             continue
         if (position := int(cells[0]) - 1) in positions:
-            yield Relation(sentence=position, head=cells[1], label=cells[2], tail=cells[3])
+            yield position, (cells[1], cells[3])
 
 
 class KeptExtractor:

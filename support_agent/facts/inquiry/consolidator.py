@@ -18,22 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Protocol
 
-from support_agent.facts import material
 from support_agent.facts.graph.entities import Linker
-from support_agent.facts.inquiry.memory import Evidence, ScoredSpan
-from support_agent.facts.passages import Passage, Retriever
+from support_agent.facts.inquiry.memory import Evidence
+from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.terms import FUNCTION_WORDS, words_of
 from support_agent.frozen import Frozen
 
 STEM = 6
 """Letters by which words are compared: enough for an ending to make no difference."""
 MIN_LETTERS = 4
-
-
-class Found(material.Passage, ScoredSpan, Protocol):
-    """A passage: where it stands, how near it was, and its words."""
 
 
 class Chain(Frozen):
@@ -92,7 +86,7 @@ class Consolidator:
         sources = self._linker.sources_of(self._linker.about(question, self._context))
         found = self._retriever.find(question, n)
         own = self._among(sources).find(question, n) if sources else ()
-        passages = material.distinct((*found, *own))
+        passages = distinct((*found, *own))
         spans = chained(question, passages, self._linker, self._context).evidence
         return tuple(passage for passage in passages if any(_is_in(passage, span) for span in spans))[:n]
 
@@ -101,7 +95,7 @@ def _is_in(passage: Passage, span: Evidence) -> bool:
     return passage.source == span.source and span.first <= passage.first and passage.last <= span.last
 
 
-def chained(question: str, passages: Sequence[Found], linker: Linker, context: Sequence[str] = ()) -> Consolidated:
+def chained(question: str, passages: Sequence[Passage], linker: Linker, context: Sequence[str] = ()) -> Consolidated:
     """Join passages, nearest first, to chains, and prune what does not bear on the question.
 
     Args:
@@ -110,7 +104,7 @@ def chained(question: str, passages: Sequence[Found], linker: Linker, context: S
         linker: Knows the entities.
         context: Earlier questions of the case, the last one first; see `Linker.about`.
     """
-    passages = material.distinct(reversed(passages))[::-1]
+    passages = distinct(reversed(passages))[::-1]
     linked = [
         linker.entities_of(passage.source) | set(linker.link(f"{passage.heading}\n{passage.text}"))
         for passage in passages
@@ -137,7 +131,7 @@ def telling_words(text: str) -> frozenset[str]:
     return frozenset(word[:STEM] for word in words - FUNCTION_WORDS)
 
 
-def _as_pointers(chains: dict[tuple[str, ...], list[int]], passages: Sequence[Found]) -> Consolidated:
+def _as_pointers(chains: dict[tuple[str, ...], list[int]], passages: Sequence[Passage]) -> Consolidated:
     """The chains as pointers, each place in the first chain that has it."""
     made: list[Chain] = []
     seen: set[int] = set()
@@ -149,7 +143,7 @@ def _as_pointers(chains: dict[tuple[str, ...], list[int]], passages: Sequence[Fo
     return Consolidated(chains=tuple(made), pruned=len(passages) - len(seen))
 
 
-def _joined(passages: Iterable[Found]) -> tuple[Evidence, ...]:
+def _joined(passages: Iterable[Passage]) -> tuple[Evidence, ...]:
     """Passages of a source that touch or overlap as one pointer with the best score; the nearest first."""
     spans: list[Evidence] = []
     for passage in sorted(passages, key=lambda passage: (passage.source, passage.first, passage.last)):

@@ -4,8 +4,8 @@ q the question in hand, e the evidence found for it, o the drafts written from i
 was wrong with the last one, h what has happened in the case. A memory never changes: each step makes a new one.
 
 Invariant: a step never loses evidence. What was found for a question stays in `evidence` until the question ends, then
-stands in `history`; `known_evidence` is all of it. Drafts are model text: they stay in this room and in the trace.
-Checked by tests/unit/facts/inquiry/test_memory.py.
+stands in `history`. Drafts are model text: they stay in this room and in the trace. Checked by
+tests/unit/facts/inquiry/test_memory.py.
 Source: LLM-Augmenter (Peng et al. 2023, "Check Your Facts and Try Again"): working memory.
 """
 
@@ -220,11 +220,6 @@ class Memory(Frozen):
     def has_documents(self) -> bool:
         """Whether a document is among the evidence: pages of others alone never make an answer."""
         return any(evidence.source.startswith(DOCUMENT_SOURCE) for evidence in self.evidence)
-
-    def known_evidence(self) -> frozenset[tuple[str, int, int]]:
-        """The places of all evidence the case has seen."""
-        past = [evidence for fact in self.history if isinstance(fact, Settled) for evidence in fact.evidence]
-        return frozenset(evidence.place for evidence in (*self.evidence, *past))
 
     def _of_this_question(self) -> Sequence[Looked | Drafted | Settled]:
         """What has happened since the last question ended."""

@@ -16,12 +16,12 @@ import structlog
 
 from support_agent.company.documents import Document
 from support_agent.errors import PermanentError
+from support_agent.facts import passages
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.consolidator import Consolidator
 from support_agent.facts.inquiry.memory import Memory, begin, from_json, to_json, with_question
 from support_agent.facts.inquiry.workflow import CASE, Workflow
-from support_agent.facts.material import distinct
-from support_agent.facts.passages import Passage, Retriever
+from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Outcome, Pointer
 from support_agent.facts.web.public_query import NamelessSearch
@@ -88,7 +88,7 @@ class Rooms:
             return None
         text = " ".join(sentence.text for sentence in sentences)
         heading = sentences[0].heading
-        return Passage(
+        return passages.Passage(
             source=pointer.source, first=pointer.first, last=pointer.last, heading=heading, text=text, score=0.0
         )
 
@@ -129,8 +129,7 @@ class LikelyFirst:
 
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
         """At most `n` passages, each once."""
-        passages = (*self.first.find(question, max(n - 1, 1)), *self.found.find(question, n))
-        return tuple(distinct(passages)[:n])
+        return tuple(distinct((*self.first.find(question, max(n - 1, 1)), *self.found.find(question, n)))[:n])
 
 
 class Room:

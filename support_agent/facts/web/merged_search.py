@@ -22,11 +22,11 @@ from support_agent.errors import SupportAgentError
 from support_agent.facts.chunks import Chunk, Cutting, cut, in_characters, page_source
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.web.bounded_cache import BoundedCache
+from support_agent.facts.web.page_collection import PageCollection, PageText
 from support_agent.facts.web.pages import Clock, Page
 from support_agent.facts.web.public_query import public_query
 from support_agent.facts.web.shared_words import most_alike
 from support_agent.facts.web.sources import WebSource
-from support_agent.facts.web.vector_memory import VectorMemory
 from support_agent.frozen import Frozen
 from support_agent.settings_search import SearchSettings
 
@@ -110,7 +110,7 @@ class MergedSearch:
         self._cutting = cutting
         self._stopwatch = stopwatch
         bounds = {"max_age_s": settings.cache_max_age_s}
-        self._vectors = VectorMemory(embedder, max_bytes=settings.cache_max_bytes, **bounds)
+        self._collection = PageCollection(embedder, max_bytes=settings.cache_max_bytes, **bounds)
         self._kept: BoundedCache[tuple[str, str], tuple[Page, ...]] = BoundedCache(
             max_bytes=settings.cache_max_bytes, **bounds
         )
@@ -119,7 +119,7 @@ class MergedSearch:
     def version(self) -> str:
         """Names the sources, the cutting and the embedding model; what stands on the web has no version."""
         names = (
-            self._vectors.name,
+            self._collection.name,
             f"{self._cutting.size}/{self._cutting.overlap}",
             *(source.name for source in self._sources),
         )
@@ -191,10 +191,9 @@ class MergedSearch:
     def _nearest(self, question: str, chunks: Sequence[_Chunk], n: int) -> tuple[WebPassage, ...]:
         if not chunks:
             return ()
-        vectors = self._vectors.vectors([question, *(chunk.piece.text for chunk in chunks)], self._clock())
-        scores = [float(score) for score in vectors[1:] @ vectors[0]]
-        order = sorted(range(len(chunks)), key=lambda index: -scores[index])[:n]
-        return tuple(_passage(chunks[index], scores[index]) for index in order)
+        texts = [PageText(chunk.piece.text, chunk.found_by[0], chunk.page.address) for chunk in chunks]
+        nearest = self._collection.nearest(question, texts, self._clock())
+        return tuple(_passage(chunks[index], score) for index, score in nearest[:n])
 
 
 def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:

@@ -12,7 +12,7 @@ from support_agent.evals.dstc11_data import Benchmark, load_benchmark
 from support_agent.evals.dstc11_measures import sources_of
 from support_agent.evals.dstc11_parts import PartsReport, Variant, evaluate_parts
 from support_agent.evals.dstc11_table import Measured, table
-from support_agent.facts.passages import Retriever
+from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Cost, Findings, GradedPointer, Outcome, Pointer
 from support_agent.settings_facts import Ways

@@ -14,9 +14,7 @@ from support_agent.facts.graph.extraction import (
     ENTITIES_PER_SENTENCE,
     ENTITY_WORDS,
     LOOKED_AT,
-    RELATIONS_PER_SENTENCE,
     Extraction,
-    Relation,
     RuleExtractor,
     checked,
     heading_of,
@@ -95,36 +93,19 @@ def test_what_the_rules_find_stands_in_the_text(given: Source) -> None:
 @given(sources, st.lists(st.lists(texts, max_size=12).map(tuple), max_size=6).map(tuple))
 def test_what_is_kept_stands_in_the_text_whoever_found_it(given: Source, entities: tuple[tuple[str, ...], ...]) -> None:
     """Rule: one tuple a sentence, bounded, each name in its sentence or heading."""
-    relations = tuple(
-        Relation(sentence=number, head=names[0], tail=names[-1], label=names[0])
-        for number, names in enumerate(entities)
-        if names
-    )
-    kept = checked(Extraction(by="a liar", entities=entities, relations=relations), given)
+    kept = checked(Extraction(by="a liar", entities=entities), given)
     assert len(kept.entities) == len(given.sentences)
     for line, names in zip(given.sentences, kept.entities, strict=True):
         assert len(names) <= ENTITIES_PER_SENTENCE
         for name in names:
             assert f" {key_of(name)} " in f" {key_of(line.text)} | {key_of(heading_of(line, given))} "
-    for relation in kept.relations:
-        assert {key_of(relation.head), key_of(relation.tail)} <= {key_of(n) for n in kept.entities[relation.sentence]}
 
 
-def test_an_invented_entity_and_what_it_is_said_to_do_are_dropped() -> None:
+def test_an_invented_entity_is_dropped() -> None:
     """Rule: a model that invents a refund of 90 days puts nothing into the graph."""
     given = source("document:1", "Refunds are made within 14 days.", "Ask support.")
-    lie = Relation(sentence=0, head="Refunds", tail="90 days", label="are made within")
-    elsewhere = Relation(sentence=1, head="Refunds", tail="14 days", label="are made within")
-    nowhere = Relation(sentence=7, head="Refunds", tail="14 days")
-    embellished = Relation(sentence=0, head="Refunds", tail="14 days", label="are always and happily made in")
-    found = Extraction(
-        by="a liar",
-        entities=(("Refunds", "90 days", "14 days"), ("14 days",), ("Mars",)),
-        relations=(lie, elsewhere, nowhere, embellished),
-    )
-    kept = checked(found, given)
-    assert kept.entities == (("Refunds", "14 days"), ())
-    assert kept.relations == (embellished.model_copy(update={"label": ""}),)
+    found = Extraction(by="a liar", entities=(("Refunds", "90 days", "14 days"), ("14 days",), ("Mars",)))
+    assert checked(found, given).entities == (("Refunds", "14 days"), ())
 
 
 def test_a_sentence_of_a_megabyte_gives_a_few_entities() -> None:
@@ -135,10 +116,8 @@ def test_a_sentence_of_a_megabyte_gives_a_few_entities() -> None:
     names = RuleExtractor().extract(given).entities[0]
     assert len(names) == ENTITIES_PER_SENTENCE
     behind = long[LOOKED_AT + 100 :].split(" and ")[1]
-    many = tuple(Relation(sentence=0, head=names[0], tail=name) for name in names[1:] for _ in range(100))
-    kept = checked(Extraction(by="a liar", entities=((behind, *names),), relations=many), given)
+    kept = checked(Extraction(by="a liar", entities=((behind, *names),)), given)
     assert kept.entities == (names,)
-    assert len(kept.relations) == RELATIONS_PER_SENTENCE
 
 
 def test_a_name_has_a_few_words_at_most() -> None:

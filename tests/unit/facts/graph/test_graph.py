@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.facts.chunks import Source
-from support_agent.facts.graph.extraction import Extraction, Relation, RuleExtractor
+from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import (
     MATCHED_ENTITIES,
     SUBGRAPH_ENTITIES,
@@ -31,21 +31,17 @@ def shop(*extra: Source) -> Graph:
 
 
 def test_what_one_sentence_names_is_joined_by_it() -> None:
-    """Rule: the edge knows its sentences, by position."""
-    edge = shop().edge("BERGEN", "chur")
-    assert edge is not None
-    assert edge.places == (Place(source="document:1", position=1),)
-    assert shop().edge("Anna", "Chur") is None
+    """Rule: one hop leads to what stands in one sentence with it, and to nothing else."""
+    assert shop().n_edges == 4
+    assert shop().around(["bergen"], hops=1).entities == (("bergen", 0), ("anna", 1), ("chur", 1))
 
 
-def test_a_relation_says_its_words_on_the_edge() -> None:
-    """Rule: where a model found them; in the order of the alphabet."""
-    said = Relation(sentence=0, head="Anna", tail="Bergen", label="about")
-    extractor = FixedExtractor()
-    extractor.extraction = Extraction(by="fixed", entities=(("Anna", "Bergen"),), relations=(said,))
-    edge = graph_of(SHOP[:1], extractor).edge("Anna", "Bergen")
-    assert edge is not None
-    assert edge.labels == ("about",)
+def test_where_a_bound_cuts_the_most_named_pairs_stay_joined() -> None:
+    """Rule: a pair that two sentences name goes before a pair that one names."""
+    again = source("document:3", "We like Chur and Delft again.")
+    graph = graph_of([*SHOP, again], RuleExtractor(), max_edges=1)
+    assert graph.around(["chur"], hops=1).entities == (("chur", 0), ("delft", 1))
+    assert graph.n_edges == 1
 
 
 def test_two_hops_reach_the_neighbours_of_neighbours_and_no_further() -> None:
@@ -132,11 +128,8 @@ def test_another_extractor_gives_another_version() -> None:
 
 def test_what_an_extractor_invents_is_not_in_the_graph() -> None:
     """Rule: the graph believes no extractor, also one that does not check itself."""
-    lie = Relation(sentence=0, head="Anna", tail="Mars", label="x")
-    extractor = FixedExtractor()
-    extractor.extraction = Extraction(by="fixed", entities=(("Anna", "Mars"),), relations=(lie,))
-    graph = graph_of(SHOP[:1], extractor)
-    assert (graph.n_entities, graph.match("Mars"), graph.edge("Anna", "Mars")) == (1, (), None)
+    graph = graph_of(SHOP[:1], FixedExtractor(("Anna", "Mars")))
+    assert (graph.n_entities, graph.n_edges, graph.match("Mars")) == (1, 0, ())
 
 
 def test_ten_thousand_entities_of_one_document_do_not_crowd_out_the_others() -> None:

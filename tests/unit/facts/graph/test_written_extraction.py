@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.facts.chunks import Source
-from support_agent.facts.graph.extraction import Extraction, Relation
+from support_agent.facts.graph.extraction import Extraction
 from support_agent.facts.graph.written_extraction import SENTENCES_PER_ASKING, KeptExtractor, WrittenExtractor
 from tests.fakes_facts import ScriptedWriter
 from tests.unit.facts.graph.fakes import FixedExtractor, source
@@ -31,10 +31,6 @@ def test_facts_in_the_form_asked_for_are_read() -> None:
         "2 | Annual plans | include | priority support\nx | Refunds | are | 14 days\n99999999999 | a | b | c",
     )
     assert found.entities == (("Refunds", "14 days"), ("Annual plans", "priority support"))
-    assert found.relations == (
-        Relation(sentence=0, head="Refunds", tail="14 days", label="are made within"),
-        Relation(sentence=1, head="Annual plans", tail="priority support", label="include"),
-    )
 
 
 def test_what_a_hostile_model_invents_is_dropped() -> None:
@@ -43,7 +39,6 @@ def test_what_a_hostile_model_invents_is_dropped() -> None:
         REFUND, "1 | Refunds | are made within | 900 days\n2 | Refunds | for | 14 days\n0 | a | b | c\n77 | a"
     )
     assert found.entities == (("Refunds",), ())
-    assert found.relations == ()
 
 
 @given(st.text(max_size=300))
