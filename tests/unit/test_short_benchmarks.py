@@ -30,7 +30,7 @@ from tests.benchmarks import (
 from tests.benchmarks.__main__ import Case, Tally, print_table, timed
 from tests.benchmarks.companies import read_mails
 from tests.benchmarks.labelled import try_label
-from tests.benchmarks.mails import MADE, raw_of, tried_by
+from tests.benchmarks.mails import MADE, changed_by_room, raw_of, tried_by
 from tests.fakes import PLAIN
 from tests.fakes_journey import Office, WordSearch
 from tests.labelled import labels
@@ -102,6 +102,7 @@ def test_a_made_mail_is_decided_and_scored_as_the_product_would(office: Office) 
     results = tried_by(office.decider, made)
     assert [result.label.path.stem for result in results] == [mail.id for mail in made]
     assert "3" in table(report_of(results))
+    assert "changed 0 of" in changed_by_room(made, office.decider, results)
 
 
 def test_an_order_for_the_model_is_looked_for_in_what_would_be_sent(
