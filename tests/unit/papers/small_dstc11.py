@@ -30,6 +30,7 @@ KNOWLEDGE: dict[str, Any] = {
         }
     },
 }  # fmt: skip
+RESPONSE = "The wifi was fast, guests say."
 
 
 def review(number: int, document: int, sentence: int, domain: str = "hotel") -> dict[str, Any]:
@@ -59,7 +60,7 @@ def write_benchmark(folder: Path, *, labels: list[dict[str, Any]] | None = None)
     folder.mkdir(exist_ok=True)
     logs = [[{"speaker": "US"[n % 2], "text": text} for n, text in enumerate(texts)] for texts, _ in DIALOGUES]
     logs.append([{"speaker": "U", "text": "Thanks."}])
-    gold = [{"target": True, "knowledge": knowledge, "response": "..."} for _, knowledge in DIALOGUES]
+    gold = [{"target": True, "knowledge": knowledge, "response": RESPONSE} for _, knowledge in DIALOGUES]
     (folder / "logs.json").write_text(json.dumps(logs), encoding="utf-8")
     (folder / "labels.json").write_text(json.dumps(labels or [*gold, {"target": False}]), encoding="utf-8")
     (folder / "knowledge.json").write_text(json.dumps(KNOWLEDGE), encoding="utf-8")

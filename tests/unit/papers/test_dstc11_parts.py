@@ -85,4 +85,5 @@ def test_the_table_has_the_parts_below(benchmark: Benchmark) -> None:
     report: Report = evaluate(benchmark, WordEmbedder(), open_index, seed=1, ways=())
     lines = table(Measured(report=report, parts=run(benchmark, 99))).splitlines()
     assert lines[-4] == "With the language model, on 6 turns by seed 1:"
-    assert lines[-2].split()[-4:] == ["66.7%", lines[-2].split()[-3], "10", "0.5"]
+    assert lines[-2].split()[-2:] == ["10", "0.5"]
+    assert "66.7%" in lines[-2]

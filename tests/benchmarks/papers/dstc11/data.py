@@ -1,7 +1,8 @@
 """Read DSTC11 track 5: dialogues whose last turn asks something that reviews and questions answered can tell.
 
 The data (Zhao et al. 2023) is not part of this program: its folder is given, with `logs.json`, `labels.json` and
-`knowledge.json` as published. Invariant: every gold sentence exists in the knowledge, or reading fails. Checked by
+`knowledge.json` as published. Invariant: every gold sentence exists in the knowledge and every turn that needs
+knowledge has a person's response, or reading fails. Checked by
 tests/unit/papers/test_dstc11_data.py.
 """
 
@@ -45,10 +46,11 @@ class Snippet(Frozen):
 
 
 class Turn(Frozen):
-    """A dialogue that needs knowledge: its utterances, oldest first, and the snippets that people chose."""
+    """A dialogue that needs knowledge: utterances, oldest first, the snippets that people chose, what they wrote."""
 
     utterances: tuple[str, ...]
     gold: frozenset[SnippetKey]
+    response: str
 
 
 class Benchmark(Frozen):
@@ -89,6 +91,7 @@ class _Reference(BaseModel):
 class _Label(BaseModel):
     target: bool
     knowledge: list[_Reference] = []
+    response: str = ""
 
 
 _KNOWLEDGE = TypeAdapter(dict[str, dict[int, _Entity]])
@@ -114,6 +117,8 @@ def load_benchmark(folder: Path) -> Benchmark:
     turns = [_turn(log, label) for log, label in zip(logs, labels, strict=True) if label.target]
     if not turns or any(not turn.gold or not turn.gold <= known for turn in turns):
         raise ConfigError(f"{folder}: labels that stand on no snippet of {KNOWLEDGE}: use files of one release")
+    if not all(turn.response for turn in turns):
+        raise ConfigError(f"{folder}: labels without a response: use files of one release")
     return Benchmark(
         names={key: entity.name for key, entity in entities.items()}, snippets=snippets, turns=tuple(turns)
     )
@@ -149,4 +154,5 @@ def _turn(log: list[_Utterance], label: _Label) -> Turn:
         )
         for reference in label.knowledge
     ]  # fmt: skip
-    return Turn(utterances=tuple(utterance.text for utterance in log), gold=frozenset(gold))
+    utterances = tuple(utterance.text for utterance in log)
+    return Turn(utterances=utterances, gold=frozenset(gold), response=label.response)

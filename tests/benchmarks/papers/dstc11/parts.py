@@ -19,12 +19,12 @@ from support_agent.frozen import Frozen
 from tests.benchmarks.papers.dstc11.data import Benchmark
 from tests.benchmarks.papers.dstc11.measures import (
     Row,
-    golds_of,
+    Truth,
     measured,
     names_by_entity,
     overlap,
     position_of,
-    snippets_of,
+    truth_of,
 )
 from tests.benchmarks.papers.dstc11.selection import link_all
 
@@ -86,7 +86,7 @@ def evaluate_parts(
         seed: Of the sample.
         max_tokens: For each turn.
     """
-    turns = sorted(random.Random(seed).sample(range(len(benchmark.turns)), min(sample, len(benchmark.turns))))
+    turns = sampled(benchmark, sample, seed)
     names, linked = names_by_entity(benchmark), link_all(benchmark)
     rows = []
     for variant in variants:
@@ -95,17 +95,23 @@ def evaluate_parts(
             allowed = frozenset(name for entity in linked[turn] for name in names[entity])
             finder = variant.open_finder(among(allowed if variant.is_linked else None))
             found[turn] = finder.find(benchmark.turns[turn].utterances[-1], Budget(max_tokens))
-        rows.append(_row(benchmark, variant.name, found))
+        rows.append(_row(truth_of(benchmark), variant.name, found, seed))
     return PartsReport(sample=len(turns), seed=seed, rows=tuple(rows))
 
 
-def _row(benchmark: Benchmark, name: str, found: dict[int, Findings]) -> PartRow:
-    golds, texts = golds_of(benchmark), [snippet.text for snippet in snippets_of(benchmark)]
+def sampled(benchmark: Benchmark, sample: int, seed: int) -> list[int]:
+    """Positions of so many turns, in order; of all, where there are fewer."""
+    return sorted(random.Random(seed).sample(range(len(benchmark.turns)), min(sample, len(benchmark.turns))))
+
+
+def _row(truth: Truth, name: str, found: dict[int, Findings], seed: int) -> PartRow:
     chosen = {turn: _positions(findings) for turn, findings in found.items()}
-    overlaps = [overlap(chosen[turn], golds[turn], texts) for turn in found if found[turn].outcome.is_answered]
+    overlaps = [
+        overlap(chosen[turn], truth.golds[turn], truth.texts) for turn in found if found[turn].outcome.is_answered
+    ]
     cost = sum((findings.outcome.cost for findings in found.values()), Cost())
     return PartRow(
-        chosen=measured(name, chosen, golds, texts),
+        chosen=measured(name, chosen, truth, seed=seed),
         answered=len(overlaps) / len(found),
         knowledge_f1_answered=sum(overlaps) / max(1, len(overlaps)),
         tokens=cost.tokens / len(found),

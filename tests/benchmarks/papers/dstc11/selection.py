@@ -25,15 +25,19 @@ from tests.benchmarks.papers.dstc11.data import Benchmark, EntityKey
 from tests.benchmarks.papers.dstc11.linking import NameLinker
 from tests.benchmarks.papers.dstc11.measures import (
     Row,
+    Truth,
     measured,
     names_by_entity,
     overlap,
     position_of,
     sources_of,
+    truth_of,
 )
 from tests.benchmarks.papers.dstc11.ranking import WAYS, Numbers, Positions, Ranking, fit_weights, likelihood
 from tests.benchmarks.papers.retrieval import OpenSearch, Search
 
+GOLD = "Gold knowledge, word for word"
+TRAINED = "trained on the other half of validation"
 MAX_CHOSEN = 15
 """Sentences of one answer."""
 COUNTS = range(1, 11)
@@ -52,9 +56,10 @@ class Linking(Frozen):
 
 
 class Report(Frozen):
-    """All that was measured without the language model."""
+    """What was measured on `turns` of the `whole` benchmark; `linking` is of all of them."""
 
     turns: int
+    whole: int
     snippets: int
     seed: int
     embedder: str
@@ -76,6 +81,13 @@ class Way:
     passages: Ways | None = None
     is_learned: bool = False
     entities: Scope = "linked"
+
+    @property
+    def told(self) -> str:
+        """The name, with what of it was trained on what."""
+        if self.passages is not None:
+            return f"{self.name}, count {TRAINED}"
+        return f"{self.name}, {TRAINED}" if self.is_learned else f"{self.name}, examples and count {TRAINED}"
 
 
 def _columns(*left_out: str) -> tuple[int, ...]:
@@ -124,20 +136,24 @@ def evaluate(
     *,
     seed: int,
     ways: Sequence[Way] = (*RETRIEVAL, *LEARNED),
+    turns: Sequence[int] | None = None,
 ) -> Report:
-    """Measure each way on all turns.
+    """Measure each way, trained on all turns of the other half.
 
     Args:
         benchmark: As `data.load_benchmark` reads it.
         embedder: Embeds some 12,000 short texts once.
         open_search: Makes the room's retrieval over the snippets.
-        seed: Of the split into halves.
+        seed: Of the split into halves, and of the resamples.
+        turns: Positions of those that are measured, 1 or more; None: all.
     """
     ranking = Ranking(benchmark, embedder)
     linked = link_all(benchmark)
     gold = [tuple(sorted({key.entity for key in turn.gold})) for turn in benchmark.turns]
     halves = split_by_entity(benchmark, seed)
-    rows = {"gold": _gold_row(ranking)}
+    truth = truth_of(benchmark)
+    asked = range(len(benchmark.turns)) if turns is None else turns
+    rows = {GOLD: _gold_row(truth, asked, seed)}
     sources = sources_of(benchmark)
     search_by = cache(lambda ways: open_search(ways, sources))
     for scope in dict.fromkeys(way.entities for way in ways):
@@ -145,14 +161,17 @@ def evaluate(
         chosen_by = _Scope(benchmark, ranking, entities, halves, is_all=scope == "all")
         for way in ways:
             if way.entities == scope:
-                rows[way.name] = chosen_by.row(way, search_by)
+                chosen, learned = chosen_by.chosen(way, search_by)
+                kept = {n: chosen[n] for n in asked}
+                rows[way.name] = measured(way.told, kept, truth, seed=seed, learned=learned)
     return Report(
-        turns=len(benchmark.turns),
+        turns=len(asked),
+        whole=len(benchmark.turns),
         snippets=len(ranking.texts),
         seed=seed,
         embedder=embedder.name,
         linking=_linking(linked, gold),
-        rows=(rows["gold"], *(rows[way.name] for way in ways)),
+        rows=(rows[GOLD], *(rows[way.name] for way in ways)),
     )
 
 
@@ -193,8 +212,8 @@ class _Scope:
         self._is_all = is_all
         self._seen: dict[tuple[int, ...], list[_Seen]] = {}
 
-    def row(self, way: Way, search_by: Callable[[Ways], Search]) -> Row:
-        """Learn on each half, choose on the other."""
+    def chosen(self, way: Way, search_by: Callable[[Ways], Search]) -> tuple[dict[int, list[int]], tuple[str, ...]]:
+        """Learn on each half, choose on the other: the positions by turn, and what was learned on each half."""
         chosen: dict[int, list[int]] = {}
         learned: list[str] = []
         found = None if way.passages is None else self._found(search_by(way.passages))
@@ -203,7 +222,7 @@ class _Scope:
             rule = self._best_rule(way, {n: scored[n] for n in half})
             chosen |= {n: _choose(scored[n], rule) for n in other}
             learned.append(f"p >= {rule}" if way.is_learned else f"top {rule:.0f}")
-        return measured(way.name, chosen, self._ranking.gold, self._ranking.texts, tuple(learned))
+        return chosen, tuple(learned)
 
     def _found(self, search: Search) -> list[_Scored]:
         """What the room's retrieval finds for each turn's last question."""
@@ -266,10 +285,9 @@ def _choose(found: _Scored, rule: float) -> list[int]:
     return [int(position) for position in found.candidates[order[:n]]]
 
 
-def _gold_row(ranking: Ranking) -> Row:
+def _gold_row(truth: Truth, turns: Sequence[int], seed: int) -> Row:
     """What people chose, sent word for word: 1.0 by construction, and measured all the same."""
-    chosen = {n: sorted(gold) for n, gold in enumerate(ranking.gold)}
-    return measured("Gold knowledge, word for word", chosen, ranking.gold, ranking.texts)
+    return measured(GOLD, {n: sorted(truth.golds[n]) for n in turns}, truth, seed=seed)
 
 
 def _linking(linked: Sequence[tuple[EntityKey, ...]], gold: Sequence[tuple[EntityKey, ...]]) -> Linking:
