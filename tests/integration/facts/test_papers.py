@@ -22,6 +22,7 @@ from tests.benchmarks.papers.web_search import Question, evaluate, web_searches
 from tests.benchmarks.search import world
 from tests.benchmarks.search_set import QUESTIONS
 from tests.unit.facts.words import WordEmbedder
+from tests.unit.papers.indexes import open_search
 from tests.unit.papers.small_dstc11 import write_benchmark
 from tests.unit.papers.test_wikiqa import HEAD, ROWS
 
@@ -70,6 +71,7 @@ def test_the_workflows_parts_are_switched_off_in_turn(
 ) -> None:
     """Rule: the same turns for each; without grading nothing is asked of the model, and everything is answered."""
     monkeypatch.setattr(dstc11, "open_embedder", lambda _settings: WordEmbedder())
+    monkeypatch.setattr(dstc11, "open_topic_search", lambda _settings, **_options: open_search())
     monkeypatch.setattr(variants, "open_model", lambda *_: Agreeing())
     monkeypatch.setattr(variants, "open_writer", lambda *_: Brief())
     data = write_benchmark(tmp_path / "small")

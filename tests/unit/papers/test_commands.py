@@ -19,7 +19,9 @@ from support_agent.tools.fact_room import FindingReason
 from support_agent.workspace import init
 from tests.benchmarks.papers import command, evidence, grading, web_search, wikiqa
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
+from tests.benchmarks.papers.dstc11.mail_path import Mode
 from tests.unit.facts.words import WordEmbedder
+from tests.unit.papers.indexes import open_search
 from tests.unit.papers.small_dstc11 import write_benchmark
 from tests.unit.papers.test_wikiqa import HEAD, ROWS
 
@@ -55,6 +57,7 @@ def words(monkeypatch: pytest.MonkeyPatch) -> None:
     """No model: texts are near when they share words."""
     for module in (wikiqa, dstc11, evidence, web_search):
         monkeypatch.setattr(module, "open_embedder", lambda _settings: WordEmbedder())
+    monkeypatch.setattr(dstc11, "open_topic_search", lambda _settings, **_options: open_search())
 
 
 def run(name: str, *arguments: str) -> int:
@@ -90,10 +93,16 @@ def test_json_has_the_numbers_of_the_table(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_dstc11_is_measured_without_a_language_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Rule: no turn is sampled unless it is asked for; the seed is handed on."""
-    assert run("dstc11", "--data", str(write_benchmark(tmp_path / "small")), "--seed", "3", "--json") == 0
-    measured = json.loads(capsys.readouterr().out)
-    assert (measured["parts"], measured["report"]["turns"], measured["report"]["seed"]) == (None, 6, 3)
+    """Rule: first what a mail would get, then the parts; the seed and the number of turns are handed on."""
+    data = str(write_benchmark(tmp_path / "small"))
+    assert run("dstc11", "--data", data, "--seed", "3", "--json") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert (whole["parts"], whole["report"]["turns"], whole["report"]["seed"]) == (None, 6, 3)
+    assert run("dstc11", "--data", data, "--seed", "3", "--turns", "2") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("DSTC11 track 5: 2 of 6 turns")
+    assert [row["name"] for row in whole["by_mail"]] == [mode.value for mode in Mode]
+    assert lines[4].startswith("By the path a mail takes, nothing trained")
 
 
 def test_evidence_reads_the_companys_documents(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:

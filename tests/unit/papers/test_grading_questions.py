@@ -11,9 +11,9 @@ from support_agent.facts.chunks import document_source
 from support_agent.resources import packaged
 from tests.benchmarks import papers
 from tests.benchmarks.papers.comparator import is_contained
-from tests.benchmarks.papers.grading import FILE, Kind, Question, load_questions
+from tests.benchmarks.papers.grading import FILE, Documents, Kind, Question, load_questions
 
-DOCUMENTS = {document.number: document_source(document) for document in load_documents(packaged("policies"))}
+DOCUMENTS: Documents = {document.number: document_source(document) for document in load_documents(packaged("policies"))}
 PAPERS = Path(papers.__file__).parent
 QUESTIONS = load_questions(PAPERS / FILE, DOCUMENTS)
 TUNING = load_questions(PAPERS / "grading_tuning.toml", DOCUMENTS)

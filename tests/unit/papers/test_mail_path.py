@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from itertools import count
 from pathlib import Path
 
 import pytest
 
-from support_agent.facts.index import Index, memory_client
-from support_agent.facts.search import CompanySearch
 from support_agent.planner.combiner import committed
-from tests.benchmarks.papers.dstc11 import mail_path
 from tests.benchmarks.papers.dstc11.data import Benchmark, EntityKey, load_benchmark
 from tests.benchmarks.papers.dstc11.mail_path import MailPath, Mode, Thresholds, documents_of
 from tests.benchmarks.papers.dstc11.measures import snippets_of
-from tests.unit.facts.test_search import WordEmbedder as WithTokens
-from tests.unit.facts.words import WordEmbedder
+from tests.unit.papers.indexes import open_search
 from tests.unit.papers.small_dstc11 import write_benchmark
 
-NUMBERS = count(1)
 NEVER_SURE = Thresholds(1.01, 1.01)
-
-
-class CountingEmbedder(WordEmbedder):
-    """Also counts the pieces of a text, as the search asks."""
-
-    count_tokens = WithTokens.count_tokens
 
 
 @pytest.fixture
@@ -35,9 +22,7 @@ def benchmark(tmp_path: Path) -> Benchmark:
 
 
 def path_of(benchmark: Benchmark, thresholds: Thresholds = NEVER_SURE) -> MailPath:
-    embedder = CountingEmbedder()
-    index = Index(memory_client(), embedder, name=f"mail-path-{next(NUMBERS)}")
-    return MailPath(benchmark, CompanySearch({"minilm": embedder}, {"minilm": index}), committed(), thresholds)
+    return MailPath(benchmark, open_search(), committed(), thresholds)
 
 
 def test_every_sentence_of_a_document_is_a_snippet_in_its_place(benchmark: Benchmark) -> None:
@@ -78,7 +63,7 @@ def test_what_is_unsure_is_not_sent_and_counts_as_wrong(benchmark: Benchmark) ->
 
 
 def test_nobodys_gold_decides_what_is_chosen(benchmark: Benchmark) -> None:
-    """Rule: with another gold the same sentences are chosen, and nothing is fitted."""
+    """Rule: with another gold the same sentences are chosen."""
     gold = frozenset({snippets_of(benchmark)[-1].key})
     changed = benchmark.model_copy(
         update={"turns": tuple(turn.model_copy(update={"gold": gold}) for turn in benchmark.turns)}
@@ -86,5 +71,3 @@ def test_nobodys_gold_decides_what_is_chosen(benchmark: Benchmark) -> None:
     before, after = (path_of(one).rows(range(6), seed=1)[1] for one in (benchmark, changed))
     assert before.sentences == after.sentences
     assert before.likeness == after.likeness
-    assert "fit" not in dir(mail_path)
-    assert "fit_weights" not in inspect.getsource(mail_path)

@@ -1,8 +1,9 @@
 """DSTC11 track 5 by the path that a mail takes: reviews and FAQs as a company's documents, chosen as the product does.
 
 Each hotel and restaurant is one document whose sections are its reviews and its answered questions; all of them are one
-company's. Document and sections are chosen by the product's own search, weights and thresholds, without the language
-model. Nothing is trained on the benchmark, and no gold is looked at. Checked by tests/unit/papers/test_mail_path.py.
+company's. The dialogue so far is the mail, asked whole. One document and its sections are chosen by the product's own
+search, weights and thresholds, without the language model. Nothing is trained on the benchmark, and no gold is looked
+at. Checked by tests/unit/papers/test_mail_path.py.
 """
 
 from __future__ import annotations
@@ -30,11 +31,14 @@ SINCE = date(2020, 1, 1)
 
 
 class Mode(Enum):
-    """What is done where the product is not sure, or with the documents given; the value is the row's name."""
+    """What is done where the product is not sure, or with the documents given; the value is the row's name.
+
+    The linked entities are those that the other rows choose among; there the last question is asked alone, as there.
+    """
 
     SHIPPED = "By the path a mail takes, nothing trained"
     UNSURE = "The same, sent however unsure"
-    LINKED = "The same, however unsure, of the linked entities"
+    LINKED = "The same of the linked entities, sent however unsure"
 
 
 class Thresholds(NamedTuple):
@@ -116,14 +120,16 @@ class MailPath:
         chosen: Mapping[Mode, dict[int, list[int]]] = {mode: {} for mode in Mode}
         for number in turns:
             turn = self._benchmark.turns[number]
-            mail, question = mail_of(turn), turn.utterances[-1]
+            mail = mail_of(turn)
             best, chance = self.likeliest(mail)
-            found, sure = self.sections(question, best)
+            found, sure = self.sections(mail, best)
             is_sure = chance >= self._least.answer and sure >= self._least.section
             chosen[Mode.SHIPPED][number] = found if is_sure else []
             chosen[Mode.UNSURE][number] = found
             chosen[Mode.LINKED][number] = [
-                position for entity in linked[number] for position in self.sections(question, self._placed[entity])[0]
+                position
+                for entity in linked[number]
+                for position in self.sections(turn.utterances[-1], self._placed[entity])[0]
             ]
         return tuple(measured(mode.value, chosen[mode], truth, seed=seed) for mode in Mode)
 
