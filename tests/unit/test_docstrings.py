@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MODULES = sorted((ROOT / "support_agent").rglob("*.py"))
+PLACES = (ROOT / "support_agent", ROOT / "tests" / "benchmarks" / "papers")
+MODULES = sorted(path for place in PLACES for path in place.rglob("*.py"))
 NAMED = re.compile(r"\btests/[\w/]+(?:\.py)?")
 
 

@@ -1,0 +1,80 @@
+"""`python -m tests.benchmarks.papers.dstc11 --data DIR`: DSTC11 track 5, as a mail is answered, and by its parts.
+
+Checked by tests/unit/papers/test_commands.py and tests/integration/facts/test_papers.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from support_agent.app import open_embedder, open_topic_search
+from support_agent.commands import ConfigOption, JsonOption, print_data
+from support_agent.planner.combiner import committed
+from support_agent.settings import Settings
+from tests.benchmarks.papers.command import DataOption, given, quiet_settings, run
+from tests.benchmarks.papers.dstc11.data import Benchmark, load_benchmark
+from tests.benchmarks.papers.dstc11.mail_path import MailPath, Thresholds
+from tests.benchmarks.papers.dstc11.measures import Row, sources_of
+from tests.benchmarks.papers.dstc11.parts import PartsReport, evaluate_parts, sampled
+from tests.benchmarks.papers.dstc11.selection import evaluate
+from tests.benchmarks.papers.dstc11.table import Measured, table
+from tests.benchmarks.papers.dstc11.variants import open_variants
+from tests.benchmarks.papers.retrieval import KeptEmbedder, retriever_among, sentence_search
+
+SampleOption = Annotated[int, typer.Option(min=0, metavar="N", help="So many turns go through the language model too.")]
+SeedOption = Annotated[int, typer.Option(min=0, metavar="S", help="Of halves, samples and resamples.")]
+TurnsOption = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Measure so many turns without the language model; 0: all.")
+]
+
+
+def main(
+    data: DataOption = None,
+    sample: SampleOption = 0,
+    turns: TurnsOption = 0,
+    seed: SeedOption = 1,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Choose review sentences for dialogues (logs.json, labels.json and knowledge.json as published).
+
+    The first rows are what the product sends, untrained; then each part is trained on one half, measured on the other,
+    and switched off in turn; with --sample also the parts that need the language model. Chosen sentences are compared
+    with those that people chose (Knowledge-F1, selection F1), and with what people wrote (BLEU-4, ROUGE-L, chrF).
+    """
+    settings = quiet_settings(config)
+    benchmark = load_benchmark(given(data))
+    asked = sampled(benchmark, turns or len(benchmark.turns), seed)
+    by_mail = _by_mail(settings, benchmark, asked, seed)
+    embedder = KeptEmbedder(open_embedder(settings))
+    report = evaluate(benchmark, embedder, sentence_search(embedder), seed=seed, turns=asked)
+    parts = _parts(settings, benchmark, embedder, sample, seed) if sample else None
+    found = Measured(report=report, by_mail=by_mail, parts=parts)
+    print_data(found, as_json, table(found))
+
+
+def _by_mail(settings: Settings, benchmark: Benchmark, turns: Sequence[int], seed: int) -> tuple[Row, ...]:
+    """With the weights and thresholds that the program comes with."""
+    search = open_topic_search(settings, in_memory=True, name="papers-dstc11")
+    thresholds = Thresholds(settings.planner.threshold_answer, settings.planner.threshold_section)
+    return MailPath(benchmark, search, committed(tuple(settings.embedding.models)), thresholds).rows(turns, seed=seed)
+
+
+def _parts(settings: Settings, benchmark: Benchmark, embedder: KeptEmbedder, sample: int, seed: int) -> PartsReport:
+    sources = sources_of(benchmark)
+    with open_variants(settings, embedder, sources) as variants:
+        return evaluate_parts(
+            benchmark,
+            retriever_among(embedder, sources),
+            variants,
+            sample=sample,
+            seed=seed,
+            max_tokens=settings.grading.max_tokens,
+        )
+
+
+if __name__ == "__main__":
+    run(main, "dstc11")

@@ -1,0 +1,105 @@
+"""The benchmarks of papers on real parts: the embedding model, servers on loopback, the workflow with its parts off."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_agent.embedding.minilm import MiniLM
+from support_agent.facts.writer import Draft, Material, WritingUsage
+from support_agent.model import Prompt, Scores, Usage
+from support_agent.settings import Settings
+from tests.benchmarks.papers import wikiqa
+from tests.benchmarks.papers.command import run
+from tests.benchmarks.papers.dstc11 import __main__ as dstc11
+from tests.benchmarks.papers.dstc11 import variants
+from tests.benchmarks.papers.web_search import Question, evaluate, web_searches
+from tests.benchmarks.search import world
+from tests.benchmarks.search_set import QUESTIONS
+from tests.unit.facts.words import WordEmbedder
+from tests.unit.papers.indexes import open_search
+from tests.unit.papers.small_dstc11 import write_benchmark
+from tests.unit.papers.test_wikiqa import HEAD, ROWS
+
+
+class Agreeing:
+    """`support_agent.model.Model` that says yes to everything."""
+
+    name = "agreeing"
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        return Scores(log_probabilities=(-0.01, -5.0), usage=Usage(prompt_tokens=20, forward_passes=1))
+
+
+class Brief:
+    """`facts.writer.Writer` that always writes the same."""
+
+    name = "brief"
+
+    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+        return Draft(text="It is so.", usage=WritingUsage(prompt_tokens=30, written_tokens=4))
+
+
+def measured(
+    capsys: pytest.CaptureFixture[str], command: Callable[..., None], name: str, *arguments: str
+) -> dict[str, Any]:
+    """What the command prints with `--json`."""
+    with pytest.raises(SystemExit) as exit_:
+        run(command, name, [*arguments, "--json"])
+    assert exit_.value.code == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
+
+
+def test_the_sentence_that_answers_is_found_by_meaning(
+    tmp_path: Path, embedder: MiniLM, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rule: with the real embedding model both questions have a right sentence first, which share few words."""
+    monkeypatch.setattr(wikiqa, "open_embedder", lambda _settings: embedder)
+    (tmp_path / "WikiQA-test.tsv").write_text("\n".join([HEAD, *ROWS]), "utf-8")
+    by_meaning, *_ = measured(capsys, wikiqa.main, "wikiqa", "--data", str(tmp_path))["rows"]
+    assert (by_meaning["way"], by_meaning["right"]) == ("vectors", 1.0)
+
+
+def test_the_workflows_parts_are_switched_off_in_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rule: the same turns for each; without grading nothing is asked of the model, and everything is answered."""
+    monkeypatch.setattr(dstc11, "open_embedder", lambda _settings: WordEmbedder())
+    monkeypatch.setattr(dstc11, "open_topic_search", lambda _settings, **_options: open_search())
+    monkeypatch.setattr(variants, "open_model", lambda *_: Agreeing())
+    monkeypatch.setattr(variants, "open_writer", lambda *_: Brief())
+    data = write_benchmark(tmp_path / "small")
+    parts = measured(capsys, dstc11.main, "dstc11", "--data", str(data), "--sample", "3", "--seed", "2")["parts"]
+    rows = {row["chosen"]["name"]: row for row in parts["rows"]}
+    assert (parts["sample"], parts["seed"]) == (3, 2)
+    assert list(rows) == [
+        "Workflow",
+        "Workflow without grading",
+        "Workflow without feedback",
+        "Workflow without cycles",
+        "Workflow without graph",
+        "Workflow without entity linking",
+    ]
+    assert rows["Workflow without grading"]["tokens"] == 0
+    assert rows["Workflow"]["tokens"] > rows["Workflow"]["forward_passes"] > 0
+    assert rows["Workflow without entity linking"]["answered"] == 1.0
+
+
+def test_merged_and_sequential_search_find_the_same_answers() -> None:
+    """Rule: against servers that answer as the real services do; what was found for one question helps no other."""
+    asked = [Question(question=one.text, answer=one.answers) for one in QUESTIONS[:3]]
+    with world(0.0) as search:
+        settings = Settings().model_copy(update={"search": search})
+        searches = web_searches(settings, WordEmbedder)
+        report = evaluate(asked, searches, sources=search.sources, stopwatch=time.monotonic)
+    merged, sequential = report.rows
+    assert (merged.failed_sources, sequential.failed_sources) == (0, 0)
+    assert merged.right == sequential.right > 0
+    assert all(row.slowest_source <= row.sum_of_sources for row in report.rows)
+    assert report.sources == ("google", "duckduckgo", "searxng", "wikipedia", "site")
