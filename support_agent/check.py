@@ -32,9 +32,10 @@ from support_agent.planner.calibration import calibration_findings
 from support_agent.settings import CompanySettings, OAuthSettings, Server, Settings, SignIn
 from support_agent.settings_sources import ENV_PREFIX, ENVIRONMENT, SettingsRefused
 from support_agent.toml_file import TomlFile, read_toml
+from support_agent.tools.base import UNSURE_SECTION
 from support_agent.tools.data import Keep, Sort
 from support_agent.tools.ending import Reason
-from support_agent.tools.fact_room import UNSURE_SECTION, FindingReason
+from support_agent.tools.fact_room import FindingReason
 
 _AT_LINE = re.compile(r"\(at line (\d+),")
 """Where tomllib says that a file is no TOML."""

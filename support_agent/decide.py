@@ -44,8 +44,6 @@ from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FactRoom, FactRooms, Finding
 from support_agent.tools.looking import memory_of, open_room, told
 
-"""Pieces of evidence of one question that a person is shown, the surest first."""
-
 
 class Decision(Frozen):
     """What was decided for a mail, and everything needed to write it down.
@@ -182,7 +180,7 @@ class Decider:
         if unread := self._unread(message):
             code, why = unread
             return self.hand_over(code, now, why)
-        names = (*message.names, *((customer.name, customer.address) if customer else ()))
+        names = (*message.people(self.settings.agent.address), *((customer.name, customer.address) if customer else ()))
         if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
             sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
         room = open_room(self.rooms, case_id, memory, names) if self.rooms is not None else None
@@ -286,6 +284,7 @@ class Decider:
             greeting_name=context.customer.name if is_known and context.customer else None,
             subject=thread_subject(message) if sender.level >= PROVEN else None,
             asked=plan.asked,
+            answered=plan.answered,
             answers=plan.answers,
             support_address=self.settings.agent.address,
             customer=context.customer if is_known else None,

@@ -1,6 +1,6 @@
-"""What the measurements run on: the same parts as the agent's, on what is measured instead of the documents.
+"""Opens the chooser, the search and the decider for `eval` and `calibrate`.
 
-Nothing here is measured. What takes a second to import is imported where it is opened. Checked by
+What takes a second to import is imported where it is opened. Checked by
 tests/unit/test_eval_commands.py and tests/unit/test_calibrate_commands.py.
 """
 

@@ -323,9 +323,9 @@ class PlannerSettings(Section):
     """The same for the text of txt, md, pdf and docx attachments, which is read where the mail itself says no more than
     that it is attached; 0: never read."""
     threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.6
-    threshold_section: Annotated[float, Field(ge=0, le=1)] = 0.6
+    threshold_section: Annotated[float, Field(ge=0, le=1)] = 0.7
     """How likely the sections of a document's excerpt must answer, where the document does; below it a person gets the
-    question. Chosen where the vote was fitted: a higher one refuses more and was no more often right."""
+    question. Chosen where the vote was fitted, each company left out."""
     threshold_data: Annotated[float, Field(ge=0, le=1)] = 0.5
     calibration: Path = Path("calibration.json")
     """What `support-agent calibrate --write` makes: how the choice is adjusted to this company; it may be missing."""

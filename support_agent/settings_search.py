@@ -62,8 +62,8 @@ Origin = Annotated[str, AfterValidator(_origin)]
 
 
 class SearchSettings(Frozen):
-    """The merged search. Every source named here is sent what is asked, without what tells by whom: names, mail and web
-    addresses, numbers."""
+    """The merged search. Every source named here is sent what is asked, without what tells by whom: names of the mail's
+    people, mail and web addresses, all but short numbers."""
 
     sources: tuple[Service, ...] = ()
     """Which sources are asked; none: the search is off."""

@@ -121,7 +121,7 @@ class Maker:
                 )
                 for place, answer in enumerate(final.answers)
             ),
-            "counts": self._counts(len(final.answers), final.asked),
+            "counts": self._counts(final.n_answered, final.asked),
             "notice": _notice(final),
         }
 

@@ -244,11 +244,11 @@ def _period_name(period: Period, source: Source, locale: str) -> str:
 def _computed(source: ComputedSource, final: FinalAnswer, locale: str) -> str:
     match source.part:
         case "answered":
-            return format_count(len(final.answers), locale)
+            return format_count(final.n_answered, locale)
         case "asked":
             return format_count(final.asked, locale)
         case "remaining":
-            return format_count(max(0, final.asked - len(final.answers)), locale)
+            return format_count(max(0, final.asked - final.n_answered), locale)
         case "result":
             item = _item(source, final)
             if not isinstance(item, CalculationItem):
@@ -317,8 +317,8 @@ def _of_packet(source: Source, packet: Packet, templates: Templates) -> str:
             return clean_line(shown[source.part])
         case "question_number" | "question" | "finding_code":
             looked = _at(packet.looked, source.index, source)
-            told = {"question_number": str(looked.number), "question": looked.question}
-            return clean_line(told.get(source.part, looked.reason_code))
+            told = {"question_number": looked.number, "question": looked.question, "finding_code": looked.reason_code}
+            return clean_line(str(told[source.part]))
         case "evidence_number" | "evidence_title" | "evidence_grade" | "evidence_position" | "evidence_sentence":
             return clean_line(_of_evidence(source, packet))
         case "page_address" | "page_heading" | "page_found_by" | "page_text":

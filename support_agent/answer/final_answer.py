@@ -147,17 +147,17 @@ Item = Annotated[
 ]
 
 
-def says_the_same(one: Item, other: Item) -> bool:
-    """Whether the other item tells a customer all that the one does, however the lists and tables in them are set.
+def is_covered_by(item: Item, sent: Item) -> bool:
+    """Whether what was sent tells a customer all that an item does, however the lists and tables in them are set.
 
     A document says the same in another language, whichever of its sentences: they cannot be compared, and whoever wants
     it once more needs a person.
     """
-    if isinstance(one, DocumentItem) and isinstance(other, DocumentItem):
-        if one.number == other.number and one.language and other.language and one.language != other.language:
+    if isinstance(item, DocumentItem) and isinstance(sent, DocumentItem):
+        if item.number == sent.number and item.language and sent.language and item.language != sent.language:
             return True
-        return (one.number, one.version) == (other.number, other.version) and _positions(one) <= _positions(other)
-    return one == other
+        return (item.number, item.version) == (sent.number, sent.version) and _positions(item) <= _positions(sent)
+    return item == sent
 
 
 def _positions(item: DocumentItem) -> frozenset[int]:
@@ -165,7 +165,7 @@ def _positions(item: DocumentItem) -> frozenset[int]:
 
 
 class Answer(Frozen):
-    """One block of the mail: the items that answer one of the customer's questions."""
+    """One block of the mail: the items that answer one of the customer's questions, or several of them together."""
 
     items: tuple[Item, ...]
 
@@ -206,9 +206,10 @@ def _joined(own: Item, item: Item) -> Item | None:
 class FinalAnswer(Frozen):
     """Everything an outgoing answer says.
 
-    `greeting_name` is None below sender level 3. `asked` counts the questions found in the mail; `len(answers)` of
-    them are answered here and the rest went to a person. `subject` is the sanitised parent subject, or None below
-    level 2 (then the template's own is used). `notice` is where the answer says that a machine made it.
+    `greeting_name` is None below sender level 3. `asked` counts the questions found in the mail; `answered` of them are
+    answered here and the rest went to a person. Of answers that were stored before it was kept it is None: each block
+    answered one. `subject` is the sanitised parent subject, or None below level 2 (then the template's own is used).
+    `notice` is where the answer says that a machine made it.
     """
 
     company: str
@@ -220,3 +221,9 @@ class FinalAnswer(Frozen):
     support_address: str
     customer: Customer | None = None
     notice: Literal["top", "bottom"] = "bottom"
+    answered: int | None = None
+
+    @property
+    def n_answered(self) -> int:
+        """How many of the questions are answered here."""
+        return len(self.answers) if self.answered is None else self.answered

@@ -91,7 +91,7 @@ def _owed_by(made_from: MadeFrom, locale: str) -> Iterator[Source]:
             for answer, block in enumerate(made_from.answers):
                 for position, item in enumerate(block.items):
                     yield from owed(item, answer, position, locale)
-            if made_from.asked > len(made_from.answers):
+            if made_from.asked > made_from.n_answered:
                 yield ComputedSource(part="answered")
                 yield ComputedSource(part="asked")
             yield _ADDRESS

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document
 from support_agent.desk.packet import FoundEvidence, LookedInto, QuotedSentence
-from support_agent.tools.base import Context
-from support_agent.tools.fact_room import UNSURE_SECTION
+from support_agent.tools.base import UNSURE_SECTION, Context
 
 MOST_EVIDENCE = 5
+"""Pieces of evidence of one question that a person is shown, the surest first."""
 
 
 def looked_into(context: Context) -> tuple[LookedInto, ...]:
@@ -38,7 +38,10 @@ def _evidence(number: int, context: Context) -> Iterator[FoundEvidence]:
         yield _quoted(unsure.document, unsure.positions, _grade(unsure.probability))
     if (finding := context.findings.get(number)) is not None:
         for entry in finding.evidence:
-            yield _quoted(context.documents[entry.document], entry.sentences, entry.grade)
+            document = context.documents[entry.document]
+            shown = unsure.positions if unsure is not None and unsure.document is document else ()
+            if left := [position for position in entry.sentences if position not in shown]:
+                yield _quoted(document, left, entry.grade)
 
 
 def _grade(probability: float) -> float | None:

@@ -94,10 +94,14 @@ class Message(Frozen):
         """Every value of a header, topmost first; names compared without case."""
         return self._by_name.get(name.lower(), ())
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names and addresses of who wrote it, who is to get the answer, and who got a copy."""
-        people = [*([self.from_] if self.from_ else []), *self.reply_to, *self.cc]
+    def people(self, own: str) -> tuple[str, ...]:
+        """Names and addresses of who wrote it, who is to get the answer, and who else got it.
+
+        Args:
+            own: The address of ours that is none of them.
+        """
+        others = [one for one in (*self.to, *self.cc) if one.addr.casefold() != own.casefold()]
+        people = [*([self.from_] if self.from_ else []), *self.reply_to, *others]
         return tuple(text for person in people for text in (person.name, person.addr))
 
     @cached_property

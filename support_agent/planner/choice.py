@@ -14,11 +14,9 @@ from collections.abc import Mapping, Sequence
 from math import exp
 from typing import Literal, NamedTuple
 
-from support_agent.company.documents import Document
 from support_agent.frozen import Frozen
 from support_agent.model import Model, Prompt, Usage, ask_each, ask_model
 from support_agent.planner.combiner import Calibration, Combiner, Features, Votes, features_of, softmax
-from support_agent.planner.sections import MOST_SECTIONS, SECTION_ASK, joined, titles_of
 from support_agent.tools.base import Match
 
 NONE_KEY = "none"
@@ -75,7 +73,7 @@ class Choice(Frozen):
 
 PRIOR = 0.5
 """How much of the pick for an empty mail is taken off."""
-ARGUMENT_VERSION = "argument-5"
+ARGUMENT_VERSION = "argument-6"
 PICKED_WEIGHT = 0.6
 MENTIONED_WEIGHT = 4.0
 """What the customer names outright (a period, a column, a record) outweighs the model's pick. The vote on a form is
@@ -142,7 +140,7 @@ class Chooser:
         self.combiner = combiner
         self.calibration = calibration or Calibration()
         self.model_votes = model_votes
-        self._priors: dict[tuple[str, str, tuple[str, ...]], tuple[float, ...]] = {}
+        self._priors: dict[tuple[str, tuple[str, ...]], tuple[float, ...]] = {}
 
     def unasked(self, matches: Sequence[Match]) -> Weighed:
         """What is known before the model is asked: each topic's features and probability, and those of `none`."""
@@ -221,43 +219,23 @@ class Chooser:
         ranked = tuple(sorted(votes, key=lambda vote: -vote.probability))
         return Choice(votes=ranked, combiner=ARGUMENT_VERSION, usage=usage)
 
-    def section_chances(self, question: str, document: Document, chances: Sequence[float]) -> tuple[list[float], Usage]:
-        """How likely each section of a document answers, by what the search says and the model's pick by heading.
-
-        Args:
-            chances: Of each section before, 0..1, together 1.
-        """
-        picks, usage = self.heading_picks(question, document, chances)
-        return softmax(joined(chances, picks)), usage
-
-    def heading_picks(
-        self, question: str, document: Document, chances: Sequence[float]
-    ) -> tuple[list[float | None], Usage]:
-        """The model's pick among the headings of the likeliest sections, log-odds-like; None for the others."""
-        listed = sorted(sorted(range(len(chances)), key=lambda place: -chances[place])[:MOST_SECTIONS])
-        titles = titles_of(document)
-        options = [Option(key=str(place), title=titles[place]) for place in listed]
-        picks = self._pick(question, SECTION_ASK, options, about=document.head.title)
-        said = dict(zip(listed, (max(pick, LOWEST_PICK) for pick in picks.scores), strict=True))
-        return [said.get(place) for place in range(len(chances))], picks.usage
-
-    def _pick(self, question: str, ask: str, options: Sequence[Option], about: str = "") -> _Picks:
+    def _pick(self, question: str, ask: str, options: Sequence[Option]) -> _Picks:
         titles = tuple(option.title for option in options)
-        prior, before = self._prior(ask, about, titles)
-        scores = ask_model(self.model, _list_prompt(question, ask, about, titles), titles)
+        prior, before = self._prior(ask, titles)
+        scores = ask_model(self.model, _list_prompt(question, ask, titles), titles)
         usage = before + scores.usage
         if scores.log_probabilities is None:
             return _Picks(_bare(scores.picked, len(titles)), True, usage)
         said = zip(scores.log_probabilities, prior, strict=True)
         return _Picks([now - PRIOR * was for now, was in said], False, usage)
 
-    def _prior(self, ask: str, about: str, titles: tuple[str, ...]) -> tuple[tuple[float, ...], Usage]:
+    def _prior(self, ask: str, titles: tuple[str, ...]) -> tuple[tuple[float, ...], Usage]:
         """What the model says to no mail at all."""
-        if (known := self._priors.get(key := (ask, about, titles))) is not None:
+        if (known := self._priors.get(key := (ask, titles))) is not None:
             return known, Usage()
         if len(self._priors) >= PRIORS:
             self._priors.clear()
-        scores = ask_model(self.model, _list_prompt("", ask, about, titles), titles)
+        scores = ask_model(self.model, _list_prompt("", ask, titles), titles)
         prior = scores.log_probabilities or (0.0,) * len(titles)
         self._priors[key] = prior
         return prior, scores.usage
@@ -325,10 +303,10 @@ def _disagreement(choice: Choice) -> Choice:
     return choice.model_copy(update={"votes": tuple(sorted(votes, key=lambda vote: -vote.probability))})
 
 
-def _list_prompt(question: str, ask: str, about: str, titles: Sequence[str]) -> Prompt:
+def _list_prompt(question: str, ask: str, titles: Sequence[str]) -> Prompt:
     listing = "\n".join(f"- {title}" for title in titles)
-    asked = ((f"\n\n{ask}", True), (about, False), ("\n", True)) if about else ((f"\n\n{ask}\n", True),)
-    return Prompt(system=SYSTEM, task="Customer's question:\n", parts=((question, False), *asked, (listing, False)))
+    parts = ((question, False), (f"\n\n{ask}\n", True), (listing, False))
+    return Prompt(system=SYSTEM, task="Customer's question:\n", parts=parts)
 
 
 def _judge_prompt(question: str, option: Option) -> Prompt:

@@ -61,7 +61,8 @@ class Planner:
         return Plan(
             outcome="answer" if work.answers else "escalate",
             reason=work.reasons[0].value if work.reasons else None,
-            asked=len(work.answers) + len(work.reasons),
+            asked=work.answered + len(work.reasons),
+            answered=work.answered,
             questions=context.questions,
             answers=work.answers,
             calls=tuple(work.calls),

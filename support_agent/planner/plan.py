@@ -36,8 +36,9 @@ class Call(Frozen):
 class Plan(Frozen):
     """The outcome for a mail.
 
-    `answers` holds one block for each answered question; `asked` is how many there were. With at least one answer the
-    outcome is `answer`, and `reason` then says why the other questions went to a person, if any did.
+    `answers` holds the blocks of the answer; `asked` is how many questions there were, and `answered` of them are (None
+    in plans that were stored before it was kept). With at least one answer the outcome is `answer`, and `reason` then
+    says why the other questions went to a person, if any did.
     """
 
     outcome: Literal["answer", "escalate"]
@@ -50,6 +51,7 @@ class Plan(Frozen):
     seconds: float
     model: str
     combiner: str
+    answered: int | None = None
 
     @property
     def is_partial(self) -> bool:

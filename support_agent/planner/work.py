@@ -84,6 +84,7 @@ class Work(ABC):
         self.started_at = self.recorded_at = clock()
         self.calls: list[Call] = []
         self.answers: tuple[Answer, ...] = ()
+        self.answered = 0
         self.reasons: list[Reason] = []
         self.usage = Usage()
         self.records = Records(context, limits.max_records)
@@ -121,6 +122,7 @@ class Work(ABC):
                     return
             else:
                 self.answers = with_answer(self.answers, answer)
+                self.answered += 1
         self._end("finish", {}, ())
 
     def _check_not_sent(self, answer: Answer) -> None:
@@ -162,37 +164,13 @@ class Work(ABC):
         except SupportAgentError as error:  # finding the topics will tell
             log.error("question_not_settled", code=error.code, error=str(error))
 
-    def _weigh_sections(self, number: int) -> None:
-        """Have the model pick by heading, too, where the document is not settled and no section is sure."""
-        context = self.context
-        is_known = (
-            context.settled.get(context.question) == number or (context.question, number) in context.section_chances
-        )
-        chances = None if is_known else self._section_chances(number)
-        if chances is not None and self.limits.model_votes != "never" and max(chances) < SURE_SECTION:
-            document, question = context.version_sent(number), context.current_question
-            weighed, usage = self.guarded(lambda: self.chooser.section_chances(question, document, chances))
-            self.usage = self.usage + usage
-            context.section_chances[context.question, number] = weighed
-
     def _is_section_sure(self, number: int) -> bool:
         """Whether the search alone is sure what to send of a document; all of it, or its link, needs no choice."""
-        chances = self._section_chances(number)
-        if chances is None:
-            return True
-        chosen = choose_sections(self.context.version_sent(number), chances, self.context.least_section)
-        return chosen.probability >= SURE_SECTION
-
-    def _section_chances(self, number: int) -> Sequence[float] | None:
-        """What the search alone says of the sections of a document; None where no section is chosen."""
-        document = self.context.version_sent(number)
+        context, document = self.context, self.context.version_sent(number)
         if document.head.delivery is not Delivery.EXCERPT:
-            return None
-        try:
-            return self.context.search.sections(self.context.current_question, document)
-        except SupportAgentError as error:
-            log.error("sections_not_weighed", code=error.code, error=str(error))
-            raise Stop(Reason.TOOL_FAILED) from error
+            return True
+        chances = context.search.sections(context.current_question, document)
+        return choose_sections(document, chances, context.least_section).probability >= SURE_SECTION
 
     def topic(self, options: Sequence[Option], left_out: Collection[str] = ()) -> Choice:
         """Which of these documents, account values, series and records answers the question, or none.
@@ -217,7 +195,7 @@ class Work(ABC):
         return self.chooser.calibration.thresholds.get(kind, self.limits.threshold_answer)
 
     def prepare(self, document: int, sure: float) -> None:
-        """Weigh the sections of a document before it is sent, and have the fact room look into it.
+        """Have the fact room look into a document before it is sent.
 
         It looks where it does not know yet whether the document answers, and the search alone is not sure. What answers
         may be what the case knew already, or another document.
@@ -226,10 +204,7 @@ class Work(ABC):
             sure: The topic's probability.
         """
         context, number = self.context, self.context.question
-        if not sure >= self.least("document") or document not in context.sendable:
-            return
-        self._weigh_sections(document)
-        if context.room is None:
+        if context.room is None or not sure >= self.least("document") or document not in context.sendable:
             return
         finding = context.findings.get(number)
         is_known = finding is not None and bool(finding.sentences_of(document))

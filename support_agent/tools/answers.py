@@ -20,7 +20,7 @@ from support_agent.company.front_matter import Delivery
 from support_agent.company.values import Customer
 from support_agent.errors import ToolCallRejected
 from support_agent.levels import CUSTOMER
-from support_agent.tools.base import Added, Context, Kind, Tool, Unsure
+from support_agent.tools.base import UNSURE_SECTION, Added, Context, Kind, Tool, Unsure
 from support_agent.tools.closed import (
     ClarificationNumber,
     DocumentNumber,
@@ -57,8 +57,8 @@ class SendDocument(Tool):
     """Send the numbered document that answers the question, in the language of the mail where it has been translated.
 
     The fact room, where there is one and the search alone is not sure, decides whether the document may be sent. A vote
-    chooses the sections of an excerpt, in the version that is sent, with the model's pick where it was weighed; where
-    it is not sure enough of any, the document is not sent.
+    chooses the sections of an excerpt, in the version that is sent; where it is not sure enough of any, the document is
+    not sent.
     """
 
     name: ClassVar[str] = "send_document"
@@ -116,18 +116,14 @@ class SendDocument(Tool):
             case Delivery.LINK:
                 return (), ""
             case Delivery.EXCERPT:
-                before = context.search.sections(context.current_question, document)
-                chances = context.section_chances.get((context.question, self.number), before)
+                chances = context.search.sections(context.current_question, document)
                 chosen = choose_sections(document, chances, context.least_section)
-                positions = positions_of(document, chosen)
-                how = ", ".join(
-                    f"section {place + 1} with {chances[place]:.3f}, by the search {before[place]:.3f}"
-                    for place in chosen.places
-                )
+                how = ", ".join(f"section {place + 1} with {chances[place]:.3f}" for place in chosen.places)
                 if not chosen.probability >= context.least_section:  # a NaN is not sure either
-                    context.unsure[context.question] = Unsure(document, positions, chosen.probability)
-                    raise ToolCallRejected(f"document {self.number}: unsure, {how}", code="section")
-                return tuple(document.sentences[position] for position in positions), how
+                    likeliest = tuple(one.index for place in chosen.places for one in document.sections[place])
+                    context.unsure[context.question] = Unsure(document, likeliest, chosen.probability)
+                    raise ToolCallRejected(f"document {self.number}: unsure, {how}", code=UNSURE_SECTION)
+                return tuple(document.sentences[position] for position in positions_of(document, chosen)), how
             case _ as never:
                 assert_never(never)
 

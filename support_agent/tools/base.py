@@ -22,7 +22,7 @@ from support_agent.answer.final_answer import (
     Operand,
     RecordItem,
     TableItem,
-    says_the_same,
+    is_covered_by,
 )
 from support_agent.company.account_specs import ALL_COLUMNS
 from support_agent.company.accounts import FieldSpec, RecordSpec, SeriesSpec
@@ -184,8 +184,12 @@ class SentAnswer(Frozen):
     answer: Answer
 
     def says(self, item: Item) -> bool:
-        """Whether it told the sender this very item."""
-        return any(says_the_same(item, one) for one in self.answer.items)
+        """Whether it told the sender all of this item."""
+        return any(is_covered_by(item, one) for one in self.answer.items)
+
+
+UNSURE_SECTION = "section"
+"""Why a document was found and not sent: none of its sections is sure to answer."""
 
 
 class Unsure(NamedTuple):
@@ -209,8 +213,7 @@ class Context:
     newest first; what of it was chosen once more is put down in `repeated`. `room` looks into questions, and what it
     found stands in `findings`, by question number; None: it is off, and documents are sent without it. `settled` has,
     by question number, the document that the search alone is sure of: unless `looks_always`, it is sent without a look.
-    `section_chances` has by question and document how likely each section answers, where the model was asked, too;
-    `unsure`, by question, what was not sure enough to be sent.
+    `unsure` has, by question, what was not sure enough to be sent.
     `documents` are the company's, in its own language: topics and evidence are theirs. `translations` go out in their
     place, by number. `subject` is "" where no question begins with it. `vocabulary` is what the documents name;
     `beside` what narrowed a question and stood in no answer that was chosen.
@@ -243,7 +246,6 @@ class Context:
     looks_always: bool = False
     findings: dict[int, Finding] = field(default_factory=dict)
     settled: dict[int, int] = field(default_factory=dict)
-    section_chances: dict[tuple[int, int], Sequence[float]] = field(default_factory=dict)
     unsure: dict[int, Unsure] = field(default_factory=dict)
     translations: Mapping[int, Document] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)

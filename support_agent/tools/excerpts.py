@@ -1,9 +1,9 @@
 """Which whole sentences of a document are sent with `delivery: excerpt`: those of the section likeliest to answer.
 
 Positions only: the text is the document's own. A section is sent whole, so that an exception stays with its rule; of
-one that is too long, the likeliest paragraphs, each whole, as many as fit. Where what was taken is not sure to answer,
-one more section goes with it, and always what the sentences refer to ("except as in Limits"), so that no exception
-stays behind. Checked by tests/unit/tools/test_excerpts.py.
+one that is too long, the likeliest paragraphs, each whole, as many as fit. Where one section is not sure to answer, the
+next two go with it, and always what their sentences name ("except as in Limits"). Checked by
+tests/unit/tools/test_excerpts.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from support_agent.company.references import referred_to
 
 SURE_SECTION = 0.8
 """What is so sure goes without a further section; chosen where the vote was fitted, each company left out."""
-MOST_HEADINGS = 2
-"""Sections of further headings are not sent, however likely."""
+MAX_REFERRED_CHARACTERS = 2_400
+"""Of what the sections of an excerpt refer to; an excerpt with less than all of that is not sent."""
+MOST_HEADINGS = 3
+"""Sections of further headings are not sent, however likely; chosen in the same way."""
 
 
 class Chosen(NamedTuple):
@@ -49,7 +51,8 @@ def choose_sections(document: Document, chances: Sequence[float], least: float) 
         places.append(place)
         headings.add(runs[place])
         sure, size = sure + chances[place], size + size_of(sections[place])
-    return Chosen(tuple(places), sure)
+    referred = referred_to(document, [sentence for place in places for sentence in sections[place]])
+    return Chosen(tuple(places), sure if size_of(referred) <= MAX_REFERRED_CHARACTERS else 0.0)
 
 
 def _runs(headings: Sequence[str]) -> list[int]:

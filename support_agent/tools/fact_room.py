@@ -35,8 +35,6 @@ class FindingReason(StrEnum):
     FAILED = "failed"
 
 
-UNSURE_SECTION = "section"
-"""Stands beside these reasons: a document was found, and no section of it is sure to answer."""
 MOST = 2**31 - 1
 """Of what is counted: every database holds it."""
 MOST_PAGES = 5

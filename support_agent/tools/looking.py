@@ -1,9 +1,10 @@
 """Asks the fact room about a question, and believes nothing that it says.
 
 Invariant: a look never raises, and what comes back points at whole sentences that are there, of documents that were
-asked about, with numbers that are numbers, a reason from a closed set, and few, short pages of the web in characters
-that can be seen; anything else is a look that failed, with which no document is sent. Nothing that a room says or
-raises is logged, as a model or a stranger may have written it. Checked by tests/unit/tools/test_looking.py.
+asked about, with numbers that are numbers and a reason from a closed set; anything else is a look that failed, with
+which no document is sent. Of its pages of the web few come back, short and in characters that can be seen. Nothing that
+a room says or raises is logged, as a model or a stranger may have written it. Checked by
+tests/unit/tools/test_looking.py.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def look_into(room: FactRoom, question: str, documents: Mapping[int, Document], 
     if wrong := _wrong(found, documents):
         log.error("finding_refused", wrong=wrong)
         return FAILED
-    return found if _is_keepable(found.trace, MAX_TRACE_CHARACTERS) else found.model_copy(update={"trace": "[]"})
+    trace = found.trace if _is_keepable(found.trace, MAX_TRACE_CHARACTERS) else "[]"
+    return found.model_copy(update={"trace": trace, "pages": tuple(filter(_is_page, found.pages))[:MOST_PAGES]})
 
 
 def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
@@ -107,8 +109,6 @@ def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
             return f"document {evidence.document} was not asked about"
         if max(evidence.sentences) >= len(document.sentences):
             return f"document {evidence.document} has no sentence {max(evidence.sentences)}"
-    if len(found.pages) > MOST_PAGES or not all(map(_is_page, found.pages)):
-        return "a page of the web"
     return ""
 
 
@@ -116,7 +116,9 @@ def _is_page(page: FoundPage) -> bool:
     """Whether it has a web address and a text, all of it short and in characters that a person would see."""
     bounds = [(page.address, MAX_ADDRESS_CHARACTERS), (page.heading, MAX_NAME_CHARACTERS)]
     bounds += [(page.text, MAX_PAGE_CHARACTERS), *((name, MAX_NAME_CHARACTERS) for name in page.found_by)]
-    if len(page.found_by) > MOST_FINDERS or not all(len(text) <= most and text.isprintable() for text, most in bounds):
+    if not 0 < len(page.found_by) <= MOST_FINDERS or not all(
+        len(text) <= most and text.isprintable() for text, most in bounds
+    ):
         return False
     return bool(page.text.strip()) and _is_web_address(page.address)
 

@@ -25,6 +25,7 @@ VIOLATIONS = (
     ({"layers"}, "mail.message", "tools.base"),
     ({"layers"}, "mail.screening", "store.store"),
     ({"layers"}, "desk.packet", "engine"),
+    ({"layers"}, "desk.looked", "decide"),
     ({"layers", "promise"}, "answer.render", "facts.index"),
     ({"layers", "promise"}, "mail.outgoing", "planner.plan"),
     ({"layers", "promise"}, "answer.context", "stages"),

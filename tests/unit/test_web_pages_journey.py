@@ -106,7 +106,8 @@ def test_a_packet_with_a_page_is_made_again_to_the_byte(office: Office) -> None:
 def test_the_room_is_told_whom_not_to_name(office: Office) -> None:
     """Rule: names and addresses of who wrote, who is to get the answer, who got a copy, and the known customer's."""
     office, rooms = with_pages(office)
-    others = b"Reply-To: J. Okafor <okafor@home.example>\r\nCc: Mary Smith <mary@example.org>\r\nTo: "
+    others = b"Reply-To: J. Okafor <okafor@home.example>\r\nCc: Mary Smith <mary@example.org>\r\n"
+    others += b"To: Ann Lee <ann@example.org>, "
     office.handle(write(REFUND, sender=JAMES))
     office.handle(
         write(REFUND, sender=JAMES, number=2)
@@ -122,6 +123,8 @@ def test_the_room_is_told_whom_not_to_name(office: Office) -> None:
         JAMES,
         "J. Okafor",
         "okafor@home.example",
+        "Ann Lee",
+        "ann@example.org",
         "Mary Smith",
         "mary@example.org",
     } <= rooms.names[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.answer.final_answer import DocumentItem, FinalAnswer, says_the_same
+from support_agent.answer.final_answer import DocumentItem, FinalAnswer, is_covered_by
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_answer
 from support_agent.answer.samples import around
@@ -163,19 +163,19 @@ def test_the_same_sentences_are_the_same_answer_however_they_are_set() -> None:
     item = item_of(document(1, BODY, delivery="full"))
     plain = tuple(one.model_copy(update={"number": None, "cells": (), "is_header": False}) for one in item.excerpts)
     before = item.model_copy(update={"excerpts": plain, "keeps_form": False})
-    assert says_the_same(item, before)
-    assert not says_the_same(item, before.model_copy(update={"excerpts": plain[1:]}))
-    assert says_the_same(item.model_copy(update={"excerpts": item.excerpts[1:]}), before), "a part says nothing new"
-    assert not says_the_same(item, before.model_copy(update={"version": "0" * 64}))
-    assert not says_the_same(item, item_of(document(2, BODY, delivery="full")))
+    assert is_covered_by(item, before)
+    assert not is_covered_by(item, before.model_copy(update={"excerpts": plain[1:]}))
+    assert is_covered_by(item.model_copy(update={"excerpts": item.excerpts[1:]}), before), "a part says nothing new"
+    assert not is_covered_by(item, before.model_copy(update={"version": "0" * 64}))
+    assert not is_covered_by(item, item_of(document(2, BODY, delivery="full")))
 
 
-def test_a_document_says_the_same_in_another_language() -> None:
+def test_a_document_is_covered_by_in_another_language() -> None:
     """Whichever sentences; where one has none yet, as in older answers, versions are compared as ever."""
     english, german = (
         item_of(document(1, BODY, delivery="full")).model_copy(update={"language": language, "version": version * 64})
         for language, version in (("en", "0"), ("de", "1"))
     )
-    assert says_the_same(english, german.model_copy(update={"excerpts": german.excerpts[1:]}))
-    assert not says_the_same(english, german.model_copy(update={"number": 2}))
-    assert not says_the_same(english, german.model_copy(update={"language": None}))
+    assert is_covered_by(english, german.model_copy(update={"excerpts": german.excerpts[1:]}))
+    assert not is_covered_by(english, german.model_copy(update={"number": 2}))
+    assert not is_covered_by(english, german.model_copy(update={"language": None}))

@@ -32,6 +32,8 @@ LIMITS = ["Only twice a year.", "Not for gifts."]
         ("Geld zurück gibt es, siehe „Limits“.", LIMITS),
         ("Vous êtes remboursé, sauf « Limits ».", LIMITS),
         ("The first month is different: see The first month.", ["Always."]),
+        ("You get it back (see Limits).", LIMITS),
+        ("You get it back, see: Limits.", LIMITS),
         ("This holds in The first month, and within Limits.", [*LIMITS[:1], "Always.", *LIMITS[1:]]),
     ],
 )
@@ -49,6 +51,7 @@ def test_a_heading_that_is_named_brings_what_stands_under_it(sentence: str, expe
         "Then open Limits > Yearly to see them.",
         "It is no Limitsetter.",
         "Refunds are for the first month.",
+        "The buyers' limits' end.",
     ],
 )
 def test_a_word_that_a_heading_happens_to_be_is_no_reference(sentence: str) -> None:
@@ -67,3 +70,13 @@ def test_the_sections_own_heading_and_that_of_no_section_bring_nothing() -> None
     """What stands above the first heading has none."""
     policy = document(1, "Before all.\n\n## Refunds\n\nSee Refunds and more.\n")
     assert referred_to(policy, _under(policy, "Refunds")) == ()
+
+
+def test_what_is_referred_to_brings_what_it_refers_to_itself() -> None:
+    """In a ring each comes once; a heading of a letter or two is only one in marks."""
+    policy = document(
+        1, "## Refunds\n\nSee Limits.\n\n## Limits\n\nAs in Gifts.\n\n## Gifts\n\nSee Refunds.\n\n## I\n\nX.\n"
+    )
+    assert [one.text for one in referred_to(policy, _under(policy, "Refunds"))] == ["As in Gifts.", "See Refunds."]
+    other = document(1, "## Refunds\n\nSo I went.\n\n## I\n\nX.\n")
+    assert referred_to(other, _under(other, "Refunds")) == ()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from support_agent.desk.looked import MOST_EVIDENCE, looked_into
-from support_agent.tools.base import Context, Unsure
-from support_agent.tools.fact_room import UNSURE_SECTION, Evidence, Finding, FindingReason
+from support_agent.tools.base import UNSURE_SECTION, Context, Unsure
+from support_agent.tools.fact_room import Evidence, Finding, FindingReason
 from tests.unit.tools.fakes import context, document
 
 
@@ -27,6 +27,17 @@ def test_what_was_not_sure_enough_to_be_sent_is_shown_with_its_probability() -> 
         (1, 0.55, "Zwei Wochen."),
         (7, 0.7, "A renewal counts too."),
     ]
+
+
+def test_a_sentence_is_shown_once() -> None:
+    """What the room found beside what was not sent of the same document."""
+    given = asked()
+    given.unsure[1] = Unsure(given.documents[1], (0, 1), 0.55)
+    given.findings[1] = Finding(
+        reason=FindingReason.ANSWERED, evidence=(Evidence(document=1, sentences=(1, 2), grade=0.7),), index_version="v"
+    )
+    (looked,) = looked_into(given)
+    assert [[sentence.position for sentence in one.sentences] for one in looked.evidence] == [[0, 1], [2]]
 
 
 def test_a_probability_that_is_no_number_is_no_grade() -> None:

@@ -78,7 +78,7 @@ def test_a_document_is_looked_into_though_something_else_answers_already() -> No
 
 @pytest.mark.parametrize(
     ("score", "chances", "is_looked_into"),
-    [(0.8, [0.9, 0.1, 0.0], False), (0.55, [0.9, 0.1, 0.0], True), (0.8, [0.4, 0.3, 0.3], True)],
+    [(0.8, [0.9, 0.1, 0.0], False), (0.55, [0.9, 0.1, 0.0], True), (0.8, [0.3, 0.3, 0.15], True)],
     ids=["sure", "not sure of the document", "not sure of a section"],
 )
 def test_the_room_looks_where_the_search_alone_is_not_sure(

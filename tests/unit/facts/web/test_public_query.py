@@ -17,6 +17,7 @@ NAMES = ("Anna-Marie O'Brien", "anna.keller+shop@mail.example", "Jürgen Müller
     [
         ("write to anna@mail.example or <mailto:b@x.example?subject=a>, please", "write to or < >, please"),
         ("where is https://shop.example/order?token=abc-def&x=1 now", "where is now"),
+        ("see bücher.中国/x?token=SECRET and intranet/reset?token=abc please", "see and please"),
         ("log in at HTTP://10.0.0.7/admin or shop.example/a?b=c#d", "log in at or"),
         ("my site keller-steel.example:8080/x is down", "my site is down"),
         ("the file invoice_keller.pdf does not open", "the file does not open"),
