@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.company.documents import Document, load_documents
+from support_agent.desk.packet import FoundPage
 from support_agent.errors import ConfigError
 from support_agent.facts.trace import (
     BorneOut,
@@ -206,6 +207,17 @@ def test_rejected_passages_stand_in_the_trace_with_their_grades() -> None:
     assert titles[-1] == "5. evidence chainer: 1 of 2 steps borne out"
 
 
+def test_pages_of_the_web_are_shown_as_not_the_companys_words() -> None:
+    """With their addresses, which are no links; without any there is no such part."""
+    web = FoundPage(address="https://forum.example/1", heading="A thread", text="Ask the bank.", found_by=("google",))
+    page = Read(facts_page(QUESTION, found().model_copy(update={"pages": (web,)}), DOCUMENTS))
+    said = [text for text, _ in page.texts]
+    assert "Pages of the web: not the company's words" in said
+    assert said.index("Ask the bank.") + 1 == said.index("https://forum.example/1, found by google")
+    assert not any("forum" in values.get("href", "") for _, values in page.tags)
+    assert not any("not the company's words" in text for text, _ in page_of().texts)
+
+
 def test_the_picture_of_the_entities_is_said_in_words_too() -> None:
     page = page_of()
     pictured = [said for said, around in page.texts if around[-1][0] == "text"]
@@ -255,7 +267,8 @@ def hostile_page(text: str) -> tuple[Read, Read]:
         changed = FIRST.model_copy(update={"head": head, "sentences": sentences, "language": text})
         documents: dict[str, Document] = {**DOCUMENTS, "document:1": changed}
         findings = found(draft=text, claim=text, rewritten=text, page=f"https://{text}", name=text)
-        return Read(facts_page(text, findings, documents))
+        web = FoundPage(address=f"https://{text}", heading=text, text=text, found_by=(text,))
+        return Read(facts_page(text, findings.model_copy(update={"pages": (web,)}), documents))
 
     return page(text), page("harmless")
 
