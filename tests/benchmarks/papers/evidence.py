@@ -21,7 +21,7 @@ from support_agent.commands import ConfigOption, JsonOption, print_data
 from support_agent.company.company import Company
 from support_agent.company.text import split_sentences
 from support_agent.errors import ConfigError
-from support_agent.evals.files import data_file, read_json_lines
+from support_agent.evals.files import data_file
 from support_agent.facts.chunks import Source, document_source, page_source
 from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, SimilarEntailment
 from support_agent.facts.graph.evidence import EvidenceChainer
@@ -37,6 +37,7 @@ from support_agent.terminal import as_table
 from support_agent.tools.base import Similarity
 from support_agent.workspace import CONFIG_FILE
 from tests.benchmarks.papers.command import ByModelOption, DataOption, given, open_judge, quiet_settings, run
+from tests.benchmarks.papers.files import read_json_lines
 from tests.benchmarks.papers.retrieval import Cosines, KeptEmbedder
 
 FILE = "evidence.jsonl"

@@ -20,7 +20,7 @@ from support_agent.app import open_workflow
 from support_agent.commands import ConfigOption, JsonOption, now, print_data
 from support_agent.company.company import Company
 from support_agent.errors import ConfigError
-from support_agent.evals.files import data_file, first_fault, read_json_lines
+from support_agent.evals.files import data_file
 from support_agent.fact_story import searchable
 from support_agent.facts.chunks import Source, document_source
 from support_agent.facts.spending import Budget
@@ -32,6 +32,7 @@ from support_agent.toml_file import read_toml
 from support_agent.tools.fact_room import FindingReason
 from tests.benchmarks.papers.command import DataOption, quiet_settings, run
 from tests.benchmarks.papers.comparator import is_contained
+from tests.benchmarks.papers.files import first_fault, read_json_lines
 
 FILE = "process.toml"
 

@@ -20,7 +20,7 @@ from pydantic import Field, field_validator
 from support_agent.app import open_embedder, utc_now
 from support_agent.commands import ConfigOption, JsonOption, print_data
 from support_agent.errors import ConfigError
-from support_agent.evals.files import data_file, read_json_lines
+from support_agent.evals.files import data_file
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.judge import Judge
 from support_agent.facts.web.merged_search import Merged, MergedSearch
@@ -30,6 +30,7 @@ from support_agent.settings import Settings
 from support_agent.terminal import NOTHING, as_table
 from tests.benchmarks.papers.command import ByModelOption, DataOption, given, open_judge, quiet_settings, run
 from tests.benchmarks.papers.comparator import Comparison, compare
+from tests.benchmarks.papers.files import read_json_lines
 
 FILE = "search.jsonl"
 

@@ -18,11 +18,12 @@ from pydantic import ValidationError
 from support_agent.app import open_embedder
 from support_agent.commands import ConfigOption, JsonOption, print_data
 from support_agent.errors import ConfigError
-from support_agent.evals.files import data_file, first_fault, read_text
+from support_agent.evals.files import data_file, read_text
 from support_agent.frozen import Frozen
 from support_agent.settings_facts import Ways
 from support_agent.terminal import as_table
 from tests.benchmarks.papers.command import DataOption, given, quiet_settings, run
+from tests.benchmarks.papers.files import first_fault
 from tests.benchmarks.papers.retrieval import KeptEmbedder, OpenSearch, Search, sentence_search, sentence_source
 
 FILE = "WikiQA-test.tsv"
