@@ -207,9 +207,9 @@ class FinalAnswer(Frozen):
     """Everything an outgoing answer says.
 
     `greeting_name` is None below sender level 3. `asked` counts the questions found in the mail; `answered` of them are
-    answered here and the rest went to a person. Of answers that were stored before it was kept it is None: each block
-    answered one. `subject` is the sanitised parent subject, or None below level 2 (then the template's own is used).
-    `notice` is where the answer says that a machine made it.
+    answered here and the rest went to a person (None in answers stored earlier: there each block answered one).
+    `subject` is the sanitised parent subject, or None below level 2 (then the template's own is used). `notice` is
+    where the answer says that a machine made it.
     """
 
     company: str

@@ -28,7 +28,7 @@ from support_agent.tools.closed import (
     NumberPointer,
     TablePointer,
 )
-from support_agent.tools.excerpts import choose_sections, positions_of
+from support_agent.tools.excerpts import choose_sections, positions_of, sentences_at
 
 
 def require_level(context: Context, level: int, what: str) -> None:
@@ -120,7 +120,7 @@ class SendDocument(Tool):
                 chosen = choose_sections(document, chances, context.least_section)
                 how = ", ".join(f"section {place + 1} with {chances[place]:.3f}" for place in chosen.places)
                 if not chosen.probability >= context.least_section:  # a NaN is not sure either
-                    likeliest = tuple(one.index for place in chosen.places for one in document.sections[place])
+                    likeliest = tuple(one.index for one in sentences_at(document, chosen.places))
                     context.unsure[context.question] = Unsure(document, likeliest, chosen.probability)
                     raise ToolCallRejected(f"document {self.number}: unsure, {how}", code=UNSURE_SECTION)
                 return tuple(document.sentences[position] for position in positions_of(document, chosen)), how

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document, size_of
+from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document, Sentence, size_of
 from support_agent.company.references import referred_to
 
 SURE_SECTION = 0.8
 """What is so sure goes without a further section; chosen where the vote was fitted, each company left out."""
 MAX_REFERRED_CHARACTERS = 2_400
-"""Of what the sections of an excerpt refer to; an excerpt with less than all of that is not sent."""
+"""Of what the sections of an excerpt refer to; where that is longer, the excerpt is not sent."""
 MOST_HEADINGS = 3
 """Sections of further headings are not sent, however likely; chosen in the same way."""
 
@@ -51,7 +51,7 @@ def choose_sections(document: Document, chances: Sequence[float], least: float) 
         places.append(place)
         headings.add(runs[place])
         sure, size = sure + chances[place], size + size_of(sections[place])
-    referred = referred_to(document, [sentence for place in places for sentence in sections[place]])
+    referred = referred_to(document, sentences_at(document, places))
     return Chosen(tuple(places), sure if size_of(referred) <= MAX_REFERRED_CHARACTERS else 0.0)
 
 
@@ -61,8 +61,13 @@ def _runs(headings: Sequence[str]) -> list[int]:
     return list(accumulate(map(int, starts)))
 
 
+def sentences_at(document: Document, places: Sequence[int]) -> list[Sentence]:
+    """The sentences of these sections, in the order of the places."""
+    sections = document.sections
+    return [sentence for place in places for sentence in sections[place]]
+
+
 def positions_of(document: Document, chosen: Chosen) -> tuple[int, ...]:
     """The positions of what is sent and of what it refers to, in document order, a table's rows with their header."""
-    sections = document.sections
-    sentences = [sentence for place in chosen.places for sentence in sections[place]]
+    sentences = sentences_at(document, chosen.places)
     return document.with_table_headers(s.index for s in (*sentences, *referred_to(document, sentences)))

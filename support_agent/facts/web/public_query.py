@@ -30,12 +30,9 @@ NAME_LETTERS = 4
 """A name of so many letters is known with an ending, too."""
 ENDING_LETTERS = 2
 _MAIL_ADDRESS = re.compile(r"(?<![^\s<>])[^\s<>]*@[^\s<>]*")
-_WEB_ADDRESS = re.compile(
-    r"[A-Za-z][A-Za-z\d+.-]{0,20}://\S*"
-    r"|(?<![\w.-])(?:[\w-]+\.)+(?:[a-z]{2,24}|[A-Z]{2,24})(?![^\W_])(?::\d+)?(?:[/?#]\S*)?"
-)
 _LINK = re.compile(r"\S*(?://|[?&][^\s=]*=)\S*")
-"""What no rule on hosts knows."""
+"""A word with "//" or a query in it, whatever its host."""
+_HOST = re.compile(r"(?<![\w.-])(?:[\w-]+\.)+(?:[a-z]{2,24}|[A-Z]{2,24})(?![^\W_])(?::\d+)?(?:[/?#]\S*)?")
 _NUMBER = r"(?:[A-Za-z]+[_-])*[A-Za-z]*\d[A-Za-z\d]*"
 _NUMBERS = re.compile(rf"(?<![A-Za-z\d]){_NUMBER}(?:[\W_]+{_NUMBER})*")
 """Numbers and codes that stand beside each other, with no word between them."""
@@ -76,7 +73,7 @@ def public_query(question: str, names: Collection[str] = ()) -> str:
     most = MAX_QUERY_CHARACTERS * 10
     text = unicodedata.normalize("NFKC", question[:most])[:most]
     line = collapse("".join(c for c in text if c.isprintable() or c.isspace()))
-    for pattern in (_MAIL_ADDRESS, _LINK, _WEB_ADDRESS):
+    for pattern in (_MAIL_ADDRESS, _LINK, _HOST):
         line = collapse(pattern.sub(" ", line))
     line = collapse(_without_names(line, names))
     return collapse(_without_numbers(line))[:MAX_QUERY_CHARACTERS].strip()
