@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, assert_never
 
@@ -42,12 +43,14 @@ if TYPE_CHECKING:
     from support_agent.agent import Agent
     from support_agent.decide import Decider
     from support_agent.embedding.minilm import MiniLM
-    from support_agent.facts.inquiry.room import Finder, Rooms
+    from support_agent.facts.inquiry.room import Rooms
+    from support_agent.facts.inquiry.workflow import Workflow
     from support_agent.facts.search import CompanySearch
     from support_agent.facts.spending import CountTokens
     from support_agent.facts.writer import Writer
     from support_agent.planner.combiner import Calibration
     from support_agent.planner.openai import OpenAIModel
+    from support_agent.planner.pieces import Read
     from support_agent.steps import Steps
 
 SUGGESTING_S = 300.0
@@ -226,23 +229,30 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
 
 
 @contextmanager
-def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Finder]:
-    """What looks into questions that belong to no case, with drafts, over passages kept in memory: closed at the end.
+def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Workflow]:
+    """What looks into questions that belong to no case, with drafts; see `open_recording`."""
+    with open_recording(settings, company, allowed, drafts=True) as (workflow, _):
+        yield workflow
+
+
+@contextmanager
+def open_recording(
+    settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
+) -> Iterator[tuple[Workflow, Read]]:
+    """The fact room's workflow over passages kept in memory, and what reads the pieces of a mail: closed at the end.
 
     Args:
         allowed: Names of the sources that may be found ("document:6").
     Raises:
         ConfigError: a model cannot be used.
     """
-    from support_agent.facts.inquiry.room import Finder
-
     search = open_search(settings, company, in_memory=True)
     model = open_model(settings.model, progress())
-    grading = settings.grading.model_copy(update={"drafts": True})
+    grading = settings.grading.model_copy(update={"drafts": drafts})
     settings = settings.model_copy(update={"grading": grading})
     rooms = open_rooms(settings, company, search, model, in_memory=True)
     try:
-        yield Finder(rooms, allowed, search.nearest)
+        yield replace(rooms.workflow, retriever=rooms.retriever(allowed)), search.read
     finally:
         close(rooms.workflow.writer, model)
 

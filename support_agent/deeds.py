@@ -1,4 +1,4 @@
-"""What people did with the questions that the policy handed over: what it is taught by, besides simulated users.
+"""What people did with the questions that the policy handed over: what it is taught by, besides recorded cases.
 
 A case is escalated once; from then on a person has it. What they wrote to the customer through the desk is in the
 store, and so is what the machine knew when it gave up. Whoever was answered by other ways teaches nothing here.
@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 import structlog
 
 from support_agent.company.documents import Document
+from support_agent.company.links import link_key
 from support_agent.company.text import collapse
 from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import Memory, from_json
@@ -31,7 +32,6 @@ TELLING_CHARACTERS = 30
 MAX_DIGITS = 10
 """Of a document's number; what is longer in a stored memory is none."""
 _LINK = re.compile(r"https://[^\s<>\"'()\[\]]+")
-_SLASHES = re.compile(r"/+(?=[#?]|$)")
 _LINK_ENDS = ".,;:!?*_"
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"'})
 _SENTENCE_ENDS = ".,;:!? "
@@ -66,7 +66,7 @@ class _Known:
         self._links: dict[str, set[int]] = {}
         self._sentences: dict[str, set[int]] = {}
         for document in documents:
-            self._links.setdefault(_link(document.head.url), set()).add(document.number)
+            self._links.setdefault(link_key(document.head.url), set()).add(document.number)
             for sentence in document.sentences:
                 text = _plain(sentence.text).strip(_SENTENCE_ENDS)
                 if len(text) >= TELLING_CHARACTERS:
@@ -85,7 +85,7 @@ class _Known:
     def _linked(self, words: str) -> Iterator[set[int]]:
         """The documents of each address; one below it ("#refunds", "?lang=de") is the document's too."""
         for found in _LINK.findall(words):
-            link = _link(found)
+            link = link_key(found.rstrip(_LINK_ENDS))
             whole = [known for known in self._links if link == known or link.startswith((f"{known}#", f"{known}?"))]
             if whole:
                 yield self._links[max(whole, key=len)]
@@ -119,10 +119,6 @@ def _numbers(memory: Memory) -> frozenset[int]:
     sources = (evidence.source for evidence in memory.evidence)
     names = (source.removeprefix(DOCUMENT_SOURCE) for source in sources if source.startswith(DOCUMENT_SOURCE))
     return frozenset(int(name) for name in names if name.isascii() and name.isdigit() and len(name) < MAX_DIGITS)
-
-
-def _link(address: str) -> str:
-    return _SLASHES.sub("", address.rstrip(_LINK_ENDS)).casefold()
 
 
 def _plain(text: str) -> str:

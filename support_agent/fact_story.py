@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import date
 
 from support_agent.company.documents import Document
+from support_agent.desk.looked import numbered
 from support_agent.desk.packet import FoundPage
 from support_agent.facts.inquiry.room import evidence_of
 from support_agent.facts.trace import Findings, Outcome, Visit
@@ -53,7 +54,7 @@ def fact_story(question: str, found: Findings, documents: dict[str, Document]) -
         is_answered=found.outcome.is_answered,
         outcome=found.outcome,
         evidence=tuple(_evidence(entry, by_number[entry.document]) for entry in pointed),
-        pages=found.pages,
+        pages=numbered(found.pages, documents.values()),
         trace=found.trace,
     )
 

@@ -20,10 +20,12 @@ import jinja2
 
 from support_agent.answer.formatting import clean_line, clean_lines
 from support_agent.company.documents import Document, Sentence
+from support_agent.desk.looked import numbered
 from support_agent.errors import ConfigError
 from support_agent.facts.graph.layout import HEIGHT, WIDTH, Picture, picture_of
+from support_agent.facts.graph.shown import EntityGraph, GraphRelation
 from support_agent.facts.inquiry.room import evidence_of
-from support_agent.facts.trace import DOCUMENT_SOURCE, EntityGraph, Findings, GraphRelation, Node, Pointer, Visit
+from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Node, Pointer, Visit
 
 TEMPLATE = "facts_page.html.j2"
 STRONG, FAIR = 0.9, 0.7
@@ -124,15 +126,16 @@ class ShownGraph(NamedTuple):
     relations: tuple[ShownRelation, ...]
 
 
-def facts_page(question: str, found: Findings, documents: Mapping[str, Document]) -> str:
+def facts_page(question: str, found: Findings, documents: Mapping[str, Document], graph: EntityGraph) -> str:
     """The page as HTML.
 
     Args:
         question: The customer's.
         found: What the fact room found out about it.
         documents: Those that staff may see, by the name of their source ("document:6"), as they were searched.
+        graph: The entities around the draft's steps.
     """
-    return _Page(question, found, documents).render()
+    return _Page(question, found, documents, graph).render()
 
 
 def check_page(file: Path | None) -> None:
@@ -170,10 +173,11 @@ def write_page(file: Path, html: str) -> None:
 class _Page:
     """The parts of one page; what the template shows of them."""
 
-    def __init__(self, question: str, found: Findings, documents: Mapping[str, Document]) -> None:
+    def __init__(self, question: str, found: Findings, documents: Mapping[str, Document], graph: EntityGraph) -> None:
         self._question = question
         self._found = found
         self._documents = documents
+        self._entities = graph
         self._chained = next((visit for visit in reversed(found.trace) if visit.steps), None)
         self._marks = self._marked()
         self._whole = [key for key in documents if any(source == key for source, _ in self._marks)]
@@ -186,7 +190,7 @@ class _Page:
             draft=_lines(draft),
             steps=list(self._steps()),
             documents=[self._document(key) for key in self._whole],
-            pages=self._found.pages,
+            pages=numbered(self._found.pages, self._documents.values()),
             strong=STRONG,
             fair=FAIR,
             shown=self._graph(),
@@ -249,8 +253,8 @@ class _Page:
             yield ShownStep(step.claim, quote, step.probability, step.score)
 
     def _graph(self) -> ShownGraph | None:
-        graph = self._chained.graph if self._chained else None
-        if graph is None or not graph.entities:
+        graph = self._entities
+        if not graph.entities:
             return None
         return ShownGraph(graph, picture_of(graph), tuple(self._relation(graph, one) for one in graph.relations))
 

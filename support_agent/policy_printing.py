@@ -10,11 +10,11 @@ from pathlib import Path
 
 from support_agent.answer.formatting import clean_line
 from support_agent.facts.learning.comparison import TrainedPolicy
-from support_agent.facts.learning.simulator import Measured, Outcome
+from support_agent.facts.learning.recorded import Measured, Outcome
 from support_agent.facts.suggestions import Suggestions
 from support_agent.terminal import as_table, counted
 
-HEADER = ("POLICY", "REWARD", "+-", "HELPED", "MISLED", "TO A PERSON", "NEEDLESSLY", "LOOKS", "DRAFTS")
+HEADER = ("POLICY", "REWARD", "95% +-", "HELPED", "MISLED", "TO A PERSON", "NEEDLESSLY", "LOOKS", "DRAFTS", "S")
 
 
 def trained_policy(trained: TrainedPolicy, folder: Path) -> str:
@@ -24,8 +24,8 @@ def trained_policy(trained: TrainedPolicy, folder: Path) -> str:
     first = trained.measured[0]
     return "\n".join(
         [
-            f"trained on {counted(trained.episodes, 'simulated case')} and {counted(trained.people, 'escalated case')}"
-            f", seed {trained.seed}; on {first.questions} questions of simulated users it had not met:",
+            f"trained on {counted(trained.episodes, 'play')} of {counted(trained.recorded, 'recorded case')} and "
+            f"{counted(trained.people, 'escalated case')}, seed {trained.seed}; on {first.questions} other cases:",
             "",
             as_table([HEADER, *map(_row, trained.measured)]),
             "",
@@ -43,10 +43,11 @@ def _row(measured: Measured) -> tuple[str, ...]:
     return (
         measured.policy,
         f"{measured.reward:.3f}",
-        f"{measured.standard_error:.3f}",
+        f"{measured.margin:.3f}",
         *(f"{share:.0%}" for share in shares),
         f"{measured.looks:.1f}",
         f"{measured.drafts:.1f}",
+        f"{measured.seconds:.1f}",
     )
 
 

@@ -157,7 +157,9 @@ def fact_story(story: FactStory) -> str:
         lines += ["", f"document {evidence.document}, {clean_line(evidence.title)} ({_number(evidence.grade)}):"]
         lines += indented("\n".join(map(clean_line, evidence.sentences)), 2)
     for page in story.pages:
-        lines += ["", f"not the company's words, {clean_line(page.address)}:", *indented(clean_line(page.text), 2)]
+        of_document = "" if page.document is None else f" (the page of document {page.document})"
+        lines += ["", f"not the company's words, {clean_line(page.address)}{of_document}:"]
+        lines += indented(clean_line(page.text), 2)
     return "\n".join(lines)
 
 

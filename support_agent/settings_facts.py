@@ -145,6 +145,9 @@ class GradingSettings(Frozen):
     threshold_answer: Threshold = 0.0
     """A draft below it does not answer the question. Off, because the embedded model cannot tell: at 0.5 it refused
     three of five right drafts, and let one of fifteen wrong ones pass. For a larger model set 0.5."""
+    threshold_knowledge: Threshold = 0.0
+    """A draft whose Knowledge-F1 (share of words in common with its passages, 0..1) is below it is written anew, told
+    to use their words. Off: a short true draft has few words of long passages."""
     feedback: bool = True
     """Whether a draft is told what was wrong with the one before it."""
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1
@@ -153,7 +156,7 @@ class GradingSettings(Frozen):
     @property
     def writes_drafts(self) -> bool:
         """A draft is there to be graded: without its graders none is written."""
-        return self.drafts and max(self.threshold_hallucination, self.threshold_answer) > 0
+        return self.drafts and max(self.threshold_hallucination, self.threshold_answer, self.threshold_knowledge) > 0
 
 
 class EvidenceSettings(Frozen):
@@ -168,6 +171,11 @@ class EvidenceSettings(Frozen):
     entailment: EntailmentBy = EntailmentBy.MODEL
     """By the model one forward pass for each sentence of the shortlist and each step, within the mail's tokens; where
     they do not suffice, by similarity."""
+    slope: Annotated[float, Field(gt=0, le=10)] = 2.17
+    intercept: Annotated[float, Field(ge=-20, le=20)] = -0.948
+    """Calibrate the model's yes: the logistic function of slope * log-odds + intercept. Fitted to the embedded model on
+    112 pairs of 14 constructed claims (demo, shop, utility, office) by `tests.benchmarks.papers.entailment`; for
+    another model fit them anew, or set 1 and 0."""
     entities_path: Path = Path("entities")
     """Folder in which is kept what the model found in each document."""
     alpha: Threshold = 0.5

@@ -6,7 +6,7 @@ Off by default: what is asked of a source leaves the house. Checked by tests/uni
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
@@ -67,8 +67,6 @@ class SearchSettings(Frozen):
 
     sources: tuple[Service, ...] = ()
     """Which sources are asked; none: the search is off."""
-    mode: Literal["parallel", "sequential"] = "parallel"
-    """"sequential" asks one source after the other, for comparison: the same passages, later."""
     timeout_s: Annotated[float, Field(gt=0, le=120)] = 8.0
     """Longest wait for one source, the pages that it names included."""
     passages: Annotated[int, Field(ge=1, le=100)] = 10

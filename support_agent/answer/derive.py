@@ -324,6 +324,8 @@ def _of_packet(source: Source, packet: Packet, templates: Templates) -> str:
         case "page_address" | "page_heading" | "page_found_by" | "page_text":
             part = getattr(_at(packet.pages, source.index, source), source.part.removeprefix("page_"))
             return clean_line(part if isinstance(part, str) else ", ".join(part))
+        case "page_document":
+            return str(_present(_at(packet.pages, source.index, source).document, source))
         case _ as never:
             assert_never(never)
 

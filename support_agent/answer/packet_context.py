@@ -126,6 +126,7 @@ def _page(ledger: Ledger, place: int, asked: int, number: str, page: FoundPage) 
         question=ledger.put(number, InboundSource(part="question_number", index=asked)),
         address=put("page_address", page.address),
         heading=put("page_heading", page.heading) if page.heading else None,
+        document=None if page.document is None else put("page_document", str(page.document)),
         found_by=put("page_found_by", ", ".join(page.found_by)),
         text=put("page_text", page.text),
     )

@@ -178,6 +178,13 @@ def sample_packets(locale: str) -> Iterator[Packet]:
                         text="They were in a folder that was called Old.",
                         found_by=("google", "wikipedia"),
                     ),
+                    FoundPage(
+                        address="https://harborfile.example/help/invoices",
+                        heading="Invoices",
+                        text="They are in Billing.",
+                        found_by=("site",),
+                        document=10,
+                    ),
                 ),
             ),
             LookedInto(number=2, question="When?", reason_code="sample_code_without_words"),

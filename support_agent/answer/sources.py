@@ -174,6 +174,7 @@ class InboundSource(Frozen):
         "evidence_sentence",
         "page_address",
         "page_heading",
+        "page_document",
         "page_found_by",
         "page_text",
         "answered_line",

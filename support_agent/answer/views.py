@@ -271,11 +271,12 @@ class EvidenceView:
 
 @dataclass(frozen=True)
 class PageView:
-    """A passage of the web, with the number of the question that it was found for."""
+    """A passage of the web, with the number of the question it was found for, and of the document whose page it is."""
 
     question: Sourced
     address: Sourced
     heading: Sourced | None
+    document: Sourced | None
     found_by: Sourced
     text: Sourced
 

@@ -1,15 +1,23 @@
 """What was found out about the questions of a mail, for the person who gets it: sentences of the company's documents.
 
-Pages of the web are shown apart from them. Invariant: every sentence is a document's own, as it was when the mail was
-decided. Checked by tests/unit/desk/test_looked.py and tests/unit/test_fact_room_journey.py.
+Pages of the web are shown apart from them; one of the company's own site with the number of its document. A document
+has an address, a number and a person's review, so the documents are the list of pages that may be linked. The number is
+for a person to use: what a page says chooses no document for a customer. Each document that may be found is in the
+index by its own words, and is sent for these, by the thresholds of every choice, or not at all.
+
+Invariant: every sentence is a document's own, as it was when the mail was decided; a page has the number of a document
+that the sender may be sent, or none, whatever the room said of it. Checked by tests/unit/desk/test_looked.py,
+tests/unit/test_fact_room_journey.py and tests/unit/test_web_pages_journey.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document
-from support_agent.desk.packet import FoundEvidence, LookedInto, QuotedSentence
+from support_agent.company.links import link_key
+from support_agent.desk.packet import FoundEvidence, FoundPage, LookedInto, QuotedSentence
+from support_agent.settings_search import Service
 from support_agent.tools.base import UNSURE_SECTION, Context
 
 MOST_EVIDENCE = 5
@@ -28,7 +36,25 @@ def _looked(number: int, context: Context) -> LookedInto:
         question=context.questions[number - 1],
         reason_code=finding.reason if finding is not None and number not in context.unsure else UNSURE_SECTION,
         evidence=tuple(_evidence(number, context))[:MOST_EVIDENCE],
-        pages=finding.pages if finding is not None else (),
+        pages=numbered(finding.pages, context.sendable.values()) if finding is not None else (),
+    )
+
+
+def numbered(pages: Sequence[FoundPage], documents: Iterable[Document]) -> tuple[FoundPage, ...]:
+    """The pages, each with the number of the document whose page it is: the company's own site gave it, and its address
+    is that of this document and no other.
+
+    Args:
+        documents: Those that the sender may be sent.
+    """
+    keys = [link_key(page.address) if Service.SITE in page.found_by else None for page in pages]
+    at: dict[str | None, list[int]] = {}
+    for document in documents if any(keys) else ():
+        at.setdefault(link_key(document.head.url), []).append(document.number)
+    found = [at.get(key, []) for key in keys]
+    return tuple(
+        page.model_copy(update={"document": sharing[0] if len(sharing) == 1 else None})
+        for page, sharing in zip(pages, found, strict=True)
     )
 
 

@@ -1,4 +1,4 @@
-"""Pictures of how far answers can be trusted, as SVG: risk against coverage, and right against sure.
+"""Pictures of how far answers can be trusted, as SVG: risk against coverage, right against sure; and learning curves.
 
 The same answers give the same bytes. Checked by tests/unit/evals/test_picture.py.
 """
@@ -19,22 +19,26 @@ MARGIN = 60
 PER_DOT = 0.5
 """A dot grows with the root of the number of answers it stands for."""
 TICKS = 5
+CURVE_MARGIN = 0.05
+"""Below and above what a learning curve shows, as reward."""
 STYLE = 'font-family="sans-serif" font-size="12" fill="#222"'
 LINE, GUIDE = "#1f5fa8", "#999"
 Point = tuple[float, float]
 
 
 class Panel(NamedTuple):
-    """One diagram; both axes start at 0. `dots` have a number of answers each, `guide` is a dashed line."""
+    """One diagram; the axis across goes from 0 to `widest`. `dots` have a number of answers each, `guide` is dashed."""
 
     title: str
     across: str
     up: str
     most: float
-    """The end of the upward axis, above 0; the other one ends at 1."""
+    """The end of the upward axis, above `least`."""
     line: Sequence[Point]
     guide: Sequence[Point]
     dots: Sequence[tuple[float, float, int]] = ()
+    least: float = 0.0
+    widest: float = 1.0
 
 
 def write_picture(path: Path, answers: Sequence[Ranked], asked: int, risk: float | None = None) -> None:
@@ -48,8 +52,24 @@ def write_picture(path: Path, answers: Sequence[Ranked], asked: int, risk: float
     Raises:
         ConfigError: the name is another one, or the file cannot be written.
     """
+    _write(path, (_risk_panel(answers, asked, risk), _reliability_panel(answers)))
+
+
+def write_learning_curve(path: Path, rewards: Sequence[Point], rule: float) -> None:
+    """Mean reward on reported cases by the number of plays learned from, and dashed that of the rule.
+
+    Raises:
+        ConfigError: as `write_picture`.
+    """
+    heights, widest = [rule, *(reward for _, reward in rewards)], max(1.0, *(plays for plays, _ in rewards))
+    least, most = min(heights) - CURVE_MARGIN, max(heights) + CURVE_MARGIN
+    guide = [(0.0, rule), (widest, rule)]
+    title, up = "Learning curve (dashed: always)", "mean reward of reported cases"
+    _write(path, (Panel(title, "plays", up, most, rewards, guide, least=least, widest=widest),))
+
+
+def _write(path: Path, panels: Sequence[Panel]) -> None:
     check_picture(path)
-    panels = (_risk_panel(answers, asked, risk), _reliability_panel(answers))
     try:
         path.write_text(_svg(panels), encoding="utf-8")
     except OSError as error:
@@ -84,7 +104,8 @@ def _svg(panels: Sequence[Panel]) -> str:
 
 def _panel(panel: Panel, left: int) -> str:
     def at(point: Point) -> str:
-        return f"{left + SIDE * point[0]:.1f},{MARGIN + SIDE * (1 - point[1] / panel.most):.1f}"
+        up = (point[1] - panel.least) / (panel.most - panel.least)
+        return f"{left + SIDE * point[0] / panel.widest:.1f},{MARGIN + SIDE * (1 - up):.1f}"
 
     middle, bottom = left + SIDE / 2, MARGIN + SIDE
     parts = [
@@ -96,8 +117,10 @@ def _panel(panel: Panel, left: int) -> str:
     ]
     for tick in range(TICKS + 1):
         part = tick / TICKS
-        parts.append(_text(left + SIDE * part, bottom + 18, f"{part:.1f}", "middle"))
-        parts.append(_text(left - 6, bottom - SIDE * part + 4, f"{panel.most * part:.3g}", "end"))
+        across, up = panel.widest * part, panel.least + (panel.most - panel.least) * part
+        shown = f"{across:.1f}" if panel.widest == 1 else f"{across:.0f}"
+        parts.append(_text(left + SIDE * part, bottom + 18, shown, "middle"))
+        parts.append(_text(left - 6, bottom - SIDE * part + 4, f"{up:.3g}", "end"))
     if panel.guide:
         parts.append(_path(map(at, panel.guide), GUIDE, ' stroke-dasharray="4 4"'))
     parts.append(_path(map(at, panel.line), LINE))

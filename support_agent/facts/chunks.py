@@ -2,7 +2,8 @@
 
 A chunk names the whole sentences that it covers by their positions in the source, so that what is found by a chunk
 can be shown by whole sentences and by nothing less; a chunk that holds only some words of a long sentence names the
-whole sentence.
+whole sentence. A row of a table is read with the names of its columns and an item of a list with an end: run together,
+"steel | 5 years wicker | 3 years" was read as five years for wicker.
 
 Invariant: every sentence is covered, in order; a chunk is at most `size` long unless it is a single word that is
 longer; it repeats at most `overlap` of the chunk before it; it never crosses a heading. Checked by
@@ -16,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple, assert_never
 
 from pydantic import Field
@@ -27,6 +29,7 @@ from support_agent.settings_facts import ChunkUnit, FactSettings
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*(?:\n\s*)+")
 """One empty line or more."""
+_ENDS = (".", "!", "?", ":", ";", ",", "\u3002", "\uff1f", "\uff01", "\uff1b")
 
 
 Measure = Callable[[Sequence[str]], Sequence[int]]
@@ -47,7 +50,8 @@ class Source(Frozen):
 class Chunk(Frozen):
     """A run of a source's text: `first` to `last` are the positions of the sentences it covers, both inclusive.
 
-    `text` has one space between sentences and words, and a new line between paragraphs.
+    `text` has the sentences as `read_alone` has them, one space between sentences and words, and a new line between
+    paragraphs.
     """
 
     first: int
@@ -139,18 +143,37 @@ def cut(source: Source, cutting: Cutting) -> tuple[Chunk, ...]:
         source: Sentences in document order, `index` counting from 0.
         cutting: `overlap` < `size`, `size` 1 or more.
     """
-    lengths = cutting.measure([sentence.text for sentence in source.sentences])
-    measured = list(zip(source.sentences, lengths, strict=True))
+    texts = read_alone(source.sentences)
+    measured = [
+        (_Piece(sentence.index, sentence.paragraph, text, length), sentence.heading)
+        for sentence, text, length in zip(source.sentences, texts, cutting.measure(texts), strict=True)
+    ]
     chunks: list[Chunk] = []
-    for heading, section in groupby(measured, key=lambda pair: pair[0].heading):
-        chunks += (_chunk(heading, pieces) for pieces in _packed(_blocks(list(section), cutting), cutting))
+    for heading, section in groupby(measured, key=itemgetter(1)):
+        pieces = [piece for piece, _ in section]
+        chunks += (_chunk(heading, packed) for packed in _packed(_blocks(pieces, cutting), cutting))
     return tuple(chunks)
 
 
-def _blocks(section: Sequence[tuple[Sentence, int]], cutting: Cutting) -> Generator[list[_Piece]]:
+def read_alone(sentences: Sequence[Sentence]) -> list[str]:
+    """What each sentence says wherever its neighbours are left out: `sentences` begin with the table's header."""
+    texts: list[str] = []
+    header: Sentence | None = None
+    for sentence in sentences:
+        header = sentence if sentence.is_header else header
+        if sentence.kind == "row" and not sentence.is_header and header and header.paragraph == sentence.paragraph:
+            named = zip(header.cells, sentence.cells, strict=False)
+            texts.append(", ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell) + ".")
+        else:
+            has_end = sentence.kind == "sentence" or sentence.text.endswith(_ENDS)
+            texts.append(sentence.text if has_end else f"{sentence.text};")
+    return texts
+
+
+def _blocks(section: Sequence[_Piece], cutting: Cutting) -> Generator[list[_Piece]]:
     """What is best kept together: a paragraph that fits, else each sentence that fits, else each word."""
-    for _, group in groupby(section, key=lambda pair: pair[0].paragraph):
-        paragraph = [_Piece(sentence.index, sentence.paragraph, sentence.text, length) for sentence, length in group]
+    for _, group in groupby(section, key=lambda piece: piece.paragraph):
+        paragraph = list(group)
         if _length(paragraph, cutting) <= cutting.size:
             yield paragraph
             continue

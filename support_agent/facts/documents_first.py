@@ -19,6 +19,7 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from support_agent.facts.index import id_of
+from support_agent.facts.material import distinct, pointer_of
 from support_agent.facts.passages import Passage, PassageIndex
 from support_agent.settings_facts import Ways
 from support_agent.tools.base import Match
@@ -62,12 +63,10 @@ class DocumentsFirst:
         Raises:
             TransientError: the vector store does not answer.
         """
-        near = {_place(passage): passage for passage in self._near(question, n)}
-        wordy = {_place(passage): passage for passage in self._wordy(question, n + 1)}
-        first = list(near)[:1]
-        second = [place for place in wordy if place not in first][:1]
-        places = dict.fromkeys([*first, *second, *near, *wordy])
-        return tuple((near | wordy)[place] for place in places)[:n]
+        near, wordy = self._near(question, n), self._wordy(question, n + 1)
+        first = set(map(pointer_of, near[:1]))
+        second = [passage for passage in wordy if pointer_of(passage) not in first][:1]
+        return tuple(distinct((*near[:1], *second, *near, *wordy)))[:n]
 
     def _near(self, question: str, n: int) -> tuple[Passage, ...]:
         """By meaning, in the nearest documents; where no topic is near, in all of them."""
@@ -80,7 +79,3 @@ class DocumentsFirst:
         if self._index.ways is Ways.VECTORS:
             return ()
         return self._index.find(question, n, self._allowed, Ways.WORDS)
-
-
-def _place(passage: Passage) -> tuple[str, int, int]:
-    return passage.source, passage.first, passage.last

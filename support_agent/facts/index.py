@@ -11,7 +11,6 @@ every kind of client.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,17 +49,6 @@ class Entry(Frozen):
     key: str = Field(min_length=1)
     text: str
     kind: str = "head"
-
-
-class Match(Frozen):
-    """How near an option is: cosines, -1..1.
-
-    `score` is that of its nearest text, which is `text`.
-    """
-
-    key: str
-    score: float
-    text: str
 
 
 class TextEmbedder(Protocol):
@@ -266,27 +254,6 @@ class Index:
         self._version = version_of(wanted)
         return n_new
 
-    def nearest(self, texts: str | Sequence[str], n_keys: int) -> list[Match]:
-        """The options nearest to a text, nearest first; to several texts: each option by its nearest pair.
-
-        Which options these are comes from Chroma's search, their scores are exact.
-
-        Args:
-            texts: One text, or the parts of one (its sentences); at most 256 tokens each are seen.
-            n_keys: How many options at most, 1 or more; fewer where the index holds fewer.
-        Raises:
-            TransientError: the vector store does not answer.
-        """
-        if n_keys < 1:
-            raise ValueError(f"n_keys is {n_keys}: ask for 1 or more")
-        questions = [texts] if isinstance(texts, str) else list(texts)
-        if not questions:
-            return []
-        vectors = self._embedder.embed(questions)
-        keys = self.candidates(vectors, n_keys)
-        matches = self._scored(vectors, keys) if keys else []
-        return sorted(matches, key=lambda match: (-match.score, match.key))[:n_keys]
-
     def held(self, keys: Sequence[str] | None = None) -> tuple[list[Entry], Vectors]:
         """The entries of these options, or of all, and their vectors, in an order that depends on the entries alone.
 
@@ -302,7 +269,7 @@ class Index:
         return id_of(self._embedder.name, entry.key, entry.kind, entry.text)
 
     def candidates(self, vectors: Vectors, n_keys: int) -> list[str]:
-        """The keys of the entries nearest to any of the vectors; `n_keys` of them, if there are so many.
+        """The keys of the entries nearest to any of the vectors, nearest first; `n_keys` of them, if there are so many.
 
         Raises:
             TransientError: the vector store does not answer.
@@ -316,15 +283,6 @@ class Index:
                 return list(dict.fromkeys(key for _, key in nearest))[:n_keys]
             look *= 4
 
-    def _scored(self, vectors: Vectors, keys: list[str]) -> list[Match]:
-        """Exact cosines of all texts of these keys."""
-        metadatas, stored = self._collection.stored("key", keys)
-        cosines = (stored @ vectors.T).max(axis=1)
-        by_key: dict[str, list[tuple[float, str]]] = defaultdict(list)
-        for metadata, cosine in zip(metadatas, cosines, strict=True):
-            by_key[str(metadata["key"])].append((float(cosine), str(metadata["text"])))
-        return [_match(key, scored) for key, scored in by_key.items()]
-
 
 def _nearest_of_keys(near: Sequence[Near]) -> dict[str, float]:
     """The distance of each key's nearest entry."""
@@ -332,11 +290,6 @@ def _nearest_of_keys(near: Sequence[Near]) -> dict[str, float]:
     for entry in near:
         nearest.setdefault(str(entry.metadata["key"]), entry.distance)
     return nearest
-
-
-def _match(key: str, scored: list[tuple[float, str]]) -> Match:
-    score, text = min(scored, key=lambda pair: (-pair[0], pair[1]))
-    return Match(key=key, score=score, text=text)
 
 
 def id_of(*parts: str) -> str:

@@ -22,7 +22,6 @@ import numpy as np
 from support_agent.embedding.port import Vectors
 from support_agent.facts.chunks import Chunk, Cutting, Source, cut
 from support_agent.facts.index import Collection, TextEmbedder, id_of, version_of
-from support_agent.facts.material import Retriever
 from support_agent.facts.words import Allowed, WordIndex
 from support_agent.frozen import Frozen
 from support_agent.settings_facts import Ways
@@ -138,10 +137,6 @@ class PassageIndex:
             rankings.append(held.words.nearest(question, depth, mask))
         return tuple(held.passage(row, score) for row, score in fuse(rankings)[:n])
 
-    def among(self, allowed: AbstractSet[str]) -> Retriever:
-        """This index, with nothing to be found in it but these sources."""
-        return _Among(self, frozenset(allowed))
-
     def _keep_vectors(self, texts: Mapping[str, str], chunks: Mapping[str, tuple[str, Chunk]]) -> int:
         def vectors_of(ids: Sequence[str]) -> Vectors:
             return self._embedder.embed([texts[chunk_id] for chunk_id in ids])
@@ -209,18 +204,3 @@ def _held(chunks: Mapping[str, tuple[str, Chunk]], texts: Mapping[str, str], way
         rows={chunk_id: row for row, chunk_id in enumerate(chunks)},
         words=WordIndex(() if ways is Ways.VECTORS else [texts[chunk_id] for chunk_id in chunks]),
     )
-
-
-@dataclass(frozen=True)
-class _Among:
-    """`Retriever` that finds nothing outside some sources of an index."""
-
-    index: PassageIndex
-    allowed: frozenset[str]
-
-    @property
-    def version(self) -> str:
-        return self.index.version
-
-    def find(self, question: str, n: int) -> tuple[Passage, ...]:
-        return self.index.find(question, n, self.allowed)

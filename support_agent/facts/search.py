@@ -19,18 +19,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from math import exp
 from threading import Lock
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
 from support_agent.company.documents import Document
+from support_agent.company.text import split_sentences
 from support_agent.embedding.port import Embedder, Vectors
 from support_agent.errors import TransientError
 from support_agent.facts.classifier import Classifier
 from support_agent.facts.index import Entry, Index, id_of
-from support_agent.facts.parts import nearness, whole_and_sentences
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import acts_of, is_marked
 from support_agent.facts.sections import SectionVote
@@ -56,7 +56,10 @@ PIECES_A_WORD = 1.55
 """English words have 1.1 to 1.4 pieces in its vocabulary, those of other languages 1.7 and more."""
 STEEPNESS = 12.0
 NGRAMS = (3, 5)
-Scores = NDArray[np.float64]
+MIN_WORDS = 3
+"""Shorter sentences ("Thanks.") say nothing by themselves."""
+MAX_SENTENCES = 24
+Scores = NDArray[np.floating[Any]]
 
 
 class CountingEmbedder(Embedder, Protocol):
@@ -307,3 +310,18 @@ def _ranks(matches: Sequence[Match]) -> dict[str, float]:
         for topic, value in near.items():
             total[topic] += weight * (value - mean) / deviation
     return total
+
+
+def whole_and_sentences(text: str) -> list[str]:
+    """The whole text and, where it has several sentences, each that says something."""
+    sentences = [sentence for sentence in split_sentences(text) if len(sentence.split()) >= MIN_WORDS]
+    return [text, *(sentences[:MAX_SENTENCES] if len(sentences) > 1 else [])]
+
+
+def nearness(found: Scores) -> Scores:
+    """The mean of what is found for the whole and for the part that is nearest.
+
+    Args:
+        found: A row for each part, the whole first; any further axes.
+    """
+    return np.asarray(found[0] if len(found) == 1 else (found[0] + found[1:].max(axis=0)) / 2)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from support_agent.desk.packet import FoundPage
 from support_agent.frozen import Frozen
@@ -92,34 +92,6 @@ class BorneOut(Frozen):
     score: float = 0.0
 
 
-class GraphEntity(Frozen):
-    """An entity near a draft's steps: its name as a sentence has it, and its distance in relations, 0 for theirs."""
-
-    name: str
-    hops: int = Field(ge=0)
-
-
-class GraphRelation(Frozen):
-    """Two entities of an `EntityGraph`, by their positions in it, and a sentence that names both."""
-
-    one: int = Field(ge=0)
-    other: int = Field(ge=0)
-    pointer: Pointer
-
-
-class EntityGraph(Frozen):
-    """What of the sub-graph around a draft's steps is shown to people; its bounds are those of `graph.shown`."""
-
-    entities: tuple[GraphEntity, ...] = ()
-    relations: tuple[GraphRelation, ...] = ()
-
-    @model_validator(mode="after")
-    def _joins_its_own(self) -> EntityGraph:
-        if any(max(relation.one, relation.other) >= len(self.entities) for relation in self.relations):
-            raise ValueError("a relation joins what is not among the entities")
-        return self
-
-
 class Visit(Frozen):
     """One node at work: a row of the process table.
 
@@ -142,8 +114,6 @@ class Visit(Frozen):
     model_text: ModelText | None = None
     steps: tuple[BorneOut, ...] = ()
     """Of the evidence chainer; their claims are model text."""
-    graph: EntityGraph | None = None
-    """Of the evidence chainer: the entities of its steps and what surrounds them."""
 
 
 class Outcome(Frozen):

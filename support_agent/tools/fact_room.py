@@ -41,6 +41,8 @@ MOST_PAGES = 5
 """Passages of the web that a person is shown for one question, the likeliest to help first."""
 MAX_PAGE_CHARACTERS = 1_000
 """Of one of them; a whole one has some 400."""
+MAX_ADDRESS_CHARACTERS = 2_000
+"""Of a page's address: neither fetched nor shown, where it is longer."""
 
 
 class Evidence(Frozen):

@@ -20,17 +20,23 @@ import structlog
 from support_agent.company.documents import Document
 from support_agent.desk.packet import FoundPage
 from support_agent.errors import PermanentError, raised_at
-from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FactRoom, FactRooms, Finding, FindingReason
+from support_agent.tools.fact_room import (
+    MAX_ADDRESS_CHARACTERS,
+    MAX_PAGE_CHARACTERS,
+    MOST_PAGES,
+    FactRoom,
+    FactRooms,
+    Finding,
+    FindingReason,
+)
 
 MAX_TRACE_CHARACTERS = 200_000
 """A longer trace is not kept: it would lie in the store for years."""
 MAX_MEMORY_CHARACTERS = 250_000
 """Nor is a longer memory; the case keeps the one it had."""
 MAX_VERSION_CHARACTERS = 200
-MAX_ADDRESS_CHARACTERS = 2_000
-"""Of a page of the web, as what fetches pages has it."""
 MAX_NAME_CHARACTERS = 200
-"""Of its heading, and of a source that named it."""
+"""Of the heading of a page of the web, and of a source that named it."""
 MOST_FINDERS = 10
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 log = structlog.get_logger(__name__)

@@ -11,6 +11,7 @@ import argparse
 import resource
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from support_agent.app import progress
@@ -28,6 +29,7 @@ from support_agent.planner.models import embedding_model
 from support_agent.settings import ModelSettings
 from support_agent.settings_facts import FactSettings, GradingSettings, Ways
 from tests.benchmarks.documents import MOST, documents, topics
+from tests.benchmarks.papers.retrieval import Among
 
 SEED = 4
 PASSAGES = GradingSettings().passages
@@ -71,7 +73,7 @@ def _consolidation(folder: Path, embedder: TextEmbedder) -> None:
     index = PassageIndex(Collection(memory_client(), "consolidation"), embedder, CUTTING, Ways.BOTH)
     index.update(sources)
     keys = frozenset(source.key for source in sources)
-    consolidator = Consolidator(index.among(keys), Linker(entities_of(sources)), index.among)
+    consolidator = Consolidator(Among(index, keys), Linker(entities_of(sources)), partial(Among, index))
     plain, kept, lost, gained = 0, 0, 0, 0
     for document, source in zip(texts, sources, strict=True):
         for question in document.head.questions:

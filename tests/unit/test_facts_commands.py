@@ -19,6 +19,7 @@ from support_agent.facts.grading_words import DOCUMENT_ASK, HALLUCINATION_ASK
 from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.open_evidence import Chaining
+from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer
@@ -61,8 +62,9 @@ def scripted(company: Company) -> Workflow:
 class Finder:
     """Stands in for the workflow: one answer, and what it was asked."""
 
-    def __init__(self, reason: FindingReason) -> None:
+    def __init__(self, reason: FindingReason, *, may_show: bool = False) -> None:
         self.reason = reason
+        self.may_show = may_show
         self.asked: list[tuple[str, int]] = []
         self.allowed: set[str] = set()
 
@@ -70,6 +72,10 @@ class Finder:
         self.asked.append((question, budget.max_tokens))
         evidence = (GradedPointer(pointer=Pointer(source="document:1", first=0, last=0), grade=0.9),)
         return Findings(outcome=Outcome(reason=self.reason, evidence=evidence, index_version="v"), trace=())
+
+    def entity_graph(self, found: Findings) -> EntityGraph:
+        assert self.may_show, "it is built for the page alone"
+        return EntityGraph()
 
 
 @pytest.fixture
@@ -135,7 +141,7 @@ def test_page_is_written_of_a_question_that_no_document_answers(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rule: staff wants to see why not most of all; the exit code stays 1."""
-    assert run(monkeypatch, Finder(FindingReason.IRRELEVANT), "--html", "page.html") == 1
+    assert run(monkeypatch, Finder(FindingReason.IRRELEVANT, may_show=True), "--html", "page.html") == 1
     assert "Not answered: irrelevant" in (workspace / "page.html").read_text(encoding="utf-8")
 
 

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from support_agent.company.documents import Document, load_documents
 from support_agent.desk.packet import FoundPage
 from support_agent.errors import ConfigError
+from support_agent.facts.graph.shown import EntityGraph, GraphEntity, GraphRelation
 from support_agent.facts.trace import (
     BorneOut,
     Cost,
-    EntityGraph,
     Findings,
     GradedPointer,
-    GraphEntity,
-    GraphRelation,
     ModelText,
     Node,
     Outcome,
@@ -58,6 +56,17 @@ def at(source: str, first: int, last: int | None = None) -> Pointer:
     return Pointer(source=source, first=first, last=first if last is None else last)
 
 
+def entities(name: str = "Refunds") -> EntityGraph:
+    """Three of them, related in a row."""
+    return EntityGraph(
+        entities=(GraphEntity(name=name, hops=0), GraphEntity(name="30 days", hops=1), GraphEntity(name="x", hops=2)),
+        relations=(
+            GraphRelation(one=0, other=1, pointer=at("document:1", 1)),
+            GraphRelation(one=1, other=2, pointer=at("document:9", 1)),
+        ),
+    )
+
+
 def found(
     *,
     reason: FindingReason = FindingReason.ANSWERED,
@@ -65,20 +74,12 @@ def found(
     claim: str = CLAIM,
     rewritten: str = REWRITTEN,
     page: str = PAGE,
-    name: str = "Refunds",
 ) -> Findings:
     """Findings with a node of each kind that has something to show: two steps, one of them borne out."""
     passages = (at("document:1", 0, 2), at("document:9", 1, 2), at(page, 0, 1))
     steps = (
         BorneOut(claim=claim, pointer=at("document:1", 1), probability=0.93, score=0.21),
         BorneOut(claim=UNBORNE + claim),
-    )
-    graph = EntityGraph(
-        entities=(GraphEntity(name=name, hops=0), GraphEntity(name="30 days", hops=1), GraphEntity(name="x", hops=2)),
-        relations=(
-            GraphRelation(one=0, other=1, pointer=at("document:1", 1)),
-            GraphRelation(one=1, other=2, pointer=at("document:9", 1)),
-        ),
     )
     question = ModelText(kind="question", text=rewritten, writer="model", seed=1)
     written = ModelText(kind="draft", text=draft, writer="model", seed=1)
@@ -94,7 +95,7 @@ def found(
         ),
         Visit(node=Node.GENERATOR, cycle=0, decided="written", temperature=0.4, model_text=written),
         Visit(node=Node.HALLUCINATION_GRADER, cycle=0, decided="supported", grade=0.81, threshold=0.55),
-        Visit(node=Node.EVIDENCE, cycle=0, decided="1 of 2 steps borne out", steps=steps, graph=graph),
+        Visit(node=Node.EVIDENCE, cycle=0, decided="1 of 2 steps borne out", steps=steps),
     )
     outcome = Outcome(
         reason=reason,
@@ -144,7 +145,7 @@ class Read(HTMLParser):
 
 
 def page_of(**changes: object) -> Read:
-    return Read(facts_page(QUESTION, found(**changes), DOCUMENTS))  # type: ignore[arg-type]
+    return Read(facts_page(QUESTION, found(**changes), DOCUMENTS, entities()))  # type: ignore[arg-type]
 
 
 def sentence(position: int) -> str:
@@ -210,7 +211,7 @@ def test_rejected_passages_stand_in_the_trace_with_their_grades() -> None:
 def test_pages_of_the_web_are_shown_as_not_the_companys_words() -> None:
     """With their addresses, which are no links; without any there is no such part."""
     web = FoundPage(address="https://forum.example/1", heading="A thread", text="Ask the bank.", found_by=("google",))
-    page = Read(facts_page(QUESTION, found().model_copy(update={"pages": (web,)}), DOCUMENTS))
+    page = Read(facts_page(QUESTION, found().model_copy(update={"pages": (web,)}), DOCUMENTS, entities()))
     said = [text for text, _ in page.texts]
     assert "Pages of the web: not the company's words" in said
     assert said.index("Ask the bank.") + 1 == said.index("https://forum.example/1, found by google")
@@ -232,7 +233,7 @@ def test_the_picture_of_the_entities_is_said_in_words_too() -> None:
 
 def test_nothing_is_fetched_and_nothing_runs() -> None:
     """Rule: no script, no source, no style from outside; only a document's own address leads out."""
-    html = facts_page(QUESTION, found(), DOCUMENTS)
+    html = facts_page(QUESTION, found(), DOCUMENTS, entities())
     page = Read(html)
     fetching = {"src", "srcset", "data", "action", "poster", "background", "style", "xlink:href"}
     assert not [values for _, values in page.tags if fetching & values.keys()]
@@ -266,9 +267,9 @@ def hostile_page(text: str) -> tuple[Read, Read]:
         sentences = tuple(one.model_copy(update={"text": text, "heading": text}) for one in FIRST.sentences)
         changed = FIRST.model_copy(update={"head": head, "sentences": sentences, "language": text})
         documents: dict[str, Document] = {**DOCUMENTS, "document:1": changed}
-        findings = found(draft=text, claim=text, rewritten=text, page=f"https://{text}", name=text)
+        findings = found(draft=text, claim=text, rewritten=text, page=f"https://{text}")
         web = FoundPage(address=f"https://{text}", heading=text, text=text, found_by=(text,))
-        return Read(facts_page(text, findings.model_copy(update={"pages": (web,)}), documents))
+        return Read(facts_page(text, findings.model_copy(update={"pages": (web,)}), documents, entities(text)))
 
     return page(text), page("harmless")
 
@@ -289,7 +290,7 @@ def test_whatever_is_written_becomes_no_markup(text: str) -> None:
 
 def test_the_page_can_be_written_and_turns_no_text_around() -> None:
     """Rule: characters that reorder others could hide the mark of model text."""
-    html = facts_page("a\u202eb\ud800c", found(draft="\u2067x"), DOCUMENTS)
+    html = facts_page("a\u202eb\ud800c", found(draft="\u2067x"), DOCUMENTS, entities())
     assert html.encode("utf-8")
     assert not set("\u202e\u2067\u2066") & set(html)
 
@@ -297,13 +298,15 @@ def test_the_page_can_be_written_and_turns_no_text_around() -> None:
 def test_a_document_of_before_is_shown_as_far_as_it_goes() -> None:
     """Rule: a page made later of a stored trace does not fail where a document became shorter, or is gone."""
     shorter = FIRST.model_copy(update={"sentences": FIRST.sentences[:1]})
-    assert Read(facts_page(QUESTION, found(), {"document:1": shorter})).marked("strong") == ["0.90 and more"]
-    assert Read(facts_page(QUESTION, found(), {})).marked("strong") == []
+    assert Read(facts_page(QUESTION, found(), {"document:1": shorter}, entities())).marked("strong") == [
+        "0.90 and more"
+    ]
+    assert Read(facts_page(QUESTION, found(), {}, entities())).marked("strong") == []
 
 
 def test_findings_of_nothing_are_a_page() -> None:
     nothing = Findings(outcome=Outcome(reason=FindingReason.FAILED, index_version=""), trace=())
-    said = [text for text, _ in Read(facts_page(QUESTION, nothing, DOCUMENTS)).texts]
+    said = [text for text, _ in Read(facts_page(QUESTION, nothing, DOCUMENTS, EntityGraph())).texts]
     assert {"No document has evidence.", "Not answered: failed"} <= set(said)
 
 
@@ -320,7 +323,7 @@ def contrast(one: str, other: str) -> float:
 
 def test_texts_have_contrast_in_light_and_in_dark() -> None:
     """Rule: WCAG 2.2, 1.4.3 (texts, 4.5) and 1.4.11 (lines, 3)."""
-    light, dark = re.findall(r":root \{(.*?)\}", facts_page(QUESTION, found(), DOCUMENTS), re.DOTALL)
+    light, dark = re.findall(r":root \{(.*?)\}", facts_page(QUESTION, found(), DOCUMENTS, entities()), re.DOTALL)
     for theme in (light, dark):
         colours = dict(re.findall(r"--([\w-]+): (#\w{6})", theme))
         for ground in ("paper", "panel", "strong", "fair", "weak", "model", "hop0", "hop1", "hop2"):

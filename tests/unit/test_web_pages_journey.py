@@ -42,6 +42,17 @@ def test_the_desk_reads_a_page_marked_as_nobodys_of_the_company(office: Office) 
     assert [line for line in packet.splitlines() if "HOW TO REPLY" in line] == ["HOW TO REPLY", f"    | {PAGE.text}"]
 
 
+def test_the_desk_reads_which_document_a_page_of_the_own_site_is(office: Office) -> None:
+    """And the customer is not sent the document for it: what the page says decides nothing."""
+    own = PAGE.model_copy(update={"address": office.decider.company.documents[1].head.url, "found_by": ("site",)})
+    office = with_room(office, ScriptedRooms({"refund": found(reason="only_web", pages=(own,))}))
+    mail_id, _ = office.handle(write(REFUND, sender=JAMES))
+    packet = text_of(office.sent(mail_id)[PACKET])
+    assert f"{own.address} (found by site)\n    {own.heading}\n    This is the page of document 2.\n" in packet
+    for row in office.store.outgoing(mail_id=mail_id):
+        assert row.kind is PACKET or own.address not in text_of(row)
+
+
 @pytest.mark.parametrize("text", [REFUND, "1. Can I get a refund?\r\n2. How do I cancel my plan?", "How do I cancel?"])
 def test_no_customer_is_sent_a_byte_of_a_page(office: Office, text: str) -> None:
     """Rule: not in an answer, not in part of one, not in an acknowledgement; the packet goes to the desk alone."""

@@ -6,6 +6,7 @@ tests/unit/facts/graph/test_entailment.py.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -26,6 +27,8 @@ _DENIALS = """
     nunca ninguno ninguna sin tampoco
 """
 DENIALS = frozenset(stems_of(_DENIALS))
+SUREST = 1e-6
+"""From 0 and from 1: no yes is taken for surer."""
 
 
 class Entailment(Protocol):
@@ -59,15 +62,19 @@ class SimilarEntailment:
 
 
 class JudgedEntailment:
-    """The language model's "yes" to each sentence: one forward pass a sentence.
+    """The language model's "yes" to each sentence, calibrated: one forward pass a sentence.
 
     Where the model cannot say it of all of them, none of what it said counts: the likeness does. It is asked no more
     then: one object serves one mail, and each further claim would take its time-out too.
     """
 
-    def __init__(self, judge: Judge, otherwise: SimilarEntailment) -> None:
+    def __init__(
+        self, judge: Judge, otherwise: SimilarEntailment, *, slope: float = 1.0, intercept: float = 0.0
+    ) -> None:
+        """Put the parts together; the defaults leave each "yes" as the model says it, see `calibrated`."""
         self._judge = judge
         self._otherwise = otherwise
+        self._slope, self._intercept = slope, intercept
         self._may_ask = True
 
     def entailed(self, sentences: Sequence[str], claim: str) -> tuple[float, ...]:
@@ -80,7 +87,22 @@ class JudgedEntailment:
         return self._otherwise.entailed(sentences, claim)
 
     def _yes(self, sentence: str, claim: str) -> float:
-        return self._judge.yes(QUESTION, (("claim", claim), ("sentence", sentence))).probability
+        grade = self._judge.yes(QUESTION, (("claim", claim), ("sentence", sentence)))
+        return calibrated(grade.probability, self._slope, self._intercept)
+
+
+def log_odds(probability: float) -> float:
+    """The log-odds of a probability, those of `SUREST` at most."""
+    bounded = min(max(probability, SUREST), 1 - SUREST)
+    return math.log(bounded / (1 - bounded))
+
+
+def calibrated(probability: float, slope: float, intercept: float) -> float:
+    """The logistic function of slope * log-odds + intercept.
+
+    Source: Platt 1999, "Probabilistic outputs for support vector machines".
+    """
+    return 1 / (1 + math.exp(-(slope * log_odds(probability) + intercept)))
 
 
 def _likeness(sentence: str, claim: str, cosine: float) -> float:

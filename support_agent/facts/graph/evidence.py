@@ -15,9 +15,7 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entailment import FLOOR, Entailment
 from support_agent.facts.graph.extraction import LOOKED_AT
 from support_agent.facts.graph.graph import Graph, Place
-from support_agent.facts.graph.shown import shown
 from support_agent.facts.graph.steps import Steps
-from support_agent.facts.trace import EntityGraph
 from support_agent.frozen import Frozen
 from support_agent.settings_facts import EvidenceSettings
 from support_agent.tools.base import Similarity
@@ -44,11 +42,10 @@ class Step(Frozen):
 
 
 class Evidence(Frozen):
-    """The evidence for a draft: `places` may be sent, `steps` and their `graph` are for the trace only."""
+    """The evidence for a draft: `places` may be sent, `steps` are for the trace only."""
 
     places: tuple[Place, ...]
     steps: tuple[Step, ...]
-    graph: EntityGraph = EntityGraph()
 
 
 class EvidenceChainer:
@@ -85,10 +82,7 @@ class EvidenceChainer:
         places = {step.place for step in steps if step.place is not None}
         order = {key: number for number, key in enumerate(self._sources)}
         ordered = sorted(places, key=lambda place: (order[place.source], place.position))
-        named = [key for step in steps for key in step.entities]
-        near = self._graph.around(named, hops=self._settings.hops, sources=sources)
-        graph = shown(self._graph, near, self._sources, places, among=sources)
-        return Evidence(places=tuple(ordered), steps=steps, graph=graph)
+        return Evidence(places=tuple(ordered), steps=steps)
 
     def _step(self, claim: str, sources: AbstractSet[str] | None) -> Step:
         entities = self._graph.match(claim)

@@ -96,16 +96,16 @@ class Graph:
         """The first sentences that name an entity of the graph, in these sources or in all; not too many."""
         return tuple(islice(_of_sources(self._graph.nodes[key]["places"], sources), PLACES_PER_ENTITY))
 
-    def joining(self, keys: Iterable[str], sources: AbstractSet[str] | None = None) -> dict[Pair, tuple[Place, ...]]:
+    def joining(self, keys: Iterable[str], sources: AbstractSet[str]) -> dict[Pair, tuple[Place, ...]]:
         """The related pairs among some entities, each in the order of the alphabet, with the sentences that name both.
 
         Args:
             keys: Of entities; unknown ones are passed over.
-            sources: Only pairs and sentences of these; None: all.
+            sources: Only pairs and sentences of these.
         """
         among = self._graph.subgraph(keys).edges(data="places")
         found = {tuple(sorted((one, other))): places for one, other, places in among}
-        kept = {pair: [place for place in found[pair] if sources is None or place.source in sources] for pair in found}
+        kept = {pair: [place for place in found[pair] if place.source in sources] for pair in found}
         return {pair: tuple(places) for pair, places in sorted(kept.items()) if places}
 
     def match(self, text: str) -> tuple[str, ...]:

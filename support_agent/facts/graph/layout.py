@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from support_agent.facts.trace import EntityGraph, GraphRelation
+from support_agent.facts.graph.shown import EntityGraph, GraphRelation
 
 WIDTH, HEIGHT = 190, 28
 """Of a box, in pixels."""

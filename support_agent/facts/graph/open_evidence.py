@@ -6,6 +6,7 @@ Checked by tests/unit/facts/graph/test_open_evidence.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -13,10 +14,12 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, SimilarEntailment
 from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.graph.extraction import Extractor, RuleExtractor
-from support_agent.facts.graph.graph import Graph, graph_of
+from support_agent.facts.graph.graph import Graph, Place, graph_of
+from support_agent.facts.graph.shown import EntityGraph, shown
 from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
 from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenExtractor
 from support_agent.facts.judge import Judge
+from support_agent.facts.trace import BorneOut
 from support_agent.facts.writer import Writer
 from support_agent.settings_facts import EntailmentBy, EvidenceSettings, ExtractionBy, StepsBy
 from support_agent.tools.base import Similarity
@@ -73,6 +76,13 @@ class Chaining:
             entailment=_entailment(self.settings, self.similarity, judge),
         )
 
+    def shown(self, steps: Sequence[BorneOut], among: AbstractSet[str]) -> EntityGraph:
+        """The sub-graph around some steps as people are shown it, in these sources; a mail needs none."""
+        named = [key for step in steps for key in self.graph.match(step.claim)]
+        near = self.graph.around(named, hops=self.settings.hops, sources=among)
+        chosen = {Place(step.pointer.source, step.pointer.first) for step in steps if step.pointer is not None}
+        return shown(self.graph, near, {source.key: source for source in self.sources}, chosen, among=among)
+
 
 def open_chaining(
     settings: EvidenceSettings, sources: Sequence[Source], writer: Writer, similarity: Similarity, *, seed: int
@@ -98,6 +108,6 @@ def _entailment(settings: EvidenceSettings, similarity: Similarity, judge: Judge
         case EntailmentBy.SIMILARITY:
             return similar
         case EntailmentBy.MODEL:
-            return JudgedEntailment(judge, similar)
+            return JudgedEntailment(judge, similar, slope=settings.slope, intercept=settings.intercept)
         case _ as never:
             assert_never(never)

@@ -14,7 +14,8 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import ENTITY_WORDS, LOOKED_AT, heading_of
 from support_agent.facts.graph.graph import Graph, Pair, Place, Subgraph
 from support_agent.facts.terms import stems_of
-from support_agent.facts.trace import EntityGraph, GraphEntity, GraphRelation, Pointer
+from support_agent.facts.trace import Pointer
+from support_agent.frozen import Frozen
 
 STEP_ENTITIES = 12
 ENTITIES = 24
@@ -25,13 +26,35 @@ _AROUND = " .,;:!?¡¿()[]{}<>\"'“”„«»`*_|"
 """What a name is shown without, at its ends."""
 
 
+class GraphEntity(Frozen):
+    """An entity near a draft's steps: its name as a sentence has it, and its distance in relations, 0 for theirs."""
+
+    name: str
+    hops: int
+
+
+class GraphRelation(Frozen):
+    """Two entities of an `EntityGraph`, by their positions in it, and a sentence that names both."""
+
+    one: int
+    other: int
+    pointer: Pointer
+
+
+class EntityGraph(Frozen):
+    """What of the sub-graph around a draft's steps is shown to people; bounded by `ENTITIES` and `RELATIONS`."""
+
+    entities: tuple[GraphEntity, ...] = ()
+    relations: tuple[GraphRelation, ...] = ()
+
+
 def shown(
     graph: Graph,
     near: Subgraph,
     sources: Mapping[str, Source],
     chosen: AbstractSet[Place],
     *,
-    among: AbstractSet[str] | None,
+    among: AbstractSet[str],
 ) -> EntityGraph:
     """The part of a sub-graph that is shown: the steps' entities, what evidence names with them, then the nearest.
 
@@ -40,7 +63,7 @@ def shown(
         near: The entities around the steps'.
         sources: What the graph was made of, by key.
         chosen: The sentences that are evidence.
-        among: Only what these sources name; None: all.
+        among: Only what these sources name.
     """
     places = {key: _standing(graph.places(key, among), sources) for key, _ in near.entities}
     hops = {key: distance for key, distance in near.entities if places[key]}

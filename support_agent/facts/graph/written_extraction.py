@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -32,10 +33,11 @@ SENTENCES_PER_ASKING = 8
 """Sentences the model is shown at once; more make a small model forget the first ones."""
 WRITTEN_TOKENS = 400
 INSTRUCTION = (
-    "List what each numbered sentence says of named things, products, rules, amounts and deadlines. "
-    "Write one fact a line, in this form and nothing else: number | thing | relation | thing. "
+    "List what each numbered sentence speaks of: named things, products, rules, amounts and deadlines. "
+    "Write one line for each sentence, in this form and nothing else: number | thing | thing. "
     "Use only words of the sentence."
 )
+_NUMBER = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 class WrittenExtractor:
@@ -45,7 +47,7 @@ class WrittenExtractor:
         """What another writer found is not this one's: its name is in this one's."""
         self._writer = writer
         self._seed = seed
-        self.name = f"written 2 {hashlib.sha256(INSTRUCTION.encode()).hexdigest()[:8]} {writer.name} {seed}"
+        self.name = f"written 3 {hashlib.sha256(INSTRUCTION.encode()).hexdigest()[:8]} {writer.name} {seed}"
 
     def extract(self, source: Source) -> Extraction:
         """As `Extractor.extract`: checked already."""
@@ -55,7 +57,7 @@ class WrittenExtractor:
                 entities[position] += things
         return checked(Extraction(by=self.name, entities=tuple(entities)), source)
 
-    def _written(self, source: Source, start: int) -> Generator[tuple[int, tuple[str, str]]]:
+    def _written(self, source: Source, start: int) -> Generator[tuple[int, tuple[str, ...]]]:
         """What is written of the sentences from `start` on that are shown at once; see `_read`."""
         sentences = source.sentences[start : start + SENTENCES_PER_ASKING]
         shown = [
@@ -66,14 +68,12 @@ class WrittenExtractor:
         return _read(draft.text, range(start, start + len(sentences)))
 
 
-def _read(text: str, positions: range) -> Generator[tuple[int, tuple[str, str]]]:
-    """The position of a sentence and its two things, of each line in the form asked for that names a shown one."""
+def _read(text: str, positions: range) -> Generator[tuple[int, tuple[str, ...]]]:
+    """The position of a sentence and its things, of each line in the form asked for that names a shown one."""
     for row in text.splitlines():
-        cells = [cell.strip()[:NAME_CHARACTERS] for cell in row.split("|")]
-        if len(cells) != 4 or not (cells[0].isascii() and cells[0].isdigit() and len(cells[0]) < 10):
-            continue
-        if (position := int(cells[0]) - 1) in positions:
-            yield position, (cells[1], cells[3])
+        number, *things = row.split("|")
+        if things and _NUMBER.fullmatch(number) and (position := int(number) - 1) in positions:
+            yield position, tuple(thing.strip()[:NAME_CHARACTERS] for thing in things)
 
 
 class KeptExtractor:

@@ -9,6 +9,10 @@ Where the question names none, nothing is pruned. To prune by words lost 11 of t
 440 questions of the demo, as customers have words of their own and other languages; and to keep only what names the
 entity lost the document on uploads for "My files do not upload on Windows".
 
+A question that names none ("And is there parking?") is about what the question before it named. Of 150 dialogues of
+DSTC11 with 50 places the right place was found so for 148, by the whole dialogue for 132, by the question alone for 34,
+and by the question with the name behind it for 142: so names choose sources, and the query stays as it was asked.
+
 Invariant: evidence is only what the retriever found, as pointers, each once; neighbours in one source become one.
 Checked by tests/unit/facts/inquiry/test_consolidator.py.
 Source: LLM-Augmenter (Peng et al. 2023), knowledge consolidator: knowledge retriever, entity linker, evidence chainer.

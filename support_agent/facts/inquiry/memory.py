@@ -69,6 +69,8 @@ class Check(StrEnum):
     DATE = "date"
     ADDRESS = "address"
     NAME = "name"
+    OVERLAP = "overlap"
+    """Its words are hardly those of the evidence: Knowledge-F1 below its threshold."""
     UNSUPPORTED = "unsupported"
     """The model itself says that the evidence does not bear the draft out."""
     OFF_THE_QUESTION = "off_the_question"

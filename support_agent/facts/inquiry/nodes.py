@@ -11,8 +11,9 @@ Each visit is a row of the trace. Checked by tests/unit/facts/inquiry/test_workf
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from support_agent.company.text import collapse
 from support_agent.errors import SupportAgentError
@@ -44,7 +45,7 @@ from support_agent.facts.material import (
     text_of,
 )
 from support_agent.facts.spending import Calls
-from support_agent.facts.trace import BorneOut, EntityGraph, GradedPointer, ModelText, Node, Pointer, Visit
+from support_agent.facts.trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
 from support_agent.facts.writer import Material
 from support_agent.settings_facts import GradingSettings
 
@@ -91,6 +92,14 @@ class Nodes:
     def __post_init__(self) -> None:
         self._asked = collapse(self.question)
         self._tried.add(self._asked)
+
+    def branch(self) -> Nodes:
+        """The same for another course of the question from here on; the calls and their budget are shared."""
+        twin = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, list | set | dict):
+                setattr(twin, name, value.copy())
+        return twin
 
     # The policy's turn, and what it does
 
@@ -176,7 +185,7 @@ class Nodes:
         steps = tuple(_borne_out(step) for step in found.steps)
         pointers = tuple(_sentence(place) for place in found.places)
         n_found = sum(step.pointer is not None for step in steps)
-        self._note(f"{n_found} of {len(steps)} steps borne out", passages=pointers, steps=steps, graph=found.graph)
+        self._note(f"{n_found} of {len(steps)} steps borne out", passages=pointers, steps=steps)
         return pointers
 
     def stopped(self, decided: str) -> None:
@@ -322,7 +331,12 @@ class Nodes:
 
     @property
     def _standard(self) -> Standard:
-        return Standard(supported=self.settings.threshold_hallucination, answers=self.settings.threshold_answer)
+        settings = self.settings
+        return Standard(
+            supported=settings.threshold_hallucination,
+            answers=settings.threshold_answer,
+            knowledge=settings.threshold_knowledge,
+        )
 
     def _write(
         self, kind: Literal["draft", "question"], order: str, material: Material, temperature: float, max_tokens: int
@@ -344,37 +358,10 @@ class Nodes:
     def _begin(self, node: Node, cycle: int) -> None:
         self._node, self._cycle, self._started_s = node, cycle, self.clock()
 
-    def _note(
-        self,
-        decided: str,
-        *,
-        grade: float | None = None,
-        threshold: float | None = None,
-        temperature: float | None = None,
-        passages: tuple[Pointer, ...] = (),
-        passage_grades: tuple[float, ...] = (),
-        model_text: ModelText | None = None,
-        steps: tuple[BorneOut, ...] = (),
-        graph: EntityGraph | None = None,
-    ) -> None:
-        """The row of the node at work, with all that was spent since the row before."""
+    def _note(self, decided: str, **seen: Any) -> None:
+        """The row of the node at work, with all that was spent since the row before; `seen`: other fields of it."""
         cost = self.calls.take_cost().model_copy(update={"seconds": self.clock() - self._started_s})
-        self.visits.append(
-            Visit(
-                node=self._node,
-                cycle=self._cycle,
-                decided=decided,
-                grade=grade,
-                threshold=threshold,
-                temperature=temperature,
-                cost=cost,
-                passages=passages,
-                passage_grades=passage_grades,
-                model_text=model_text,
-                steps=steps,
-                graph=graph,
-            )
-        )
+        self.visits.append(Visit(node=self._node, cycle=self._cycle, decided=decided, cost=cost, **seen))
 
 
 def _pointer(evidence: Evidence) -> Pointer:

@@ -17,6 +17,7 @@ import structlog
 from support_agent.company.documents import Document
 from support_agent.errors import PermanentError
 from support_agent.facts import passages
+from support_agent.facts.chunks import read_alone
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.consolidator import Consolidator
 from support_agent.facts.inquiry.memory import Memory, begin, from_json, to_json, with_question
@@ -25,7 +26,6 @@ from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Outcome, Pointer
 from support_agent.facts.web.public_query import NamelessSearch
-from support_agent.tools.base import Match
 from support_agent.tools.fact_room import Evidence, Finding
 
 MAX_FACTS = 200
@@ -82,37 +82,13 @@ class Rooms:
     def passage(self, pointer: Pointer, allowed: AbstractSet[int]) -> Passage | None:
         """What stands at a pointer today; None: nothing, or what may not be found."""
         document = self._by_name.get(pointer.source)
-        is_allowed = document is not None and document.number in allowed
-        sentences = document.sentences[pointer.first : pointer.last + 1] if document and is_allowed else ()
-        if len(sentences) <= pointer.last - pointer.first:
+        if document is None or document.number not in allowed or pointer.last >= len(document.sentences):
             return None
-        text = " ".join(sentence.text for sentence in sentences)
-        heading = sentences[0].heading
+        text = " ".join(read_alone(document.sentences)[pointer.first : pointer.last + 1])
+        heading = document.sentences[pointer.first].heading
         return passages.Passage(
             source=pointer.source, first=pointer.first, last=pointer.last, heading=heading, text=text, score=0.0
         )
-
-
-@dataclass(frozen=True)
-class Finder:
-    """Looks into questions that belong to no case, as the room of a mail does.
-
-    Args:
-        rooms: What is looked with.
-        allowed: Names of the documents that may be found ("document:6").
-        nearest: The topics near a question, the nearest first.
-    """
-
-    rooms: Rooms
-    allowed: AbstractSet[str]
-    nearest: Callable[[str], Sequence[Match]]
-
-    def find(self, question: str, budget: Budget) -> Findings:
-        """See `Workflow.find`."""
-        likely = next((match.topic for match in self.nearest(question) if match.topic in self.allowed), None)
-        number = None if likely is None else int(likely.removeprefix(DOCUMENT_SOURCE))
-        workflow = replace(self.rooms.workflow, retriever=self.rooms.retriever(self.allowed, likely=number))
-        return workflow.find(question, budget)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ _SENTENCES = {
     "use the evidence's date or leave it out.",
     Check.ADDRESS: "The draft has an address that stands nowhere in the evidence: leave it out.",
     Check.NAME: "The draft has a name that stands nowhere in the evidence: leave it out.",
+    Check.OVERLAP: "The draft says little of what the evidence says: use the evidence's own words.",
     Check.UNSUPPORTED: "The draft says more than the evidence does: say only what stands in the evidence.",
     Check.OFF_THE_QUESTION: "The draft does not answer the question: answer what was asked, from the evidence.",
     Check.ONLY_WEB: "The draft stands in pages of others only: say what the company's own documents say.",
@@ -48,10 +49,11 @@ MAX_FEEDBACK = 6
 
 
 class Standard(Frozen):
-    """How likely the model's yes must be, 0..1, for a draft to pass; what is 0 is not asked."""
+    """How likely the model's yes must be, 0..1, for a draft to pass, and its Knowledge-F1; what is 0 is not asked."""
 
     supported: float = Field(default=0.5, ge=0, le=1)
     answers: float = Field(default=0.5, ge=0, le=1)
+    knowledge: float = Field(default=0.0, ge=0, le=1)
 
 
 def normalised(text: str) -> str:
@@ -126,8 +128,10 @@ def assess(
 
 def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard) -> Utility:
     """The first half of `assess`: whether the draft says nothing but what the evidence says."""
-    failures = rule_failures(question, draft, evidence)
-    utility = Utility(failures=failures, knowledge_f1=knowledge_f1(draft, " ".join(evidence)))
+    failures, overlap = rule_failures(question, draft, evidence), knowledge_f1(draft, " ".join(evidence))
+    if not failures and overlap < standard.knowledge:
+        failures = (Failure(check=Check.OVERLAP),)
+    utility = Utility(failures=failures, knowledge_f1=overlap)
     if failures or not standard.supported:
         return utility
     grade = judge.yes(HALLUCINATION_ASK, [*named(evidence), (NOTE, draft)])

@@ -23,6 +23,7 @@ from support_agent.company.text import collapse
 from support_agent.desk.packet import FoundPage
 from support_agent.errors import SupportAgentError
 from support_agent.facts.graph.open_evidence import Chaining
+from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.loop import Inquiry, inquire
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
 from support_agent.facts.inquiry.nodes import Nodes
@@ -93,9 +94,17 @@ class Workflow:
         Returns:
             What was found, and the memory with the question ended.
         """
-        calls = Calls(self.judge, self.writer, budget, self.count_tokens)
-        nodes = Nodes(
-            calls=calls,
+        nodes = self.nodes(memory, budget)
+        inquiry = self._inquire(memory, nodes)
+        if inquiry.error is not None:
+            nodes.stopped(_decided(inquiry.error))
+        sentences = self._sentences(inquiry.memory, nodes)
+        return self._findings(inquiry, nodes, sentences), inquiry.memory
+
+    def nodes(self, memory: Memory, budget: Budget) -> Nodes:
+        """What the question in hand is looked into with."""
+        return Nodes(
+            calls=Calls(self.judge, self.writer, budget, self.count_tokens),
             retriever=self.retriever,
             web=self.web,
             settings=self.settings,
@@ -103,28 +112,31 @@ class Workflow:
             read=self.read,
             question=memory.question,
         )
-        inquiry = self._inquire(memory, calls, nodes)
-        if inquiry.error is not None:
-            nodes.stopped(_decided(inquiry.error))
-        sentences = self._sentences(inquiry.memory, calls, nodes)
-        return self._findings(inquiry, nodes, sentences), inquiry.memory
 
-    def _inquire(self, memory: Memory, calls: Calls, nodes: Nodes) -> Inquiry:
+    def _inquire(self, memory: Memory, nodes: Nodes) -> Inquiry:
         try:
             memory = nodes.recall(memory)
         except SupportAgentError as error:
             return Inquiry(ended(memory, Ending.ESCALATED), error)
-        return inquire(memory, self.policy(calls, self._limits), nodes, nodes.choose)
+        return inquire(memory, self.policy(nodes.calls, self.limits), nodes, nodes.choose)
 
-    def _sentences(self, memory: Memory, calls: Calls, nodes: Nodes) -> tuple[Pointer, ...]:
+    def _sentences(self, memory: Memory, nodes: Nodes) -> tuple[Pointer, ...]:
         """What of the evidence bears the draft out; none where that cannot be found out: the passages stand for it."""
         if self.chaining is None or memory.ending is not Ending.ANSWERED or not memory.drafts:
             return ()
         try:
-            return nodes.sentences(memory, self.chaining.chainer(calls, calls))
+            return nodes.sentences(memory, self.chaining.chainer(nodes.calls, nodes.calls))
         except SupportAgentError as error:
             nodes.stopped(_decided(error))
             return ()
+
+    def entity_graph(self, found: Findings) -> EntityGraph:
+        """The entities of a draft's steps and what surrounds them in the documents of the evidence, for people."""
+        steps = next((visit.steps for visit in reversed(found.trace) if visit.steps), ())
+        if self.chaining is None or not steps:
+            return EntityGraph()
+        among = frozenset(one.pointer.source for one in found.outcome.evidence if one.pointer.is_document)
+        return self.chaining.shown(steps, among)
 
     @property
     def version(self) -> str:
@@ -133,7 +145,8 @@ class Workflow:
         return " ".join(filter(None, parts))
 
     @property
-    def _limits(self) -> Limits:
+    def limits(self) -> Limits:
+        """How often a question is looked up and drafted, by the settings."""
         most = self.settings.max_cycles + 1
         return Limits(looks=most, drafts=most if self.settings.writes_drafts else 0)
 

@@ -1,1 +1,1 @@
-"""How the policy is learned: simulated users, training, and its weights in a file."""
+"""How the policy is learned: recorded cases, training, and its weights in a file."""

@@ -1,39 +1,63 @@
-"""A trained policy beside the rules, on simulated users that it has not met.
+"""A trained policy beside the rules, and beside chance, on recorded cases that it was not trained on.
 
-Invariant: all of them meet the same people. Checked by tests/unit/facts/learning/test_comparison.py.
+Invariant: all of them meet the same questions. Checked by tests/unit/facts/learning/test_comparison.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from support_agent.facts.inquiry.policy import Always, Never, SelfAsk
+import numpy as np
+
+from support_agent.facts.inquiry.memory import Memory
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Never, Policy, SelfAsk, Softmax
 from support_agent.facts.learning.policy_weights import PolicyWeights
-from support_agent.facts.learning.simulator import Measured, World, measure
+from support_agent.facts.learning.recorded import Measured, RecordedCase, measure
+from support_agent.facts.learning.training import sampled
 from support_agent.frozen import Frozen
 
-USERS = 500
-"""Held-out users that each policy is measured on; about two seconds a policy on one core."""
 TRAINED = "trained"
+Point = tuple[float, float]
 
 
 class TrainedPolicy(Frozen):
-    """A file of weights: how it was made, and how it does; `measured` begins with it, the rules follow."""
+    """A file of weights: how it was made, and how it does; `measured` begins with it, the rules follow.
+
+    `recorded` cases were learned from, none of which is among the measured ones.
+    """
 
     policy_file: Path
+    recorded: int
     episodes: int
     seed: int
     people: int
     measured: tuple[Measured, ...]
 
 
-def compared(weights: PolicyWeights, *, users: int = USERS, world: World | None = None) -> tuple[Measured, ...]:
-    """How the weights and the rules, with the same limits, do on so many held-out users, 2 or more."""
-    seed, limits = weights.seed, weights.limits
-    trained = measure(lambda _: weights.policy(), seed=seed, users=users, world=world)
+def compared(weights: PolicyWeights, cases: Sequence[RecordedCase]) -> tuple[Measured, ...]:
+    """How the weights, the rules and chance do on these cases, 2 or more, within the same limits."""
+    limits = weights.limits
+    drawn = np.random.default_rng([weights.seed, 2])
+    chance = Softmax(np.zeros((len(ACTIONS), len(FEATURES))), limits, "random")
+
+    def pick(policy: Policy, memory: Memory) -> Action:
+        return sampled(policy, memory, drawn)
+
     return (
-        trained.model_copy(update={"policy": TRAINED}),  # the name of weights is 64 hex digits
-        measure(lambda _: Never(limits), seed=seed, users=users, world=world),
-        measure(lambda model: SelfAsk(model, limits), seed=seed, users=users, world=world),
-        measure(lambda _: Always(limits), seed=seed, users=users, world=world),
+        _trained(weights, cases),
+        measure("always", lambda _: Always(limits), cases),
+        measure("self-ask", lambda model: SelfAsk(model, limits), cases),
+        measure("never", lambda _: Never(limits), cases),
+        measure("random", lambda _: chance, cases, pick),
     )
+
+
+def rewards_of(course: Sequence[PolicyWeights], cases: Sequence[RecordedCase]) -> list[Point]:
+    """The learning curve: plays learned from, and the mean reward of these cases after them."""
+    return [(weights.episodes, _trained(weights, cases).reward) for weights in course]
+
+
+def _trained(weights: PolicyWeights, cases: Sequence[RecordedCase]) -> Measured:
+    policy = weights.policy()
+    return measure(TRAINED, lambda _: policy, cases)

@@ -1,18 +1,18 @@
-"""Trains the softmax policy: from the rules, then with simulated users, then from what people did.
+"""Trains the softmax policy: from the rules, then on recorded cases, then from what people did.
 
 1. Imitation: the weights that make a rule's actions likeliest on what that rule meets.
-2. REINFORCE: episodes are drawn with the policy's own probabilities; what came of an action, less what its state was
-   worth on average, moves its probability.
+2. REINFORCE: recorded cases are played with the policy's own probabilities; what came of an action, less what other
+   plays of the same case came to, moves its probability.
 3. People: where a person took over, what they did says what the policy should have done.
 
-Invariant: the same episodes, seed and cases give the same weights, and no held-out user is met. Checked by
+Invariant: the same episodes, seed and cases give the same weights. Checked by
 tests/unit/facts/learning/test_training.py.
 Source: LLM-Augmenter (Peng et al. 2023), policy learning; REINFORCE with a baseline (Williams 1992, equation 4).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 import numpy as np
@@ -34,7 +34,7 @@ from support_agent.facts.inquiry.policy import (
     softmax,
 )
 from support_agent.facts.learning.policy_weights import PolicyWeights, weights_of
-from support_agent.facts.learning.simulator import Episode, Split, World, case_of, user_of
+from support_agent.facts.learning.recorded import Episode, RecordedCase, play, returns
 from support_agent.frozen import Frozen
 
 
@@ -58,88 +58,92 @@ class EscalatedCase(Frozen):
 
 
 class Course(Frozen):
-    """How training goes; the defaults were chosen on users of the training split."""
+    """How training goes."""
 
-    limits: Limits = Limits()
-    world: World = World()
-    imitated: int = Field(default=150, ge=1)
-    """Simulated users whose questions a rule answers first, to be imitated."""
-    imitation_steps: int = Field(default=300, ge=0)
-    imitation_rate: float = 2.0
+    imitation_steps: int = Field(default=20, ge=0)
+    """Few, so that training begins as the rule does and still draws what the rule would not do."""
+    imitation_rate: float = 0.2
     tries: int = Field(default=4, ge=2)
-    """Cases of one user; each is compared with the others, so that a hard question is nobody's fault."""
+    """Plays of one case; each is compared with the others, so that a hard question is nobody's fault."""
     batch: int = Field(default=20, ge=1)
-    """Users between two changes of the weights."""
+    """Cases between two changes of the weights."""
     rate: float = 2.0
-    entropy: float = 0.01
+    entropy: float = 0.1
     """Weight of staying undecided, so that training does not settle too early."""
     people_steps: int = Field(default=50, ge=0)
     people_rate: float = 0.1
 
 
-def train(
-    episodes: int, seed: int, *, course: Course | None = None, escalated: Sequence[EscalatedCase] = ()
-) -> PolicyWeights:
-    """Train a policy.
+def trained(
+    cases: Sequence[RecordedCase],
+    episodes: int,
+    seed: int,
+    *,
+    course: Course | None = None,
+    escalated: Sequence[EscalatedCase] = (),
+) -> Iterator[PolicyWeights]:
+    """Train a policy: its weights after imitation and after each batch, the last ones taught by people as well.
 
     Args:
-        episodes: Simulated cases met after imitation, 0 or more; 8,000 take about half a minute on one core.
+        cases: 1 or more, of the same limits.
+        episodes: Plays after imitation, 0 or more.
         seed: Of everything that is drawn, 0 or more.
         course: How training goes.
         escalated: What people did, the oldest first.
-    Returns:
-        Weights with all that is needed to make them again, but the escalated cases.
     """
-    course = course or Course()
-    weights = imitated(Always(course.limits), seed, course)
-    weights = reinforced(weights, episodes, seed, course)
-    weights = taught(weights, escalated, course)
-    return weights_of(weights, limits=course.limits, episodes=episodes, seed=seed, people=len(escalated))
+    course, limits = course or Course(), cases[0].limits
+
+    def saved(values: Floats, done: int, people: int = 0) -> PolicyWeights:
+        return weights_of(values, limits=limits, episodes=done, seed=seed, people=people)
+
+    weights = imitated(Always(limits), cases, course)
+    yield saved(weights, 0)
+    for done, learned in reinforced(weights, cases, episodes, seed, course):
+        weights = learned
+        yield saved(weights, done)
+    yield saved(taught(weights, escalated, limits, course), episodes, len(escalated))
 
 
-def imitated(rule: Policy, seed: int, course: Course) -> Floats:
+def imitated(rule: Policy, cases: Sequence[RecordedCase], course: Course) -> Floats:
     """Weights, of shape (actions, features), that do what the rule does, where features allow it."""
-    users = (user_of(Split.TRAINING, seed, number, course.world) for number in range(course.imitated))
-    steps = [step for user in users for episode in case_of(user, rule) for step in episode.steps]
-    rows = np.array([features(step.memory, course.limits) for step in steps])
-    open_ = np.array([possible(step.memory, course.limits) for step in steps])
-    done = np.array([[step.action is action for action in ACTIONS] for step in steps], dtype=np.float64)
-    weights = np.zeros((len(ACTIONS), len(FEATURES)))
-    for _ in range(course.imitation_steps):
-        wrong = done - softmax(rows @ weights.T, open_)
-        weights += course.imitation_rate * wrong.T @ rows / len(rows)
-    return weights
+    steps = [step for case in cases for step in play(case, rule).steps]
+    shown = [(step.memory, step.action) for step in steps]
+    start = np.zeros((len(ACTIONS), len(FEATURES)))
+    return _fitted(start, shown, rule.limits, course.imitation_steps, course.imitation_rate)
 
 
-def reinforced(weights: Floats, episodes: int, seed: int, course: Course) -> Floats:
-    """The weights after so many more simulated cases."""
+def reinforced(
+    weights: Floats, cases: Sequence[RecordedCase], episodes: int, seed: int, course: Course
+) -> Iterator[tuple[int, Floats]]:
+    """How many plays there were, and the weights, after each batch."""
     drawn = np.random.default_rng([seed, 1])
 
     def pick(policy: Policy, memory: Memory) -> Action:
         return sampled(policy, memory, drawn)
 
-    n_users = episodes // course.tries
-    for start in range(0, n_users, course.batch):
-        policy = Softmax(weights, course.limits, "in training")
-        gradients = [np.zeros_like(weights)]
-        for number in range(start, min(start + course.batch, n_users)):
-            users = [user_of(Split.TRAINING, seed, course.imitated + number, course.world) for _ in range(course.tries)]
-            gradients += _gradients(policy, [list(case_of(user, policy, pick)) for user in users], course)
-        weights = weights + course.rate * np.sum(gradients, axis=0) / max(len(gradients) - 1, 1)
-    return weights
+    for start in range(0, episodes // course.tries, course.batch):
+        policy = Softmax(weights, cases[0].limits, "in training")
+        numbers = range(start, min(start + course.batch, episodes // course.tries))
+        gradient = np.zeros_like(weights)
+        for case in (cases[int(drawn.integers(len(cases)))] for _ in numbers):
+            gradient += _gradient([play(case, policy, pick) for _ in range(course.tries)], policy, course)
+        weights = weights + course.rate * gradient / (len(numbers) * course.tries)
+        yield numbers.stop * course.tries, weights
 
 
-def taught(weights: Floats, escalated: Sequence[EscalatedCase], course: Course) -> Floats:
+def taught(weights: Floats, escalated: Sequence[EscalatedCase], limits: Limits, course: Course) -> Floats:
     """The weights after learning from people: more likely what they showed, as far as it was possible."""
-    shown = [(case.memory, _shown(case, course.limits)) for case in escalated]
-    if not shown:
-        return weights
-    rows = np.array([features(memory, course.limits) for memory, _ in shown])
-    open_ = np.array([possible(memory, course.limits) for memory, _ in shown])
+    shown = [(case.memory, _shown(case, limits)) for case in escalated]
+    return _fitted(weights, shown, limits, course.people_steps, course.people_rate) if shown else weights
+
+
+def _fitted(weights: Floats, shown: Sequence[tuple[Memory, Action]], limits: Limits, steps: int, rate: float) -> Floats:
+    """The weights after so many steps towards these actions."""
+    rows = np.array([features(memory, limits) for memory, _ in shown])
+    open_ = np.array([possible(memory, limits) for memory, _ in shown])
     done = np.array([[action is each for each in ACTIONS] for _, action in shown], dtype=np.float64)
-    weights = weights.copy()
-    for _ in range(course.people_steps):
-        weights += course.people_rate * (done - softmax(rows @ weights.T, open_)).T @ rows / len(rows)
+    for _ in range(steps):
+        weights = weights + rate * (done - softmax(rows @ weights.T, open_)).T @ rows / len(rows)
     return weights
 
 
@@ -160,33 +164,21 @@ def sampled(policy: Policy, memory: Memory, drawn: Generator) -> Action:
     return ACTIONS[min(index, len(ACTIONS) - 1)]
 
 
-def returns(episode: Episode) -> tuple[float, ...]:
-    """What came of each step: its reward and all after it, undiscounted; the first is the episode's total."""
-    rewards = np.array([step.reward for step in episode.steps])
-    return tuple(float(value) for value in rewards[::-1].cumsum()[::-1])
-
-
-def _gradients(policy: Softmax, cases: Sequence[Sequence[Episode]], course: Course) -> list[Floats]:
-    """The policy gradient of each episode; what the same user's other cases came to is what it is compared with."""
-    gradients = []
-    for index, case in enumerate(cases):
-        others = [other for number, other in enumerate(cases) if number != index]
-        for nth, episode in enumerate(case):
-            baseline = float(np.mean([other[nth].total for other in others]))
-            gradients.append(_gradient(policy, episode, baseline, course))
-    return gradients
-
-
-def _gradient(policy: Softmax, episode: Episode, baseline: float, course: Course) -> Floats:
-    """Each action's log-probability, by how much more came of it than of others, and a little for staying undecided."""
+def _gradient(plays: Sequence[Episode], policy: Softmax, course: Course) -> Floats:
+    """Each action's log-probability, by how much more came of it than of the case's other plays on average, and a
+    little for staying undecided.
+    """
     gradient = np.zeros_like(policy.weights)
-    for step, came in zip(episode.steps, returns(episode), strict=True):
-        row = features(step.memory, course.limits)
-        shares = np.array(policy.probabilities(step.memory))
-        chosen = np.array([step.action is action for action in ACTIONS], dtype=np.float64)
-        surprise = -np.log(np.maximum(shares, 1e-12))
-        undecided = shares * (surprise - float(shares @ surprise))
-        gradient += np.outer((came - baseline) * (chosen - shares) + course.entropy * undecided, row)
+    whole = sum(one.total for one in plays)
+    for one in plays:
+        baseline = (whole - one.total) / (len(plays) - 1)
+        for step, came in zip(one.steps, returns(one), strict=True):
+            row = features(step.memory, policy.limits)
+            shares = np.array(policy.probabilities(step.memory))
+            chosen = np.array([step.action is action for action in ACTIONS], dtype=np.float64)
+            surprise = -np.log(np.maximum(shares, 1e-12))
+            undecided = shares * (surprise - float(shares @ surprise))
+            gradient += np.outer((came - baseline) * (chosen - shares) + course.entropy * undecided, row)
     return gradient
 
 

@@ -1,27 +1,32 @@
 """Read one address of the web within bounds; the one place of the fact room that connects to it.
 
 Invariant: nothing is connected to that is not public, whatever a search result, a redirect or a name server says,
-except the origins that the configuration names: a host is resolved once, judged, and connected to by that very address.
+except the origins that the configuration names: a host is resolved once, judged, and connected to by that very address;
+an address is public only if every address that it carries within itself (NAT64, 6to4, Teredo) is.
 No cookie, no proxy and no password of the environment goes along, redirects are few, and no answer is longer than the
-bound, packed or unpacked. Checked by tests/integration/facts/test_web_client.py.
+bound, packed or unpacked. Checked by tests/integration/facts/test_web_client.py and, for what is public,
+tests/unit/facts/web/test_public_addresses.py.
+Source: the registries of special addresses (RFC 6890), NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo (RFC 4380).
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import ssl
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple, TypeVar
 
 import httpx
 
 from support_agent.errors import TransientError
-from support_agent.facts.web.public_addresses import is_public, resolve
+from support_agent.tools.fact_room import MAX_ADDRESS_CHARACTERS
 
 T = TypeVar("T")
 Resolver = Callable[[str, int], Sequence[str]]
@@ -30,13 +35,50 @@ MayRead = Callable[[str], bool]
 MAX_REDIRECTS = 5
 MAX_TRIED = 3
 """Addresses of one host that are tried."""
-MAX_ADDRESS_CHARACTERS = 2000
 MAX_SHOWN = 200
 PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[a-z0-9._:-]+")
 """A host as it is sent: a name, its letters beyond ASCII written in those, or a literal address."""
+NAT64 = IPv6Network("64:ff9b::/96")
+UNICAST = IPv6Network("2000::/3")
+"""All of IPv6 that is given out to the internet's hosts (RFC 4291, section 2.4, and IANA's registry)."""
 ZLIB_OR_GZIP = 47
 """`wbits` of zlib: the largest window, the format told by the header."""
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host, as the machine's resolver gives them; of a literal address, itself.
+
+    Raises:
+        OSError: there is no such host, or the resolver does not answer.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def is_public(text: str) -> bool:
+    """Whether this literal address, with or without a zone, is one of the public internet's hosts."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    if isinstance(address, IPv6Address) and address.scope_id is not None:
+        return False
+    return all(_is_public(each) for each in (address, *_carried(address)))
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    if isinstance(address, IPv6Address):
+        return address in NAT64 or (address in UNICAST and address.is_global)
+    return address.is_global and not (address.is_multicast or address.is_reserved)
+
+
+def _carried(address: IPv4Address | IPv6Address) -> tuple[IPv4Address, ...]:
+    """The IPv4 addresses that a gateway would make of this one."""
+    if isinstance(address, IPv4Address):
+        return ()
+    nat64 = IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else None
+    return tuple(each for each in (address.sixtofour, *(address.teredo or ()), nat64) if each is not None)
 
 
 class BadStatus(TransientError):

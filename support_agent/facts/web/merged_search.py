@@ -4,7 +4,7 @@ One source that fails, hangs or lies costs its own pages: each has its own time 
 its errors end with it, and what it says of a page displaces no other's word. What is asked leaves the house as
 `public_query` makes it; what comes back stays inside: a customer sees none of it. Checked by
 tests/unit/facts/web/test_merged_search.py and, against servers, by tests/integration/facts/test_open_search.py.
-Source: LLM-ENHANCER, Algorithm 2 (merged search); the sequential mode is what it is compared with.
+Source: LLM-ENHANCER, Algorithm 2 (merged search).
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class MergedSearch:
         """Ask nothing yet.
 
         Args:
-            sources: In the order in which they are reported and, in sequential mode, asked.
+            sources: In the order in which they are reported.
             clock: Says what is too old to be used again.
             cutting: How long the chunks of pages are.
             stopwatch: Seconds, for the reports.
@@ -143,8 +143,6 @@ class MergedSearch:
         return Merged(query=query, passages=passages, reports=tuple(one.report for one in told))
 
     async def _ask_all(self, query: str) -> list[_Told]:
-        if self._settings.mode == "sequential":
-            return [await self._ask(source, query) for source in self._sources]
         return list(await asyncio.gather(*(self._ask(source, query) for source in self._sources)))
 
     async def _ask(self, source: WebSource, query: str) -> _Told:

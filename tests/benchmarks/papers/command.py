@@ -13,16 +13,20 @@ from typing import Annotated
 
 import typer
 
-from support_agent.app import close, configure_log, open_model, progress
+from support_agent.app import close, configure_log, open_model, open_writer, progress
 from support_agent.commands import FAILED, USAGE, settings_of
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.facts.judge import Judge, ModelJudge
+from support_agent.facts.writer import Writer
 from support_agent.settings import Settings
 
+WRITING_S = 600.0
+"""For one text: a benchmark waits."""
 DataOption = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="The folder of the benchmark's files, or the file.")
 ]
 ByModelOption = Annotated[bool, typer.Option("--by-model", help="By the language model's yes or no too.")]
+PATIENCE_S = 300.0
 
 
 def run(command: Callable[..., None], name: str, arguments: Sequence[str] | None = None) -> None:
@@ -64,6 +68,29 @@ def given(data: Path | None) -> Path:
     return data
 
 
+def patient(settings: Settings) -> Settings:
+    """The settings with time for each answer: a slow machine is not measured as a model that does not know."""
+    model = settings.model.model_copy(update={"timeout_s": max(settings.model.timeout_s, PATIENCE_S)})
+    grading = settings.grading.model_copy(update={"timeout_s": max(settings.grading.timeout_s, PATIENCE_S)})
+    return settings.model_copy(update={"model": model, "grading": grading})
+
+
+@contextmanager
+def open_judge_and_writer(settings: Settings) -> Iterator[tuple[Judge, Writer]]:
+    """The model that says yes or no, and what writes on its weights, with time for it; closed at the end.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    model = open_model(settings.model, progress())
+    patient = settings.grading.model_copy(update={"timeout_s": max(settings.grading.timeout_s, WRITING_S)})
+    writer = open_writer(settings.model_copy(update={"grading": patient}), model)
+    try:
+        yield ModelJudge(model, prior=settings.grading.prior), writer
+    finally:
+        close(writer, model)
+
+
 @contextmanager
 def open_judge(settings: Settings) -> Iterator[Judge]:
     """The model that says yes or no; closed at the end.
@@ -71,7 +98,7 @@ def open_judge(settings: Settings) -> Iterator[Judge]:
     Raises:
         ConfigError: it cannot be used.
     """
-    model = open_model(settings.model, progress())
+    model = open_model(patient(settings).model, progress())
     try:
         yield ModelJudge(model, prior=settings.grading.prior)
     finally:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
@@ -79,7 +80,24 @@ def retriever_among(
 ) -> Callable[[AbstractSet[str] | None], Retriever]:
     """The room's retrieval over these sentences, by both ways: of all, or of some alone."""
     index = _index(embedder, f"papers-{next(_NUMBERS)}", Ways.BOTH, sources)
-    return lambda allowed: index if allowed is None else index.among(allowed)
+    return lambda allowed: index if allowed is None else Among(index, allowed)
+
+
+@dataclass(frozen=True)
+class Among:
+    """`Retriever` that finds nothing outside some sources of an index."""
+
+    index: PassageIndex
+    allowed: AbstractSet[str]
+
+    @property
+    def version(self) -> str:
+        """That of the index."""
+        return self.index.version
+
+    def find(self, question: str, n: int) -> tuple[Passage, ...]:
+        """At most `n` passages, the nearest first."""
+        return self.index.find(question, n, self.allowed)
 
 
 def _index(embedder: TextEmbedder, name: str, way: Ways, sources: Sequence[Source]) -> PassageIndex:

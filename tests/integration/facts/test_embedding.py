@@ -31,9 +31,10 @@ from support_agent.facts.index import Entry, Index, memory_client, open_client
 from support_agent.settings import ChromaSettings
 model, folder = map(Path, sys.argv[1:])
 for client in (memory_client(), open_client(ChromaSettings(path=folder))):
-    index = Index(client, MiniLM(model))
+    embedder = MiniLM(model)
+    index = Index(client, embedder)
     index.update([Entry(key="document:1", text="Refund policy"), Entry(key="document:6", text="Passwords")])
-    print(index.nearest("I want my money back", 1)[0].key)
+    print(index.candidates(embedder.embed(["I want my money back"]), 1)[0])
 """
 
 

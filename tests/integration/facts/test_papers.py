@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,10 @@ import pytest
 from support_agent.embedding.minilm import MiniLM
 from support_agent.facts.writer import Draft, Material, WritingUsage
 from support_agent.model import Prompt, Scores, Usage
-from support_agent.settings import Settings
-from tests.benchmarks.papers import wikiqa
+from tests.benchmarks.papers import command, enhancer, wikiqa
 from tests.benchmarks.papers.command import run
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
 from tests.benchmarks.papers.dstc11 import variants
-from tests.benchmarks.papers.web_search import Question, evaluate, web_searches
-from tests.benchmarks.search import world
-from tests.benchmarks.search_set import QUESTIONS
 from tests.unit.facts.words import WordEmbedder
 from tests.unit.papers.indexes import open_search
 from tests.unit.papers.small_dstc11 import write_benchmark
@@ -91,15 +86,19 @@ def test_the_workflows_parts_are_switched_off_in_turn(
     assert rows["Workflow without entity linking"]["answered"] == 1.0
 
 
-def test_merged_and_sequential_search_find_the_same_answers() -> None:
-    """Rule: against servers that answer as the real services do; what was found for one question helps no other."""
-    asked = [Question(question=one.text, answer=one.answers) for one in QUESTIONS[:3]]
-    with world(0.0) as search:
-        settings = Settings().model_copy(update={"search": search})
-        searches = web_searches(settings, WordEmbedder)
-        report = evaluate(asked, searches, sources=search.sources, stopwatch=time.monotonic)
-    merged, sequential = report.rows
-    assert (merged.failed_sources, sequential.failed_sources) == (0, 0)
-    assert merged.right == sequential.right > 0
-    assert all(row.slowest_source <= row.sum_of_sources for row in report.rows)
-    assert report.sources == ("google", "duckduckgo", "searxng", "wikipedia", "site")
+def test_wikiqas_questions_are_answered_from_the_local_web(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rule: from the file to the table, by each source and by all; a model that never answers right is never right."""
+    monkeypatch.setattr(enhancer, "open_embedder", lambda _settings: WordEmbedder())
+    monkeypatch.setattr(command, "open_model", lambda *_: Agreeing())
+    monkeypatch.setattr(command, "open_writer", lambda *_: Brief())
+    (tmp_path / "WikiQA-test.tsv").write_text("\n".join([HEAD, *ROWS]), "utf-8")
+    report = measured(capsys, enhancer.main, "enhancer", "--data", str(tmp_path), "--questions", "1", "--seed", "3")
+    assert (report["questions"], report["of_questions"], report["pages"], report["model"]) == (1, 2, 3, "brief")
+    rows = {row["name"]: row for row in report["rows"]}
+    services = ["google", "duckduckgo", "searxng", "wikipedia", "site"]
+    assert list(rows) == ["offline model", *services, "sequential", "merged"]
+    assert (rows["merged"]["found"], rows["merged"]["failed_sources"]) == (1, 0)
+    assert rows["merged"]["waits"]["slowest_source"] < rows["merged"]["waits"]["sum_of_sources"]
+    assert (rows["merged"]["by_words"]["wrong"], rows["merged"]["by_model"]["right"]) == (1, 1)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from support_agent.desk.looked import MOST_EVIDENCE, looked_into
+from support_agent.desk.looked import MOST_EVIDENCE, looked_into, numbered
+from support_agent.desk.packet import FoundPage
+from support_agent.levels import CUSTOMER, PROVEN
 from support_agent.tools.base import UNSURE_SECTION, Context, Unsure
 from support_agent.tools.fact_room import Evidence, Finding, FindingReason
 from tests.unit.tools.fakes import context, document
@@ -55,3 +57,33 @@ def test_of_much_evidence_the_first_is_shown() -> None:
     many = tuple(Evidence(document=1, sentences=(0,)) for _ in range(MOST_EVIDENCE + 3))
     given.findings[2] = Finding(reason=FindingReason.IRRELEVANT, evidence=many, index_version="v")
     assert [len(looked.evidence) for looked in looked_into(given)] == [MOST_EVIDENCE]
+
+
+def page(address: str, *found_by: str, document: int | None = None) -> FoundPage:
+    """A page of the web."""
+    return FoundPage(address=address, heading="", text="Ask us.", found_by=found_by, document=document)
+
+
+def test_a_page_of_the_own_site_has_the_number_of_the_document_at_its_address() -> None:
+    """Rule: only where the site itself gave the page; what another source shows of that address is no page of it."""
+    documents = [document(1, url="https://shop.example/Help/Refunds/"), document(7, url="https://shop.example/fees")]
+    refunds = "https://shop.example/help/refunds"
+    pages = [page(refunds, "google", "site"), page(refunds, "google"), page("https://shop.example/help", "site")]
+    assert [one.document for one in numbered(pages, documents)] == [1, None, None]
+
+
+def test_a_number_that_the_room_gave_a_page_is_not_believed() -> None:
+    """Rule: nor is an address that two documents share, as a part of a page is not the page."""
+    two = [document(1, url="https://shop.example/help"), document(7, url="https://shop.example/help/")]
+    pages = [page("https://shop.example/help", "site", document=7), page("https://a.example/x", "google", document=1)]
+    assert [one.document for one in numbered(pages, two)] == [None, None]
+
+
+def test_the_page_of_a_document_that_the_sender_may_not_be_sent_has_no_number() -> None:
+    """Rule: the packet names the documents that a person could send to this customer."""
+    documents = {1: document(1, audience="customers")}
+    pages = (page(documents[1].head.url, "site"),)
+    for level, number in ((CUSTOMER, 1), (PROVEN, None)):
+        given = context(documents=documents, level=level)
+        given.findings[1] = Finding(reason=FindingReason.ONLY_WEB, pages=pages, index_version="v")
+        assert [one.document for one in looked_into(given)[0].pages] == [number]

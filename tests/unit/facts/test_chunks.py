@@ -181,3 +181,16 @@ def test_the_configuration_says_the_unit() -> None:
     by_tokens = cut(source, cutting_of(tokens, syllables))
     assert len(by_characters[0].text) == 15 * len("A sentence of words here. ") - 1 <= 400
     assert [syllables([chunk.text])[0] for chunk in by_tokens[:-1]] == [45] * (len(by_tokens) - 1)
+
+
+def test_a_row_is_read_with_the_names_of_its_columns_and_an_item_has_an_end(tmp_path: Path) -> None:
+    """The failure's story: "steel | 5 years wicker | 3 years" was drafted, and graded, as five years for wicker."""
+    table = "| Goods | Warranty |\n|---|---|\n| steel | 5 years |\n| wicker | 3 years |\n"
+    head = "---\nnumber: 1\ntitle: x\nsummary: x\nurl: https://x.example/\nvalid_from: 2026-01-01\naudience: everyone\n"
+    (tmp_path / "001-x.md").write_text(f"{head}---\n# x\n\n{table}\nBring:\n\n- a card\n- a form.\n", "utf-8")
+    (source,) = map(document_source, load_documents(tmp_path))
+    rows = "Goods | Warranty; Goods: steel, Warranty: 5 years. Goods: wicker, Warranty: 3 years."
+    (whole,) = cut(source, in_characters(400, 0))
+    assert whole.text == f"{rows}\nBring:\na card; a form."
+    assert (whole.first, whole.last) == (0, len(source.sentences) - 1)
+    assert cut(source, in_characters(60, 0))[1].text.startswith("Goods: wicker, Warranty: 3 years.")

@@ -8,9 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from support_agent.errors import ConfigError
-from support_agent.facts.index import Entry, Index, memory_client, open_client
+from support_agent.facts.index import Entry, open_client
 from support_agent.settings import ChromaSettings
-from tests.unit.facts.words import WordEmbedder
 
 
 @pytest.mark.parametrize(
@@ -49,9 +48,3 @@ def test_an_entry_has_a_key() -> None:
     """Rule: an option without a name could not be chosen."""
     with pytest.raises(ValidationError):
         Entry(key="", text="Refunds")
-
-
-def test_no_options_cannot_be_asked_for() -> None:
-    """Rule: a caller that wants nothing made a mistake."""
-    with pytest.raises(ValueError, match="n_keys"):
-        Index(memory_client(), WordEmbedder(), name="none-wanted").nearest("refund", 0)

@@ -13,7 +13,7 @@ from support_agent.embedding.port import Role, Vectors
 from support_agent.errors import TransientError
 from support_agent.facts import search as module
 from support_agent.facts.index import Entry, Index, memory_client
-from support_agent.facts.search import CompanySearch, fluency
+from support_agent.facts.search import MAX_SENTENCES, CompanySearch, fluency, nearness, whole_and_sentences
 from support_agent.facts.topics import Topic
 from tests.unit.tools.fakes import document
 
@@ -199,3 +199,27 @@ def test_the_sections_of_a_document_are_weighed_once_for_a_question(
     first = search.sections("where is my refund", policy)
     assert search.sections("where is my refund", policy) == first
     assert embedder.asked.count("where is my refund") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("Where is my parcel?", []),
+        ("We moved last week. Where is my parcel? Thanks.", ["We moved last week.", "Where is my parcel?"]),
+        ("", []),
+    ],
+)
+def test_a_text_of_several_sentences_is_compared_by_each_that_says_something(text: str, parts: list[str]) -> None:
+    """The whole always comes first; one sentence is the whole already."""
+    assert whole_and_sentences(text) == [text, *parts]
+
+
+def test_a_long_story_is_compared_by_its_first_sentences() -> None:
+    """What a mail costs is bounded."""
+    assert len(whole_and_sentences("And so it went on. " * 200)) == 1 + MAX_SENTENCES
+
+
+def test_what_counts_is_the_mean_of_the_whole_and_of_its_nearest_sentence() -> None:
+    """For each text that is compared with; the whole alone where it has no sentences."""
+    assert nearness(np.array([[0.2, 0.4], [0.8, 0.0], [0.1, 0.6]])).tolist() == pytest.approx([0.5, 0.5])
+    assert nearness(np.array([[0.2, 0.4]])).tolist() == [0.2, 0.4]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -15,11 +14,16 @@ from support_agent.company.company import Company
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Findings, Outcome
 from support_agent.settings import Settings
+from support_agent.settings_facts import FactSettings
 from support_agent.tools.fact_room import FindingReason
 from support_agent.workspace import init
-from tests.benchmarks.papers import command, evidence, grading, web_search, wikiqa
+from tests.benchmarks.papers import command, enhancer, entailment, evidence, grading, wikiqa
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
+from tests.benchmarks.papers.dstc11.ablations import WITHOUT, title_of
 from tests.benchmarks.papers.dstc11.mail_path import Mode
+from tests.benchmarks.papers.process_table import Way
+from tests.fakes_facts import ScriptedWriter
+from tests.unit.facts.graph.fakes import WordJudge
 from tests.unit.facts.words import WordEmbedder
 from tests.unit.papers.indexes import open_search
 from tests.unit.papers.small_dstc11 import write_benchmark
@@ -28,9 +32,10 @@ from tests.unit.papers.test_wikiqa import HEAD, ROWS
 COMMANDS: dict[str, Callable[..., None]] = {
     "wikiqa": wikiqa.main,
     "dstc11": dstc11.main,
+    "entailment": entailment.main,
     "evidence": evidence.main,
     "grading": grading.main,
-    "web_search": web_search.main,
+    "enhancer": enhancer.main,
 }
 
 
@@ -55,7 +60,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def words(monkeypatch: pytest.MonkeyPatch) -> None:
     """No model: texts are near when they share words."""
-    for module in (wikiqa, dstc11, evidence, web_search):
+    for module in (wikiqa, dstc11, entailment, evidence, enhancer):
         monkeypatch.setattr(module, "open_embedder", lambda _settings: WordEmbedder())
     monkeypatch.setattr(dstc11, "open_topic_search", lambda _settings, **_options: open_search())
 
@@ -67,7 +72,7 @@ def run(name: str, *arguments: str) -> int:
     return int(exit_.value.code or 0)
 
 
-@pytest.mark.parametrize("benchmark", ["wikiqa", "dstc11", "evidence", "web_search"])
+@pytest.mark.parametrize("benchmark", ["wikiqa", "dstc11", "enhancer"])
 def test_wrong_data_is_a_usage_error_that_says_what_to_do(
     workspace: Path, capsys: pytest.CaptureFixture[str], benchmark: str
 ) -> None:
@@ -105,6 +110,16 @@ def test_dstc11_is_measured_without_a_language_model(tmp_path: Path, capsys: pyt
     assert lines[4].startswith("By the path a mail takes, nothing trained")
 
 
+def test_dstc11_parts_of_the_rooms_search_are_switched_off(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Rule: on request, below what a mail would get, on as many turns."""
+    data = str(write_benchmark(tmp_path / "small"))
+    assert run("dstc11", "--data", data, "--ablations", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    names = [row["name"] for row in found["by_mail"]]
+    assert names[len(Mode) :] == list(map(title_of, WITHOUT))
+    assert found["report"]["turns"] == 6
+
+
 def test_evidence_reads_the_companys_documents(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rule: by their numbers, where a workspace is named or here."""
     line = {
@@ -115,42 +130,85 @@ def test_evidence_reads_the_companys_documents(workspace: Path, capsys: pytest.C
     }
     (workspace / "evidence.jsonl").write_text(json.dumps(line), "utf-8")
     assert run("evidence", "--data", ".", "--json") == 0
-    rows = json.loads(capsys.readouterr().out)["rows"]
-    names = ["Nearest by words", "Nearest by meaning", "Graph"]
+    rows = json.loads(capsys.readouterr().out)["everything"]["rows"]
+    names = ["Nearest by words", "Nearest by meaning", "No graph", "Graph"]
     assert [(row["name"], row["f1"]) for row in rows] == [(name, 1.0) for name in names]
 
 
-def test_grading_asks_the_demo_companys_questions_where_no_others_are_named(
+def test_evidence_constructs_its_cases_and_asks_the_model_about_a_sample(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Rule: each with a mail's budget of its own; of those here only the two unanswerable ones end right."""
-    finder = Silent()
+    """Rule: as many cases as are asked for; rows without the model on all, every row on the sample."""
 
     @contextmanager
-    def opened(_settings: Settings, _company: Company, allowed: AbstractSet[str]) -> Iterator[Silent]:
-        assert "document:1" in allowed
-        yield finder
+    def opened(_settings: Settings) -> Iterator[tuple[WordJudge, ScriptedWriter]]:
+        yield WordJudge("the"), ScriptedWriter(["1, 2", ""] * 4)
 
-    monkeypatch.setattr(grading, "open_workflow", opened)
-    assert run("grading", "--json") == 0
-    totals = json.loads(capsys.readouterr().out)["totals"]
-    assert [(row["kind"], row["right"], row["questions"]) for row in totals] == [
-        ("easy", 0, 3), ("regular", 0, 4), ("hard", 0, 3), ("unanswerable", 2, 2), (None, 2, 12),
+    monkeypatch.setattr(evidence, "open_both", opened)
+    assert run("evidence", "--cases", "12", "--by-model", "--sample", "4", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    everything, sample = report["everything"], report["sample"]
+    assert (everything["cases"], len(everything["rows"])) == (12, 4)
+    assert (sample["cases"], len(sample["rows"])) == (4, 8)
+    assert run("evidence", "--cases", "12", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"everything": everything, "sample": None}
+
+
+def test_entailment_is_measured_on_the_companies_that_are_reported(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rule: so many claims; the numbers of the configuration, unless the fitting companies are asked for."""
+
+    @contextmanager
+    def opened(_settings: Settings) -> Iterator[WordJudge]:
+        yield WordJudge("the")
+
+    monkeypatch.setattr(entailment, "open_judge", opened)
+    assert run("entailment", "--claims", "4") == 0
+    told = capsys.readouterr().out
+    assert told.startswith("Entailment, reported companies: 4 claims")
+    assert "as configured" in told
+    assert "slope 2.17, intercept -0.948" in told
+    assert run("entailment", "--claims", "4", "--slope", "0.5", "--intercept", "-2") == 0
+    assert "slope 0.5, intercept -2.0" in capsys.readouterr().out
+    assert run("entailment", "--part", "fitting", "--claims", "4") == 0
+    assert "as fitted here" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("company", "companies"), [("demo", 1), ("all", 6)])
+def test_grading_asks_each_companys_questions_with_chunks_of_the_size_and_the_local_web(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], company: str, companies: int
+) -> None:
+    """Rule: each with a mail's budget of its own; where nothing answers only the unanswerable ones end right."""
+    finder = Silent()
+    seen: list[FactSettings] = []
+
+    @contextmanager
+    def opened(settings: Settings, _company: Company) -> Iterator[dict[Way, Callable[[str, Budget], Findings]]]:
+        assert all(url.startswith("http://127.0.0.1") for url in (settings.search.serper_url, settings.search.site_url))
+        seen.append(settings.facts)
+        yield {Way.WHOLE: finder.find}
+
+    monkeypatch.setattr(grading, "open_ways", opened)
+    assert run("grading", "--company", company, "--chunk-tokens", "512", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert [(row["kind"], row["right"], row["questions"]) for row in report["totals"]] == [
+        ("easy", 0, 3 * companies), ("regular", 0, 4 * companies), ("hard", 0, 3 * companies),
+        ("unanswerable", 2 * companies, 2 * companies), (None, 2 * companies, 12 * companies),
     ]  # fmt: skip
     assert {tokens for _, tokens in finder.asked} == {20_000}
+    assert {(one.chunk_unit, one.chunk_size, one.chunk_overlap) for one in seen} == {("tokens", 512, 64)}
+    assert len(seen) == companies
 
 
-def test_grading_needs_a_workspace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Rule: the questions are about a company's documents."""
-    monkeypatch.chdir(tmp_path)
-    assert run("grading") == 2
-    assert "--config" in capsys.readouterr().err
+def test_grading_names_the_companies_that_it_knows(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rule: exit 2, one line."""
+    assert run("grading", "--company", "bakery") == 2
+    assert "write one of demo, shop, utility, office, rail, insurer, or all" in capsys.readouterr().err
 
 
 def test_search_without_sources_says_what_to_set(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Rule: the web is off by default, and this asks nothing."""
     (workspace / "search.jsonl").write_text('{"question": "a", "answer": "b"}', "utf-8")
-    assert run("web_search", "--data", ".") == 2
+    assert run("enhancer", "--set", "own", "--data", ".", "--live") == 2
     assert "search.sources names no source" in capsys.readouterr().err

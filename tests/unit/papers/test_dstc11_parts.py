@@ -17,6 +17,7 @@ from tests.benchmarks.papers.dstc11.measures import sources_of
 from tests.benchmarks.papers.dstc11.parts import PartsReport, Variant, evaluate_parts
 from tests.benchmarks.papers.dstc11.selection import Report, evaluate
 from tests.benchmarks.papers.dstc11.table import Measured, table
+from tests.benchmarks.papers.retrieval import Among
 from tests.unit.facts.words import WordEmbedder
 from tests.unit.papers.indexes import open_index
 from tests.unit.papers.small_dstc11 import write_benchmark
@@ -53,7 +54,7 @@ def run(benchmark: Benchmark, sample: int, seed: int = 1) -> PartsReport:
     index = open_index(Ways.WORDS, sources_of(benchmark))
 
     def among(allowed: AbstractSet[str] | None) -> Retriever:
-        return index if allowed is None else index.among(allowed)
+        return index if allowed is None else Among(index, allowed)
 
     return evaluate_parts(benchmark, among, VARIANTS, sample=sample, seed=seed, max_tokens=100)
 

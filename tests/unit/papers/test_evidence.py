@@ -1,4 +1,4 @@
-"""Evidence against what people marked: measures worked out by hand, the ways that need no model, and the file."""
+"""Evidence against what is right: measures worked out by hand, each way, and the file of what people marked."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Source, page_source
 from support_agent.facts.graph.entailment import SimilarEntailment
 from support_agent.settings_facts import EvidenceSettings
-from tests.benchmarks.papers.evidence import (
-    evaluate,
-    load_cases,
-    measured,
+from tests.benchmarks.papers.evidence import Marked, Reports, evaluate, evidence_score, load_cases, measured, table
+from tests.benchmarks.papers.evidence_ways import (
+    KeptJudge,
+    NoEntities,
+    by_prompting,
     nearest_by_graph,
     nearest_by_meaning,
     nearest_by_words,
-    table,
+    ways_with_model,
 )
+from tests.fakes_facts import ScriptedWriter
+from tests.unit.facts.graph.fakes import WordJudge, WordSimilarity
 
 TEXT = "A refund takes 14 days. Seats can be removed. The money goes back to the card."
 DOCUMENTS = {6: page_source("document:6", "Refunds", TEXT)}
@@ -48,11 +51,24 @@ class Told:
 
 def test_measures_by_hand() -> None:
     """Rule: all sentences together. Chosen 1 + 3, marked 2 + 1, right 1 + 1: 2/4, 2/3, 4/7; one case is exact."""
-    row = measured("x", [frozenset([0]), frozenset([1, 2, 3])], [frozenset([0, 4]), frozenset([2])])
+    gold = [frozenset([0, 4]), frozenset([2])]
+    row = measured("x", [frozenset([0]), frozenset([1, 2, 3])], gold, [0.5, 1.0], seed=1)
     assert (row.precision, row.recall, row.f1) == pytest.approx((0.5, 2 / 3, 4 / 7))
-    assert (row.exact, row.chosen) == (0.0, 2.0)
-    assert measured("x", [frozenset([2])], [frozenset([2])]).exact == 1.0
-    assert measured("x", [frozenset()], [frozenset([2])]).precision == 0.0
+    assert (row.exact, row.chosen, row.score) == (0.0, 2.0, 0.75)
+    assert row.f1_range == pytest.approx((0.5, 2 / 3))  # only the second case, or only the first
+    assert row.score_range == (0.5, 1.0)
+    assert measured("x", [frozenset([2])], [frozenset([2])], [1.0], seed=1).exact == 1.0
+    assert measured("x", [frozenset()], [frozenset([2])], [0.0], seed=1).precision == 0.0
+
+
+def test_the_evidence_score_by_hand() -> None:
+    """Rule: likeness times shortness; the right sentence with one of as many words more is worth less than alone."""
+    case = Marked("?", "It takes 14 days.", DOCUMENTS[6], frozenset([0]))
+    assert evidence_score(frozenset([0]), case, WordSimilarity()) == pytest.approx(1.0)
+    both = evidence_score(frozenset([0, 1]), case, WordSimilarity())  # 5 of 9 words, and 5 words beside 9
+    assert both == pytest.approx(5 / 9 * 5 / 9)
+    assert evidence_score(frozenset([1]), case, WordSimilarity()) == 0.0
+    assert evidence_score(frozenset(), case, WordSimilarity()) == 0.0
 
 
 def test_each_way_has_its_row(tmp_path: Path) -> None:
@@ -62,11 +78,13 @@ def test_each_way_has_its_row(tmp_path: Path) -> None:
     def everything(_question: str, _answer: str, source: Source) -> range:
         return range(len(source.sentences))
 
-    report = evaluate(cases, {"all": everything, "words": nearest_by_words})
+    report = evaluate(cases, {"all": everything, "words": nearest_by_words}, WordSimilarity(), seed=1)
     assert (report.cases, report.marked, [row.name for row in report.rows]) == (2, 3, ["all", "words"])
     assert (report.rows[0].precision, report.rows[0].recall) == (0.5, 1.0)
     assert (report.rows[1].precision, report.rows[1].recall) == pytest.approx((1.0, 1 / 3))
-    assert table(report).splitlines()[3].split() == ["all", "50.0%", "100.0%", "66.7%", "0.0%", "3.0"]
+    told = table(Reports(everything=report, sample=report))
+    assert told.splitlines()[3].split()[:4] == ["all", "50.0%", "100.0%", "66.7%"]
+    assert "Evidence, a sample of them: 2 answers, 3 right sentences" in told
 
 
 def test_the_nearest_sentence_stands_behind_each_sentence_of_an_answer() -> None:
@@ -84,6 +102,36 @@ def test_the_fact_rooms_own_way_finds_only_what_bears_an_answer_out() -> None:
     find = nearest_by_graph(similarity, lambda: SimilarEntailment(similarity), EvidenceSettings())
     assert find("?", "A refund takes 14 days.", DOCUMENTS[6]) == {0}
     assert find("?", "A refund takes 30 days.", DOCUMENTS[6]) == set()
+    bare = nearest_by_graph(
+        similarity, lambda: SimilarEntailment(similarity), EvidenceSettings(), extractor=NoEntities()
+    )
+    assert bare("?", "A refund takes 14 days.", DOCUMENTS[6]) == {0}
+
+
+def test_the_model_cites_sentences_by_number() -> None:
+    """Rule: numbers of sentences that were shown, counted from 1 as they are; what else it writes is no evidence."""
+    writer = ScriptedWriter(["Numbers: 1, 3 and 12.", "none"])
+    find = by_prompting(writer, seed=1)
+    assert find("How long?", "It takes 14 days.", DOCUMENTS[6]) == {0, 2}
+    assert find("How long?", "It takes 14 days.", DOCUMENTS[6]) == set()
+    material = dict(writer.history[0].material)
+    assert (material["2"], material["answer"]) == ("Seats can be removed.", "It takes 14 days.")
+
+
+def test_the_ways_with_the_model_ask_each_pair_once() -> None:
+    """Rule: calibrating costs no pass; a calibrated yes below the floor is no evidence."""
+    judge, writer = WordJudge("14 days"), ScriptedWriter(["1", "Seats can be removed."])
+    settings = EvidenceSettings(slope=1.0, intercept=-5.0)
+    ways = ways_with_model(WordSimilarity(), settings, judge, writer, seed=1)
+    found = {name: find("How long?", "A refund takes 14 days.", DOCUMENTS[6]) for name, find in ways.items()}
+    assert found == {
+        "Direct prompting": {0},
+        "Graph, yes not calibrated": {0},
+        "Graph, yes calibrated": set(),
+        "Graph, elicited steps": {1},
+    }
+    assert judge.asked == 3
+    assert KeptJudge(judge).yes("?", [("sentence", "14 days")]).probability == 0.9
 
 
 def test_a_document_may_be_a_text_and_an_answer_a_draft(tmp_path: Path) -> None:

@@ -53,13 +53,22 @@ def test_the_document_that_a_mail_names_is_the_likeliest(benchmark: Benchmark) -
 
 def test_what_is_unsure_is_not_sent_and_counts_as_wrong(benchmark: Benchmark) -> None:
     """Rule: below a threshold a person would have it; what would have been sent stands in a row of its own."""
-    shipped, unsure, linked = path_of(benchmark).rows(range(6), seed=1)
-    assert [row.name for row in (shipped, unsure, linked)] == [mode.value for mode in Mode]
+    shipped, unsure, named, linked = path_of(benchmark).rows(range(6), seed=1)
+    assert [row.name for row in (shipped, unsure, named, linked)] == [mode.value for mode in Mode]
     assert (shipped.answered, shipped.knowledge_f1) == (0.0, 0.0)
-    assert unsure.answered == 1.0
+    assert unsure.answered == named.answered == 1.0
     assert linked.answered == 5 / 6
-    sure, same, _ = path_of(benchmark, Thresholds(0.0, 0.0)).rows(range(6), seed=1)
+    sure, same, *_ = path_of(benchmark, Thresholds(0.0, 0.0)).rows(range(6), seed=1)
     assert sure.knowledge_f1 == same.knowledge_f1 > 0
+
+
+def test_a_question_that_names_no_place_is_asked_of_the_one_named_before(benchmark: Benchmark) -> None:
+    """Rule: by the product's own linker, of what the titles differ in; elsewhere the likeliest of all is asked."""
+    path = path_of(benchmark)
+    best, _ = path.likeliest("How are the noodles of the badger noodle bar?", {"document:1"})
+    assert best.document.number == 1
+    everywhere, _ = path.likeliest("How are the noodles of the badger noodle bar?", {"document:99"})
+    assert everywhere.document.head.title == "BADGER NOODLE BAR"
 
 
 def test_nobodys_gold_decides_what_is_chosen(benchmark: Benchmark) -> None:

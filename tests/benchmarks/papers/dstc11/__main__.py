@@ -5,7 +5,6 @@ Checked by tests/unit/papers/test_commands.py and tests/integration/facts/test_p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -15,9 +14,10 @@ from support_agent.commands import ConfigOption, JsonOption, print_data
 from support_agent.planner.combiner import committed
 from support_agent.settings import Settings
 from tests.benchmarks.papers.command import DataOption, given, quiet_settings, run
+from tests.benchmarks.papers.dstc11.ablations import FEWEST, Ablations
 from tests.benchmarks.papers.dstc11.data import Benchmark, load_benchmark
 from tests.benchmarks.papers.dstc11.mail_path import MailPath, Thresholds
-from tests.benchmarks.papers.dstc11.measures import Row, sources_of
+from tests.benchmarks.papers.dstc11.measures import sources_of
 from tests.benchmarks.papers.dstc11.parts import PartsReport, evaluate_parts, sampled
 from tests.benchmarks.papers.dstc11.selection import evaluate
 from tests.benchmarks.papers.dstc11.table import Measured, table
@@ -30,37 +30,41 @@ TurnsOption = Annotated[
     int, typer.Option(min=0, metavar="N", help="Measure so many turns without the language model; 0: all.")
 ]
 
+AblationsOption = Annotated[
+    bool, typer.Option("--ablations", help="Without each part of the room's search, on 300 turns by default.")
+]
+
 
 def main(
     data: DataOption = None,
     sample: SampleOption = 0,
     turns: TurnsOption = 0,
     seed: SeedOption = 1,
+    ablations: AblationsOption = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Choose review sentences for dialogues (logs.json, labels.json and knowledge.json as published).
 
-    The first rows are what the product sends, untrained; then each part is trained on one half, measured on the other,
+    The first rows are what the product sends, untrained (with --ablations what its fact room finds, without each part
+    in turn); then each part is trained on one half, measured on the other,
     and switched off in turn; with --sample also the parts that need the language model. Chosen sentences are compared
     with those that people chose (Knowledge-F1, selection F1), and with what people wrote (BLEU-4, ROUGE-L, chrF).
     """
     settings = quiet_settings(config)
     benchmark = load_benchmark(given(data))
-    asked = sampled(benchmark, turns or len(benchmark.turns), seed)
-    by_mail = _by_mail(settings, benchmark, asked, seed)
+    asked = sampled(benchmark, turns or (FEWEST if ablations else len(benchmark.turns)), seed)
     embedder = KeptEmbedder(open_embedder(settings))
+    search = open_topic_search(settings, in_memory=True, name="papers-dstc11")
+    thresholds = Thresholds(settings.planner.threshold_answer, settings.planner.threshold_section)
+    path = MailPath(benchmark, search, committed(tuple(settings.embedding.models)), thresholds)
+    by_mail = path.rows(asked, seed=seed)
+    if ablations:
+        by_mail += Ablations(benchmark, search, embedder).rows(asked, seed=seed)
     report = evaluate(benchmark, embedder, sentence_search(embedder), seed=seed, turns=asked)
     parts = _parts(settings, benchmark, embedder, sample, seed) if sample else None
     found = Measured(report=report, by_mail=by_mail, parts=parts)
     print_data(found, as_json, table(found))
-
-
-def _by_mail(settings: Settings, benchmark: Benchmark, turns: Sequence[int], seed: int) -> tuple[Row, ...]:
-    """With the weights and thresholds that the program comes with."""
-    search = open_topic_search(settings, in_memory=True, name="papers-dstc11")
-    thresholds = Thresholds(settings.planner.threshold_answer, settings.planner.threshold_section)
-    return MailPath(benchmark, search, committed(tuple(settings.embedding.models)), thresholds).rows(turns, seed=seed)
 
 
 def _parts(settings: Settings, benchmark: Benchmark, embedder: KeptEmbedder, sample: int, seed: int) -> PartsReport:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import date
 from enum import Enum
 from pathlib import Path
@@ -17,6 +18,9 @@ from typing import NamedTuple
 
 from support_agent.company.documents import Document, Sentence
 from support_agent.company.front_matter import FrontMatter
+from support_agent.facts.chunks import document_source
+from support_agent.facts.graph.company_entities import entities_of
+from support_agent.facts.graph.entities import Linker
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.topics import Topic, section_texts
 from support_agent.planner.combiner import Calibration, Combiner, features_of
@@ -33,11 +37,14 @@ SINCE = date(2020, 1, 1)
 class Mode(Enum):
     """What is done where the product is not sure, or with the documents given; the value is the row's name.
 
-    The linked entities are those that the other rows choose among; there the last question is asked alone, as there.
+    The company's linker knows what the titles differ in, and takes the names that the last question leaves open from
+    what was said before it. The linked entities are those that the other rows choose among. In both the last question
+    is asked alone.
     """
 
     SHIPPED = "By the path a mail takes, nothing trained"
     UNSURE = "The same, sent however unsure"
+    NAMED = "The same of the place that the company's linker finds"
     LINKED = "The same of the linked entities, sent however unsure"
 
 
@@ -112,6 +119,7 @@ class MailPath:
         self._combiner = combiner
         self._least = thresholds
         self._by_topic = {f"document:{placed.document.number}": placed for placed in self._placed.values()}
+        self._linker = Linker(entities_of(document_source(placed.document) for placed in self._placed.values()))
         search.update([_topic(placed.document) for placed in self._placed.values()])
 
     def rows(self, turns: Sequence[int], *, seed: int) -> tuple[Row, ...]:
@@ -120,24 +128,30 @@ class MailPath:
         chosen: Mapping[Mode, dict[int, list[int]]] = {mode: {} for mode in Mode}
         for number in turns:
             turn = self._benchmark.turns[number]
-            mail = mail_of(turn)
+            mail, last = mail_of(turn), turn.utterances[-1]
             best, chance = self.likeliest(mail)
             found, sure = self.sections(mail, best)
+            named = self._linker.sources_of(self._linker.about(last, turn.utterances[-2::-1]))
+            chosen[Mode.NAMED][number] = self.sections(last, self.likeliest(mail, named)[0])[0]
             is_sure = chance >= self._least.answer and sure >= self._least.section
             chosen[Mode.SHIPPED][number] = found if is_sure else []
             chosen[Mode.UNSURE][number] = found
             chosen[Mode.LINKED][number] = [
-                position
-                for entity in linked[number]
-                for position in self.sections(turn.utterances[-1], self._placed[entity])[0]
+                position for entity in linked[number] for position in self.sections(last, self._placed[entity])[0]
             ]
         return tuple(measured(mode.value, chosen[mode], truth, seed=seed) for mode in Mode)
 
-    def likeliest(self, mail: str) -> tuple[Placed, float]:
-        """The likeliest document, and how likely it answers, 0..1, where nothing may."""
+    def likeliest(self, mail: str, among: AbstractSet[str] = frozenset()) -> tuple[Placed, float]:
+        """The likeliest document, and how likely it answers, 0..1, where nothing may.
+
+        Args:
+            mail: What is asked.
+            among: Topics of which it is one, as far as any of them is near.
+        """
         matches: Sequence[Match] = self._search.nearest(mail)
         chances = self._combiner.chances(*features_of(matches), None, Calibration())[:-1]
-        best = max(range(len(chances)), key=lambda place: chances[place])
+        places = [place for place in range(len(chances)) if matches[place].topic in among] or range(len(chances))
+        best = max(places, key=lambda place: chances[place])
         return self._by_topic[matches[best].topic], chances[best]
 
     def sections(self, question: str, placed: Placed) -> tuple[list[int], float]:

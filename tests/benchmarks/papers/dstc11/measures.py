@@ -18,11 +18,10 @@ from support_agent.facts.trace import DOCUMENT_SOURCE
 from support_agent.frozen import Frozen
 from tests.benchmarks.papers.dstc11.data import Benchmark, EntityKey, Snippet
 from tests.benchmarks.papers.dstc11.text_measures import Likeness, likeness
+from tests.benchmarks.papers.resamples import middle, resamples
 from tests.benchmarks.papers.retrieval import sentence_source
 
 Numbers = NDArray[np.float64]
-RESAMPLES = 1_000
-"""Of the turns, drawn with replacement: percentile bootstrap (Efron 1979)."""
 
 
 class Row(Frozen):
@@ -132,15 +131,15 @@ def measured(
         ]
     )
     right, n_chosen, n_gold = map(int, counts.sum(axis=0))
-    draws = np.random.default_rng(seed).integers(0, len(chosen), size=(RESAMPLES, len(chosen)))
+    draws = resamples(len(chosen), seed)
     return Row(
         name=name,
         knowledge_f1=float(overlaps.mean()),
-        knowledge_range=_range(overlaps[draws].mean(axis=1)),
+        knowledge_range=middle(overlaps[draws].mean(axis=1)),
         precision=right / max(1, n_chosen),
         recall=right / max(1, n_gold),
         selection_f1=2 * right / max(1, n_chosen + n_gold),
-        selection_range=_range(_selection_f1(counts[draws].sum(axis=1))),
+        selection_range=middle(_selection_f1(counts[draws].sum(axis=1))),
         likeness=likeness(
             [text_of(found, texts) for found in chosen.values()], [truth.responses[turn] for turn in chosen]
         ),
@@ -153,9 +152,3 @@ def measured(
 def _selection_f1(counts: NDArray[np.int64]) -> Numbers:
     """Of each row of (right, chosen, gold)."""
     return np.asarray(2 * counts[:, 0] / np.maximum(1, counts[:, 1] + counts[:, 2]), dtype=np.float64)
-
-
-def _range(values: Numbers) -> tuple[float, float]:
-    """What 95% of the values lie between."""
-    low, high = np.quantile(values, (0.025, 0.975))
-    return float(low), float(high)

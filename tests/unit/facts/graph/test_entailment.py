@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.facts.graph.entailment import FLOOR, Entailment, JudgedEntailment, SimilarEntailment
+from support_agent.facts.graph.entailment import FLOOR, Entailment, JudgedEntailment, SimilarEntailment, calibrated
 from support_agent.facts.spending import NoRoom
 from tests.unit.facts.graph.fakes import WordJudge, WordSimilarity
 
@@ -36,6 +38,18 @@ def test_a_judged_sentence_costs_one_question() -> None:
     judge = WordJudge("x")
     JudgedEntailment(judge, SIMILAR).entailed(["a", "b", "c"], CLAIM)
     assert judge.asked == 3
+
+
+def test_a_yes_is_calibrated_and_stays_a_probability() -> None:
+    """Rule: slope 1 and intercept 0 change nothing; the order of two probabilities never changes."""
+    assert calibrated(0.9, 1.0, 0.0) == pytest.approx(0.9)
+    assert calibrated(0.5, 0.7, -1.0) == pytest.approx(1 / (1 + math.e))
+    said = [0.0, 1e-9, 0.2, 0.5, 0.999, 1.0]
+    changed = [calibrated(one, 0.5, -2.0) for one in said]
+    assert changed == sorted(changed)
+    assert all(0 < one < 1 for one in changed)
+    judged = JudgedEntailment(WordJudge("14 days"), SIMILAR, slope=0.5, intercept=-2.0)
+    assert judged.entailed([CLAIM, "No."], CLAIM) == (calibrated(0.9, 0.5, -2.0), calibrated(0.1, 0.5, -2.0))
 
 
 @pytest.mark.parametrize("failure", [TransientError("no answer"), PermanentError("too long"), NoRoom("spent")])

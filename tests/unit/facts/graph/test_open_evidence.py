@@ -39,7 +39,7 @@ def test_by_rules_no_model_is_asked(tmp_path: Path) -> None:
 def test_by_the_model_it_is_asked_for_entities_steps_and_entailment(tmp_path: Path) -> None:
     """Rule: each with its own instruction; the entities are kept, and not asked for again."""
     judge = WordJudge("love")
-    writer = ScriptedWriter(["1 | Refunds | within | 14 days", "The love of refunds", "The love of refunds"])
+    writer = ScriptedWriter(["1 | Refunds | 14 days", "The love of refunds", "The love of refunds"])
     evidence = found(BY_MODEL, judge, writer, tmp_path)
     assert [step.claim for step in evidence.steps] == ["The love of refunds"]
     assert evidence.places == (Place("document:1", 1),)

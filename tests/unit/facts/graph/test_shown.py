@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import Place, Subgraph, graph_of
-from support_agent.facts.graph.shown import ENTITIES, NAME_CHARACTERS, RELATIONS, STEP_ENTITIES, shown
-from support_agent.facts.trace import EntityGraph, Pointer
+from support_agent.facts.graph.shown import ENTITIES, NAME_CHARACTERS, RELATIONS, STEP_ENTITIES, EntityGraph, shown
+from support_agent.facts.trace import Pointer
 from tests.unit.facts.graph.fakes import source
 
 SHOP = (
@@ -23,7 +23,7 @@ def shown_of(
     text: str,
     *chosen: Place,
     sources: tuple[Source, ...] = SHOP,
-    among: frozenset[str] | None = ALL,
+    among: frozenset[str] = ALL,
     today: tuple[Source, ...] | None = None,
 ) -> EntityGraph:
     graph = graph_of(sources, RuleExtractor())
@@ -102,6 +102,6 @@ def test_hostile_documents_are_shown_within_the_bounds(texts: list[str], step: s
     hostile = source("document:1", *texts, heading=step)
     graph = graph_of([hostile], RuleExtractor())
     near = Subgraph(entities=tuple((key, 0) for key in graph.match(f"{step} {' '.join(texts)}")))
-    found = shown(graph, near, {"document:1": hostile}, set(), among=None)
+    found = shown(graph, near, {"document:1": hostile}, set(), among={"document:1"})
     assert len(found.entities) <= ENTITIES
-    assert found == shown(graph, near, {"document:1": hostile}, set(), among=None)
+    assert found == shown(graph, near, {"document:1": hostile}, set(), among={"document:1"})

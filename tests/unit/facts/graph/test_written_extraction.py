@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import Extraction
-from support_agent.facts.graph.written_extraction import SENTENCES_PER_ASKING, KeptExtractor, WrittenExtractor
+from support_agent.facts.graph.written_extraction import (
+    INSTRUCTION,
+    SENTENCES_PER_ASKING,
+    KeptExtractor,
+    WrittenExtractor,
+)
 from tests.fakes_facts import ScriptedWriter
 from tests.unit.facts.graph.fakes import FixedExtractor, source
 
@@ -24,20 +29,19 @@ def extract(given: Source, *texts: str) -> Extraction:
 
 
 def test_facts_in_the_form_asked_for_are_read() -> None:
-    """Rule: number, thing, relation, thing; what else the model says is passed over."""
+    """Rule: number and things, no relation; what else the model says is passed over."""
     found = extract(
         REFUND,
-        "Sure! Here you are:\n1 | Refunds | are made within | 14 days\n- 2 | a | b\n"
-        "2 | Annual plans | include | priority support\nx | Refunds | are | 14 days\n99999999999 | a | b | c",
+        "Sure! Here you are:\n1 | Refunds | 14 days\n- 2 | plans\n2\n 2 | Annual plans\n2 | priority support\n"
+        "x | made\n99999999999 | include",
     )
+    assert "relation" not in INSTRUCTION
     assert found.entities == (("Refunds", "14 days"), ("Annual plans", "priority support"))
 
 
 def test_what_a_hostile_model_invents_is_dropped() -> None:
     """Rule: entities that stand nowhere in the sentence, and numbers of sentences that were not shown."""
-    found = extract(
-        REFUND, "1 | Refunds | are made within | 900 days\n2 | Refunds | for | 14 days\n0 | a | b | c\n77 | a"
-    )
+    found = extract(REFUND, "1 | Refunds | 900 days\n2 | Refunds | 14 days\n0 | Refunds\n77 | Refunds")
     assert found.entities == (("Refunds",), ())
 
 
@@ -50,7 +54,7 @@ def test_no_text_breaks_the_reading(text: str) -> None:
 def test_many_sentences_are_asked_some_at_a_time_and_numbered_through() -> None:
     """Rule: the second asking cannot say something of the first one's sentences."""
     many = source("document:1", *(f"Plan{number} costs {number} euros." for number in range(SENTENCES_PER_ASKING + 2)))
-    writer = ScriptedWriter(["", f"1 | Plan0 | costs | 0 euros\n{SENTENCES_PER_ASKING + 1} | Plan8 | costs | 8 euros"])
+    writer = ScriptedWriter(["", f"1 | Plan0 | 0 euros\n{SENTENCES_PER_ASKING + 1} | Plan8 | 8 euros"])
     found = WrittenExtractor(writer, seed=1).extract(many)
     assert [number for number, _ in writer.history[1].material] == ["9", "10"]
     assert [names for names in found.entities if names] == [("Plan8", "8 euros")]

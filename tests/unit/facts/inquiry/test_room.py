@@ -15,12 +15,10 @@ from support_agent.desk.packet import FoundPage
 from support_agent.facts.grading_words import ANSWER_ASK, DOCUMENT_ASK, HALLUCINATION_ASK, ROUTE_ASK
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.memory import begin, from_json, to_json
-from support_agent.facts.inquiry.room import MAX_CHARACTERS, MAX_FACTS, Finder, LikelyFirst, Rooms, finding_of
+from support_agent.facts.inquiry.room import MAX_CHARACTERS, MAX_FACTS, LikelyFirst, Rooms, finding_of
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer
 from support_agent.settings_facts import GradingSettings
-from support_agent.tools.base import Match
 from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, Evidence, FindingReason
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 
@@ -214,15 +212,6 @@ def test_a_look_that_is_late_hands_over(tmp_path: Path) -> None:
     opened, _, _ = rooms([YEARLY], tmp_path)
     workflow = replace(opened.workflow, settings=GradingSettings(max_s=0.5))
     assert replace(opened, workflow=workflow).open("case", None).look(QUESTION, {1}).reason == "budget"
-
-
-def test_a_question_in_no_case_is_looked_into_as_a_mails_is(tmp_path: Path) -> None:
-    """Rule: the nearest document first, of those that may be found."""
-    opened, asked, _ = rooms([YEARLY], tmp_path)
-    near = [Match(topic=topic, score=0.5) for topic in ("field:plan", "document:9", "document:1")]
-    found = Finder(opened, {"document:1", "document:2"}, lambda _: near).find(QUESTION, Budget(10_000))
-    assert found.outcome.is_answered
-    assert asked == [{"document:1", "document:2"}, {"document:1"}]
 
 
 def test_a_memory_does_not_grow_for_ever(tmp_path: Path) -> None:

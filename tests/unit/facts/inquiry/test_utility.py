@@ -133,6 +133,18 @@ def test_what_is_switched_off_is_not_asked_and_does_not_fail() -> None:
     assert not assess(ScriptedJudge([0.9]), "How long?", "Two weeks.", ["It takes 2 weeks."], strict).is_sound
 
 
+def test_a_draft_in_other_words_than_the_evidence_is_told_to_use_them() -> None:
+    """Rule: Knowledge-F1 below the threshold fails unasked; at the threshold, and without one, it passes."""
+    evidence, draft = ["The fee is 5 euros a month."], "You pay 5 euros."
+    overlap = knowledge_f1(draft, evidence[0])
+    judge = ScriptedJudge([])
+    low = assess(judge, "How much?", draft, evidence, Standard(knowledge=overlap + 0.01))
+    assert (low.failures, low.is_hallucination, judge.asked) == ((Failure(check=Check.OVERLAP),), True, [])
+    assert "the evidence's own words" in feedback_of(low)[0]
+    for standard in (Standard(knowledge=overlap), Standard()):
+        assert assess(ScriptedJudge([0.9, 0.9]), "How much?", draft, evidence, standard).is_sound
+
+
 def test_a_draft_beside_the_question_fails() -> None:
     utility = assess(ScriptedJudge([0.9, 0.4]), "How long?", "It is free.", ["It is free."])
     assert utility.failures == (Failure(check=Check.OFF_THE_QUESTION),)

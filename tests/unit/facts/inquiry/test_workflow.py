@@ -25,13 +25,14 @@ from support_agent.facts.grading_words import (
 from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.open_evidence import Chaining
+from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.memory import begin, with_question
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, NEEDS_ASK, Limits, Never, Policy, SelfAsk, Softmax
 from support_agent.facts.inquiry.workflow import PolicyFor, Workflow, look_always
 from support_agent.facts.judge import Judge, ModelJudge
 from support_agent.facts.material import pointer_of
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Findings, GradedPointer, Node, Pointer
+from support_agent.facts.trace import BorneOut, Findings, GradedPointer, Node, Pointer
 from support_agent.settings_facts import EntailmentBy, EvidenceSettings, GradingSettings
 from support_agent.tools.fact_room import FindingReason
 from tests.fakes import ScriptedModel
@@ -306,6 +307,19 @@ def test_a_draft_is_told_what_was_wrong_with_the_one_before() -> None:
     assert {written.instruction for written in bench.writer.history} == {DRAFT_ORDER}
 
 
+def test_a_draft_with_few_words_of_the_evidence_is_written_anew_from_feedback() -> None:
+    """Rule: `grading.threshold_knowledge` becomes a sentence of the next draft's order; by default it is off."""
+    drafts = ["That is possible.", "Within 30 days, in full."]
+    bench = Bench(ANSWERED, drafts, threshold_knowledge=0.3)
+    assert bench.find().outcome.is_answered
+    first, second = (written.instruction for written in bench.writer.ordered(DRAFT_ORDER))
+    assert "own words" in second
+    assert "own words" not in first
+    bench = Bench(ANSWERED, drafts)
+    bench.find()
+    assert len(bench.writer.history) == 1
+
+
 def never(judge: Judge, limits: Limits) -> Policy:
     return Never(limits)
 
@@ -375,14 +389,30 @@ CHAINING = Chaining(
 
 def test_the_sentences_that_bear_the_draft_out_are_pointed_at() -> None:
     """Rule: by position, in a document that was graded; the step itself is model text and stays in the trace."""
-    findings = Bench(ANSWERED, chaining=CHAINING).find()
+    bench = Bench(ANSWERED, chaining=CHAINING)
+    findings = bench.find()
     assert findings.outcome.sentences == (Pointer(source="document:1", first=2, last=2),)
     row = findings.trace[-1]
     assert (row.node, row.decided) == (Node.EVIDENCE, "1 of 1 steps borne out")
     assert [step.claim for step in row.steps] == [DRAFT]
-    assert row.graph is not None
     assert findings.outcome.index_version == f"index-1 {CHAINING.version}"
     assert "all of it" not in findings.outcome.model_dump_json()
+
+
+def test_the_sub_graph_is_built_when_it_is_asked_for_and_stands_in_no_trace() -> None:
+    """The failure's story: it was built and stored with each mail's draft, and only a page for staff shows it."""
+    headed = source("document:1", "Refunds go to the Visa card.", heading="Refunds")
+    chaining = replace(CHAINING, graph=graph_of([headed], RuleExtractor()), sources=[headed])
+    findings = Bench(ANSWERED, chaining=chaining).find()
+    assert Bench(ANSWERED, chaining=chaining).workflow.entity_graph(findings) == EntityGraph()
+    *before, last = findings.trace
+    visit = last.model_copy(update={"steps": (BorneOut(claim="Refunds go to the Visa card."),)})
+    named = findings.model_copy(update={"trace": (*before, visit)})
+    shown = Bench(ANSWERED, chaining=chaining).workflow.entity_graph(named)
+    assert [(entity.name, entity.hops) for entity in shown.entities] == [("Refunds", 0), ("Visa", 0)]
+    assert [relation.pointer for relation in shown.relations] == [Pointer(source="document:1", first=0, last=0)]
+    assert Bench(ANSWERED).workflow.entity_graph(named) == EntityGraph()
+    assert "entities" not in named.model_dump_json()
 
 
 def test_no_sentence_is_looked_for_where_nothing_was_answered() -> None:

@@ -1,37 +1,38 @@
-"""A trained policy beside the rules: the same people for all, and none that was learned from."""
+"""A trained policy beside the rules and chance: the same cases for all, within the same limits."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Limits
-from support_agent.facts.learning.comparison import compared
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action
+from support_agent.facts.learning.comparison import compared, rewards_of
 from support_agent.facts.learning.policy_weights import PolicyWeights, weights_of
-from support_agent.facts.learning.simulator import Outcome, World
+from support_agent.facts.learning.recorded import Outcome
+from tests.recorded_cases import LIMITS, made_cases
 
-NEVER_LOOKS = Limits(looks=1, drafts=1)
+CASES = made_cases(40)
 
 
-def gives_up(seed: int = 1) -> PolicyWeights:
+def gives_up(episodes: int = 0) -> PolicyWeights:
     """Weights of a policy that hands everything over at once."""
     values = np.zeros((len(ACTIONS), len(FEATURES)))
     values[ACTIONS.index(Action.ESCALATE), 0] = 50.0
-    return weights_of(values, limits=NEVER_LOOKS, episodes=0, seed=seed, people=0)
+    return weights_of(values, limits=LIMITS, episodes=episodes, seed=1, people=0)
 
 
-def test_all_meet_the_same_people_within_the_same_limits() -> None:
+def test_all_meet_the_same_cases() -> None:
     """Rule: what differs between two rows is the policy."""
-    measured = compared(gives_up(), users=20)
-    assert [each.policy for each in measured] == ["trained", "never", "self-ask", "always"]
-    assert len({each.questions for each in measured}) == 1
-    trained, never, _, always = measured
-    assert trained.outcomes == never.outcomes
-    assert (trained.looks, trained.drafts) == (0, 0)
-    assert 0 < always.looks <= 1
-    assert always.outcomes[Outcome.HELPED] > 0
+    measured = compared(gives_up(), CASES)
+    assert [each.policy for each in measured] == ["trained", "always", "self-ask", "never", "random"]
+    trained, always, self_ask, never, chance = measured
+    assert {each.questions for each in measured} == {40}
+    assert (trained.outcomes, trained.looks) == (never.outcomes, never.looks)
+    assert (always.outcomes[Outcome.HELPED], always.outcomes[Outcome.MISLED]) == (0.5, 0.5)
+    assert self_ask.outcomes == always.outcomes, "the model wants evidence for each"
+    assert 0 < chance.outcomes[Outcome.HELPED] < 0.5
+    assert compared(gives_up(), CASES)[-1] == chance
 
 
-def test_other_seeds_and_worlds_are_other_people() -> None:
-    known = World(documented=1.0)
-    assert compared(gives_up(), users=20, world=known)[0].outcomes[Outcome.HANDED_OVER] == 0
-    assert compared(gives_up(2), users=20) != compared(gives_up(), users=20)
+def test_the_learning_curve_has_a_point_for_each_state_of_training() -> None:
+    points = rewards_of([gives_up(0), gives_up(80)], CASES)
+    assert points == [(0, 0.0), (80, 0.0)]

@@ -44,17 +44,6 @@ def test_all_sources_are_asked_at_the_same_time() -> None:
     sources = [MeetingSource(name, meeting, 2, REFUNDS) for name in "ab"]
     result = search_over(*sources).search(QUESTION)
     assert [report.outcome for report in result.reports] == ["found", "found"]
-    alone: list[str] = []
-    one_by_one = [MeetingSource(name, alone, 2, REFUNDS) for name in "ab"]
-    result = search_over(*one_by_one, mode="sequential").search(QUESTION)
-    assert [report.outcome for report in result.reports] == ["timed_out", "found"]
-
-
-def test_both_modes_find_the_same() -> None:
-    sources = [ScriptedSource("a", CATS, REFUNDS), ScriptedSource("b", REFUNDS, page("dogs", "A dog takes five."))]
-    parallel = search_over(*sources).search(QUESTION)
-    assert parallel == search_over(*sources, mode="sequential").search(QUESTION)
-    assert len(parallel.passages) == 3
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.facts.web.public_addresses import is_public, resolve
+from support_agent.facts.web.client import is_public, resolve
 
 INSIDE = ["127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.100.100.200", "0.0.0.0"]
 

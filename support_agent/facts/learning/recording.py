@@ -1,0 +1,138 @@
+"""Records what each path of actions comes to on a real question, with the real model: what a policy is trained on.
+
+Invariant: a question that stands in the file is not asked again, and what is written is whole lines, so that a
+recording that was stopped goes on where it was. Checked by tests/unit/facts/learning/test_recording.py.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from support_agent.company.documents import Document
+from support_agent.errors import ConfigError, SupportAgentError
+from support_agent.facts.inquiry.loop import advance
+from support_agent.facts.inquiry.memory import Memory, begin
+from support_agent.facts.inquiry.nodes import Nodes
+from support_agent.facts.inquiry.policy import ACTIONS, Action, SelfAsk, possible
+from support_agent.facts.inquiry.workflow import Workflow
+from support_agent.facts.judge import Grade, Judge
+from support_agent.facts.learning.recorded import Path_, RecordedCase, State, read_cases
+from support_agent.facts.spending import Budget
+from support_agent.facts.trace import DOCUMENT_SOURCE
+from support_agent.facts.writer import Material
+from support_agent.frozen import Frozen
+
+MOST_CYCLES = 2
+"""With more of them one question has hundreds of paths."""
+TOKENS = 1_000_000
+"""Of all paths of one question; what one path takes is bounded by its actions."""
+
+
+class Asking(Frozen):
+    """A question and the headings that answer it, by document; no heading: the whole document. Empty: none answers."""
+
+    key: str
+    question: str
+    answers: dict[int, frozenset[str]]
+
+
+class _Opinions:
+    """A `Judge` that keeps what the model says, by the last text of what it was shown."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.kept: dict[str, float] = {}
+
+    def yes(self, question: str, material: Material) -> Grade:
+        grade = self._judge.yes(question, material)
+        self.kept[material[-1][1]] = grade.probability
+        return grade
+
+
+def record(
+    path: Path,
+    asked: Iterable[Asking],
+    workflow: Workflow,
+    documents: Mapping[int, Document],
+    *,
+    cases: int,
+    seed: int,
+) -> int:
+    """Append cases to a file, until it has so many.
+
+    Args:
+        path: One JSON object a line; it need not be there.
+        asked: Questions with keys of their own.
+        workflow: Looks into each question as into a mail's.
+        documents: What is found, by number.
+        cases: How many cases the file is to have; fewer where fewer are asked.
+        seed: Of their order.
+    Returns:
+        How many the file has now.
+    """
+    done = {case.key for case in (read_cases(path) if path.exists() else ())}
+    if done:
+        os.truncate(path, path.read_bytes().rindex(b"\n") + 1)  # a line that was cut off
+    ordered = sorted(asked, key=lambda one: one.key)
+    random.Random(seed).shuffle(ordered)
+    for one in [one for one in ordered[:cases] if one.key not in done]:
+        line = recorded(one, workflow, documents).model_dump_json()
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+        except OSError as error:
+            raise ConfigError(f"{path}: {error.strerror}: name a file that can be written") from error
+        done.add(one.key)
+    return len(done)
+
+
+def recorded(asking: Asking, workflow: Workflow, documents: Mapping[int, Document]) -> RecordedCase:
+    """All paths of one question, within the workflow's limits; a path on which something fails ends before it.
+
+    Raises:
+        ConfigError: the limits leave too many paths.
+    """
+    limits = workflow.limits
+    if workflow.settings.max_cycles > MOST_CYCLES:
+        raise ConfigError(f"grading.max_cycles = {workflow.settings.max_cycles}: at most {MOST_CYCLES} are recorded")
+    opinions = _Opinions(workflow.judge)
+    rule = SelfAsk(opinions, limits)
+    states: list[State] = []
+
+    def follow(path: Path_, memory: Memory, nodes: Nodes, noted: int) -> None:
+        rule.probabilities(memory)
+        spent = [visit.cost for visit in nodes.visits[noted:]]
+        helps = _helps(asking, nodes, memory, documents)
+        seconds, tokens = sum(cost.seconds for cost in spent), sum(cost.tokens for cost in spent)
+        states.append(State(path=path, memory=memory, helps=helps, seconds=seconds, tokens=tokens))
+        is_possible = dict(zip(ACTIONS, possible(memory, limits), strict=True))
+        for action in (Action.ACQUIRE, Action.DRAFT):
+            if is_possible[action]:
+                branch = nodes.branch()
+                try:
+                    after = advance(memory, action, branch, limits)
+                except SupportAgentError:
+                    continue
+                follow((*path, action), after, branch, len(nodes.visits))
+
+    memory = begin(asking.key, asking.question)
+    follow((), memory, workflow.nodes(memory, Budget(TOKENS)), 0)
+    return RecordedCase(
+        key=asking.key, is_answerable=bool(asking.answers), limits=limits, states=tuple(states), opinions=opinions.kept
+    )
+
+
+def _helps(asking: Asking, nodes: Nodes, memory: Memory, documents: Mapping[int, Document]) -> bool:
+    """Whether the surest document of the evidence answers, and a section of it that does is among the evidence."""
+    found = [one.pointer for one in nodes.evidence(memory, is_answered=True)]
+    sources = [pointer.source for pointer in found]
+    number = int(sources[0].removeprefix(DOCUMENT_SOURCE)) if sources else 0
+    if number not in asking.answers:
+        return False
+    spans = [one for one in found if one.source == sources[0]]
+    sentences = documents[number].sentences
+    headings = {sentence.heading for one in spans for sentence in sentences[one.first : one.last + 1]}
+    return not asking.answers[number] or bool(asking.answers[number] & headings)

@@ -1,0 +1,139 @@
+"""Recording: each path once, with what it took and whether it answers, on the real nodes; stopped, it goes on."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from support_agent.company.documents import Document, load_documents
+from support_agent.errors import ConfigError, TransientError
+from support_agent.facts.grading_words import DOCUMENT_ASK
+from support_agent.facts.inquiry.memory import Ending
+from support_agent.facts.inquiry.policy import NEEDS_ASK, Action, Always
+from support_agent.facts.inquiry.workflow import Workflow
+from support_agent.facts.judge import Grade
+from support_agent.facts.learning.recorded import Outcome, play, read_cases
+from support_agent.facts.learning.recording import Asking, record, recorded
+from support_agent.facts.spending import Budget
+from support_agent.facts.writer import Draft, Material, WritingUsage
+from support_agent.model import Usage
+from support_agent.settings_facts import GradingSettings
+from support_agent.tools.fact_room import FindingReason
+from tests.fakes_facts import Piece, ScriptedRetriever
+
+POLICIES = Path(__file__).parents[4] / "policies"
+DOCUMENTS: dict[int, Document] = {document.number: document for document in load_documents(POLICIES)}
+HEADING = DOCUMENTS[1].sentences[0].heading
+REFUND = Piece(source="document:1", first=0, last=0, text="Within 30 days.")
+LOOK, DRAFT = Action.ACQUIRE, Action.DRAFT
+ASKING = Asking(key="a", question="Can I get a refund?", answers={1: frozenset([HEADING])})
+
+
+class Model:
+    """Judge and writer: the same to the same, as the embedded one with its seeds; `asked` is counted."""
+
+    name = "fixed"
+
+    def __init__(self, *, fails: bool = False) -> None:
+        self.asked: list[str] = []
+        self.written = 0
+        self._fails = fails
+
+    def yes(self, question: str, material: Material) -> Grade:
+        self.asked.append(question)
+        return Grade(probability=0.8, usage=Usage(prompt_tokens=50, forward_passes=1))
+
+    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+        if self._fails:
+            raise TransientError("no answer")
+        self.written += 1
+        text = "Within 40 days." if seed == 1 else "Within 30 days."
+        return Draft(text=text, usage=WritingUsage(prompt_tokens=20, written_tokens=4))
+
+
+def workflow(model: Model, **values: object) -> Workflow:
+    ticks = count()
+    return Workflow(
+        judge=model,
+        writer=model,
+        retriever=ScriptedRetriever([(REFUND,)]),
+        web=None,
+        settings=GradingSettings.model_validate(values),
+        clock=lambda: float(next(ticks)),
+    )
+
+
+def paths(case_paths: list[tuple[Action, ...]]) -> set[str]:
+    return {"".join(action.value[0] for action in path) for path in case_paths}
+
+
+def test_each_path_is_taken_once_within_the_limits() -> None:
+    """Rule: a mail's own space: two looks without drafts; with drafts these as well, each from where it branches."""
+    model = Model()
+    case = recorded(ASKING, workflow(model), DOCUMENTS)
+    assert paths([state.path for state in case.states]) == {"", "a", "aa"}
+    assert model.asked.count(DOCUMENT_ASK) == 1, "what was graded keeps its grade"
+    assert [(state.helps, state.tokens > 0) for state in case.states] == [(False, False), (True, True), (True, True)]
+    assert case.is_answerable
+    assert NEEDS_ASK in model.asked
+    assert case.opinions == {"0 passages": 0.8}
+    drafting = recorded(ASKING, workflow(Model(), drafts=True), DOCUMENTS)
+    assert paths([state.path for state in drafting.states]) == {
+        *("", "a", "aa", "ad", "aad", "ada", "add", "aadd", "adad", "adda")
+    }
+
+
+def test_a_played_case_ends_as_the_real_room_does() -> None:
+    """Rule: a policy meets in the record what it would have met."""
+    for values in ({}, {"drafts": True}):
+        flow = workflow(Model(), **values)
+        case = recorded(ASKING, flow, DOCUMENTS)
+        found = flow.find(ASKING.question, Budget(20_000))
+        real = found.outcome.reason is FindingReason.ANSWERED
+        episode = play(case, Always(case.limits))
+        assert (episode.outcome is Outcome.HELPED) == real
+        drafts = [visit for visit in found.trace if visit.model_text and visit.model_text.kind == "draft"]
+        assert sum(step.action is DRAFT for step in episode.steps) == len(drafts)
+
+
+@pytest.mark.parametrize(
+    ("answers", "helps"),
+    [({1: frozenset()}, True), ({1: frozenset(["Nowhere"])}, False), ({2: frozenset()}, False), ({}, False)],
+)
+def test_an_answer_helps_by_its_document_and_section(answers: dict[int, frozenset[str]], helps: bool) -> None:
+    """Rule: the right document with the wrong section is a wrong answer."""
+    case = recorded(ASKING.model_copy(update={"answers": answers}), workflow(Model()), DOCUMENTS)
+    assert case.by_path[LOOK,].helps is helps
+    assert case.is_answerable == bool(answers)
+
+
+def test_a_path_on_which_the_model_fails_ends_before_it() -> None:
+    case = recorded(ASKING, workflow(Model(fails=True)), DOCUMENTS)
+    assert paths([state.path for state in case.states]) == {"", "a"}
+    assert all(state.memory.ending is not Ending.ESCALATED for state in case.states)
+
+
+def test_a_recording_goes_on_where_it_was(tmp_path: Path) -> None:
+    """Rule: no question twice; the same seed gives the same order, so that the first ones are the same."""
+    asked = [ASKING.model_copy(update={"key": key}) for key in "abcdef"]
+    models: list[str] = []
+
+    def flow(question: str) -> Workflow:
+        models.append(question)
+        return workflow(Model())
+
+    path = tmp_path / "cases.jsonl"
+    assert record(path, asked, flow, DOCUMENTS, cases=2, seed=3) == 2
+    first = path.read_text("utf-8")
+    path.write_text(f'{first}{{"key": "cut', "utf-8")
+    assert record(path, asked, flow, DOCUMENTS, cases=4, seed=3) == 4
+    assert len(models) == 4
+    assert path.read_text("utf-8").startswith(first)
+    assert len({case.key for case in read_cases(path)}) == 4
+
+
+def test_too_many_paths_are_refused() -> None:
+    with pytest.raises(ConfigError, match="max_cycles"):
+        recorded(ASKING, workflow(Model(), max_cycles=3), DOCUMENTS)
