@@ -24,34 +24,34 @@ import structlog
 
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
-from support_agent.cursor import Cursor
-from support_agent.doctor import Probes, SeenMailbox
+from support_agent.config.facts import Looks
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import LogSettings, ModelSettings, Settings
+from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
-from support_agent.mail.mailbox import Mailbox
-from support_agent.mail.oauth import TokenSource
-from support_agent.mail.outbox import Transport
-from support_agent.model import Model, Prompt, Scores
-from support_agent.planner.progress import Progress, progress_on
-from support_agent.resources import packaged
-from support_agent.settings import LogSettings, ModelSettings, Settings
-from support_agent.settings_facts import Looks
+from support_agent.models.language_model import Model, Prompt, Scores
+from support_agent.models.progress import Progress, progress_on
+from support_agent.ops.doctor import Probes, SeenMailbox
 from support_agent.store.lock import only_process
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
+from support_agent.transport.mailbox import Mailbox
+from support_agent.transport.oauth import TokenSource
+from support_agent.transport.outbox import Transport
 
 if TYPE_CHECKING:
-    from support_agent.agent import Agent
-    from support_agent.decide import Decider
-    from support_agent.embedding.minilm import MiniLM
+    from support_agent.engine.steps import Steps
     from support_agent.facts.inquiry.room import Rooms
     from support_agent.facts.inquiry.workflow import Workflow
     from support_agent.facts.search import CompanySearch
     from support_agent.facts.spending import CountTokens
     from support_agent.facts.writer import Writer
+    from support_agent.models.embedding.minilm import MiniLM
+    from support_agent.models.openai import OpenAIModel
     from support_agent.planner.combiner import Calibration
-    from support_agent.planner.openai import OpenAIModel
     from support_agent.planner.pieces import Read
-    from support_agent.steps import Steps
+    from support_agent.workflow.decide import Decider
+    from support_agent.workflow.worker import Agent
 
 SUGGESTING_S = 300.0
 """Seconds for a text that nobody waits for but the operator."""
@@ -91,8 +91,8 @@ def open_model(settings: ModelSettings, progress: Progress) -> Model:
     """The model's seat: embedded, or a server."""
     match settings.planner:
         case "llama":
-            from support_agent.planner.llama import LlamaModel
-            from support_agent.planner.models import language_model
+            from support_agent.models.llama import LlamaModel
+            from support_agent.models.pulling import language_model
 
             return LlamaModel(
                 language_model(settings, progress),
@@ -107,7 +107,7 @@ def open_model(settings: ModelSettings, progress: Progress) -> Model:
 
 
 def _open_server(settings: ModelSettings) -> OpenAIModel:
-    from support_agent.planner.openai import OpenAIModel
+    from support_agent.models.openai import OpenAIModel
 
     return OpenAIModel(
         base_url=settings.base_url,
@@ -127,7 +127,7 @@ def open_writer(settings: Settings, model: Model) -> Writer:
     match settings.model.planner:
         case "llama":
             from support_agent.facts.llama_writer import LlamaWriter
-            from support_agent.planner.llama import LlamaModel
+            from support_agent.models.llama import LlamaModel
 
             if not isinstance(model, LlamaModel):
                 raise ConfigError("model.planner = 'llama' needs the embedded model: drafts are written on its weights")
@@ -162,8 +162,8 @@ def open_embedder(settings: Settings) -> MiniLM:
     Raises:
         ConfigError: it cannot be used.
     """
-    from support_agent.embedding.minilm import MiniLM
-    from support_agent.planner.models import embedding_model
+    from support_agent.models.embedding.minilm import MiniLM
+    from support_agent.models.pulling import embedding_model
 
     return MiniLM(embedding_model(settings.model, progress()), threads=settings.embedding.threads)
 
@@ -171,7 +171,7 @@ def open_embedder(settings: Settings) -> MiniLM:
 def count_tokens_of(model: Model) -> CountTokens:
     """How many tokens a text has for the model, at most: the embedded one counts, of a server it is not known."""
     from support_agent.facts.spending import most_tokens
-    from support_agent.planner.llama import LlamaModel
+    from support_agent.models.llama import LlamaModel
 
     return model.weights.count if isinstance(model, LlamaModel) else most_tokens
 
@@ -289,9 +289,9 @@ def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "optio
     Args:
         name: Of its collections in the vector store; one that is kept in memory needs a name of its own.
     """
-    from support_agent.embedders import load_embedders
     from support_agent.facts.index import Index, memory_client, open_client
     from support_agent.facts.search import ENGLISH, CompanySearch
+    from support_agent.models.embedders import load_embedders
 
     models = [model.value for model in settings.embedding.models]
     embedders = dict(zip(models, load_embedders(settings, progress(), minilm=open_embedder(settings)), strict=True))
@@ -324,10 +324,10 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
-    from support_agent.decide import Decider
-    from support_agent.mail.machine_vote import open_vote
+    from support_agent.mail.machines.machine_vote import open_vote
     from support_agent.planner.combiner import committed
     from support_agent.planner.loop import Planner
+    from support_agent.workflow.decide import Decider
 
     company = Company.load(settings.company)
     templates = Templates.load(settings.company.templates)
@@ -368,12 +368,12 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
         ConfigError: something that sending or receiving needs is not set, or another process has the store.
     """
     _require_mail_settings(settings)
-    from support_agent.agent import Agent
-    from support_agent.engine import Engine, executor_id
-    from support_agent.engine_database import engine_url
+    from support_agent.engine.database import engine_url
+    from support_agent.engine.engine import Engine, executor_id
+    from support_agent.outbound.sent_folder import SentFolder
     from support_agent.pipeline import handle
-    from support_agent.sent_folder import SentFolder
-    from support_agent.stages import Stages
+    from support_agent.workflow.stages import Stages
+    from support_agent.workflow.worker import Agent
 
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
@@ -447,7 +447,7 @@ def real_probes(now: datetime) -> Probes:
 
 
 def _look_at_mailbox(settings: Settings, cursor: Cursor | None) -> SeenMailbox:
-    from support_agent.sent_folder import SENT_USE
+    from support_agent.outbound.sent_folder import SENT_USE
 
     with Mailbox(settings.imap, TokenSource(settings.oauth), utc_now) as mailbox:
         folder = settings.imap.sent_folder or mailbox.special_folder(SENT_USE)

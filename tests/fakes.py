@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from support_agent.model import ComposedCall, Model, Prompt, Scores, Usage, check_options
+from support_agent.models.language_model import ComposedCall, Model, Prompt, Scores, Usage, check_options
 from support_agent.planner.combiner import Asked as AskedWeights
 from support_agent.planner.combiner import Combiner, Weights
 
@@ -45,7 +45,7 @@ PLAIN = Combiner(
 
 
 class ScriptedModel:
-    """`support_agent.model.Model` that gives queued answers; asked once too often, it fails.
+    """`support_agent.models.language_model.Model` that gives queued answers; asked once too often, it fails.
 
     Args:
         answers: One a question: the option to prefer; or the probability of each option that has one, the
@@ -95,7 +95,7 @@ def _completed(given: Mapping[str, float], options: Sequence[str]) -> list[float
 
 
 class ScriptedCallModel:
-    """`support_agent.model.CallModel` that composes queued calls, and leaves choices to another model.
+    """`support_agent.models.language_model.CallModel` that composes queued calls, and leaves choices to another model.
 
     Args:
         chooser: Answers `score`.

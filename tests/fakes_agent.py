@@ -10,15 +10,15 @@ from typing import TypeVar
 
 from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped]
 
-from support_agent.agent import Agent
-from support_agent.cursor import Cursor
-from support_agent.engine import Engine, Failure
+from support_agent.config.settings import ImapSettings
+from support_agent.core.cursor import Cursor
+from support_agent.engine.engine import Engine, Failure
 from support_agent.errors import SupportAgentError, TransientError
-from support_agent.mail.mailbox import Fetched, Mailbox
-from support_agent.mail.outbox import Delivery
 from support_agent.pipeline import handle
-from support_agent.settings import ImapSettings
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxStatus, mail_id_of
+from support_agent.transport.mailbox import Fetched, Mailbox
+from support_agent.transport.outbox import Delivery
+from support_agent.workflow.worker import Agent
 from tests.fakes_journey import NOON, Clock, Office, once
 
 ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT

@@ -9,11 +9,11 @@ from typing import TypeVar
 
 from pydantic import SecretStr
 
-from support_agent.cursor import Cursor
-from support_agent.diagnosis import Diagnosis, Health
-from support_agent.doctor import Probes, SeenMailbox, diagnose
-from support_agent.model import Scores, Usage
-from support_agent.settings import ChromaSettings, ModelSettings, Settings
+from support_agent.config.settings import ChromaSettings, ModelSettings, Settings
+from support_agent.core.cursor import Cursor
+from support_agent.core.diagnosis import Diagnosis, Health
+from support_agent.models.language_model import Scores, Usage
+from support_agent.ops.doctor import Probes, SeenMailbox, diagnose
 from tests.contract.store.examples import NOON
 
 T = TypeVar("T")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from support_agent.core.frozen import Frozen
 from support_agent.facts.judge import Grade
 from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
-from support_agent.frozen import Frozen
-from support_agent.model import Usage
+from support_agent.models.language_model import Usage
 
 
 @dataclass(frozen=True)

@@ -21,21 +21,11 @@ from typing import ClassVar, TypeVar
 from pydantic import JsonValue, SecretStr
 
 from support_agent.answer.templates import Templates
+from support_agent.cases.threads import known_as
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
-from support_agent.cursor import Cursor
-from support_agent.decide import Decider
-from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
-from support_agent.demo.seed import seed
-from support_agent.embedding.port import Embedder
-from support_agent.mail.message import parse
-from support_agent.mail.outbox import Delivery, Transport
-from support_agent.model import Prompt, Scores, Usage
-from support_agent.pipeline import handle
-from support_agent.planner.choice import NONE_TITLE
-from support_agent.planner.loop import Planner
-from support_agent.resources import packaged
-from support_agent.settings import (
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import (
     AgentSettings,
     CompanySettings,
     DeskSettings,
@@ -44,12 +34,22 @@ from support_agent.settings import (
     Settings,
     SmtpSettings,
 )
-from support_agent.stages import Stages
-from support_agent.steps import Steps, Work
+from support_agent.core.cursor import Cursor
+from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
+from support_agent.demo.seed import seed
+from support_agent.engine.steps import Steps, Work
+from support_agent.mail.message import parse
+from support_agent.models.embedding.port import Embedder
+from support_agent.models.language_model import Prompt, Scores, Usage
+from support_agent.pipeline import handle
+from support_agent.planner.choice import NONE_TITLE
+from support_agent.planner.loop import Planner
 from support_agent.store.records import LetterKind, MailId, OutboxRecord
 from support_agent.store.store import Store
-from support_agent.threads import known_as
 from support_agent.tools.base import Examples, Match, Reading
+from support_agent.transport.outbox import Delivery, Transport
+from support_agent.workflow.decide import Decider
+from support_agent.workflow.stages import Stages
 from tests.fakes import PLAIN
 from tests.fakes_reading import nearest_sections, phrased_by_letters, read_by
 
@@ -80,7 +80,7 @@ TOPICS = {
 
 
 class SureModel:
-    """`support_agent.model.Model`: prefers the option that a known word of the question names.
+    """`support_agent.models.language_model.Model`: prefers the option that a known word of the question names.
 
     Args:
         sureness: Probability of what it prefers; the others share the rest.

@@ -12,9 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from support_agent.company.documents import Document
-from support_agent.embedding.port import Vectors
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import is_marked
+from support_agent.models.embedding.port import Vectors
 from support_agent.tools.base import Acts, Examples, Reading, Similarity
 
 SURE = 0.92

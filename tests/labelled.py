@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support_agent.evals.mail_labels import Label, read_labels
+from support_agent.ops.evals.mail_labels import Label, read_labels
 
 MAILS = Path(__file__).parent / "mails"
 

@@ -1,4 +1,4 @@
-"""Made mails of machines and of people, as the fitted vote of `support_agent.mail.machine_vote` reads them.
+"""Made mails of machines and of people, as the fitted vote of `support_agent.mail.machines.machine_vote` reads them.
 
 `development` is what it is fitted on, with the tuning mails and three made-up companies beside it; of `reported` only
 the mails of `tests/mails/wording/reported` are read, and nothing is chosen on them.
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from support_agent.mail.message import parse
-from support_agent.mail.quotation import split_quotation
+from support_agent.mail.text.quotation import split_quotation
 from tests.wording import MAILS
 
 COMPANIES = ("shop", "utility", "office")

@@ -16,22 +16,22 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from support_agent import workspace
 from support_agent.answer.checks import check_templates
 from support_agent.answer.final_answer import TableItem
 from support_agent.answer.render import render_answer
 from support_agent.answer.samples import around
 from support_agent.answer.templates import Templates
-from support_agent.check import check, tool_codes
-from support_agent.cli import app
+from support_agent.cli.main import app
 from support_agent.company.account_specs import read_specs
 from support_agent.company.documents import load_documents, parse_document
 from support_agent.company.values import Period
-from support_agent.configuration import load
-from support_agent.findings import Severity
-from support_agent.model import Model
-from support_agent.settings import Security, Settings, SignIn
-from support_agent.toml_file import read_toml
+from support_agent.config.loading import load
+from support_agent.config.settings import Security, Settings, SignIn
+from support_agent.config.toml_file import read_toml
+from support_agent.core.findings import Severity
+from support_agent.demo import workspace
+from support_agent.models.language_model import Model
+from support_agent.ops.check import check, tool_codes
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "support_agent"

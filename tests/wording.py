@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-from support_agent.mail.automatic_wording import why_automatic
-from support_agent.mail.closing import why_closing
-from support_agent.mail.quotation import split_quotation
+from support_agent.mail.machines.automatic_wording import why_automatic
+from support_agent.mail.text.closing import why_closing
+from support_agent.mail.text.quotation import split_quotation
 
 MAILS = Path(__file__).parent / "mails" / "wording"
 KINDS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 
 
 class Acknowledgement(Frozen):

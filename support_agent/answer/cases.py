@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer, Item
+from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
 from support_agent.answer.reading import as_read
 from support_agent.answer.render import (
@@ -27,10 +28,9 @@ from support_agent.answer.render import (
 from support_agent.answer.samples import around
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
-from support_agent.desk.packet import Packet
+from support_agent.core.findings import Finding, Severity
+from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
-from support_agent.findings import Finding, Severity
-from support_agent.frozen import Frozen
 
 
 class Expected(Frozen):

@@ -15,6 +15,7 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.cases import load_cases, run_case
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.grammar import TemplateRefused
+from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check, check_surface
 from support_agent.answer.render import (
     SUFFIXES,
@@ -33,10 +34,9 @@ from support_agent.answer.samples import (
 )
 from support_agent.answer.sources import Rendered, Surface
 from support_agent.answer.templates import WORDS, Templates, TemplatesUnusable, read_words
-from support_agent.desk.packet import Packet
+from support_agent.core.findings import Finding, Severity, nearest
+from support_agent.core.locales import FALLBACK_LOCALE, is_locale, language_of
 from support_agent.errors import GateRefused
-from support_agent.findings import Finding, Severity, nearest
-from support_agent.locales import FALLBACK_LOCALE, is_locale, language_of
 
 ITEM_KINDS = ("document", "account_field", "table", "aggregate", "calculation", "clarification", "record")
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")

@@ -74,8 +74,8 @@ from support_agent.answer.views import (
     TableView,
 )
 from support_agent.company.values import Counted, Period
+from support_agent.core.locales import language_name
 from support_agent.errors import GateRefused
-from support_agent.locales import language_name
 
 Section = Literal["period", "aggregation", "step", "operation", "reason", "level", "finding"]
 _BLOCK_KINDS = {"sentence": "paragraph", "item": "list", "row": "table"}

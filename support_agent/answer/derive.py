@@ -37,6 +37,7 @@ from support_agent.answer.formatting import (
     period_code,
     table_lines,
 )
+from support_agent.answer.packet import Packet
 from support_agent.answer.sources import (
     AccountSource,
     ClarificationSource,
@@ -52,9 +53,8 @@ from support_agent.answer.sources import (
 )
 from support_agent.answer.templates import Templates
 from support_agent.company.values import Period
-from support_agent.desk.packet import Packet
+from support_agent.core.locales import language_name
 from support_agent.errors import GateRefused
-from support_agent.locales import language_name
 
 MadeFrom = FinalAnswer | Acknowledgement | Packet
 T = TypeVar("T")

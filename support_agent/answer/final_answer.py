@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from support_agent.company.values import Counted, Customer, Number, Period, Row, Value
-from support_agent.frozen import Frozen
-from support_agent.locales import language_of
+from support_agent.core.frozen import Frozen
+from support_agent.core.locales import language_of
 
 
 class Excerpt(Frozen):

@@ -18,7 +18,7 @@ from babel.dates import format_date
 from babel.numbers import format_currency, format_decimal
 
 from support_agent.company.values import Count, Counted, Day, Money, Quantity, Text, Value
-from support_agent.locales import locale_of
+from support_agent.core.locales import locale_of
 
 MONEY_PATTERN = "¤¤ #,##0.00;¤¤ -#,##0.00"
 QUANTITY_PATTERN = "#,##0.####"

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from jinja2 import nodes
 
 from support_agent.answer.views import ATTRIBUTES, LOOP_NAMES, ROOT_NAMES
+from support_agent.core.findings import nearest
+from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
-from support_agent.findings import nearest
-from support_agent.frozen import Frozen
 
 _RAW = re.compile(r"\{%[-+]?\s*raw\b")
 

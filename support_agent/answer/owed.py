@@ -23,6 +23,7 @@ from support_agent.answer.final_answer import (
     TableItem,
 )
 from support_agent.answer.formatting import period_code
+from support_agent.answer.packet import Packet
 from support_agent.answer.sources import (
     AccountSource,
     ClarificationSource,
@@ -35,8 +36,7 @@ from support_agent.answer.sources import (
     Source,
     WordSource,
 )
-from support_agent.desk.packet import Packet
-from support_agent.locales import FALLBACK_LOCALE
+from support_agent.core.locales import FALLBACK_LOCALE
 
 _ADDRESS = SettingsSource(part="support_address")
 

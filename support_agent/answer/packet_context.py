@@ -7,6 +7,7 @@ from itertools import count
 
 from support_agent.answer.context import Maker, Section
 from support_agent.answer.formatting import bare_subject, clean_lines, format_confidence, format_count
+from support_agent.answer.packet import Considered, FoundDocument, FoundEvidence, FoundPage, Packet
 from support_agent.answer.sources import InboundSource
 from support_agent.answer.views import (
     ConsideredView,
@@ -20,7 +21,6 @@ from support_agent.answer.views import (
     RunnerUpView,
     Sourced,
 )
-from support_agent.desk.packet import Considered, FoundDocument, FoundEvidence, FoundPage, Packet
 
 
 def packet_view(packet: Packet, maker: Maker) -> PacketView:

@@ -20,6 +20,7 @@ from support_agent.answer.formatting import is_unsafe
 from support_agent.answer.literals import stands_at
 from support_agent.answer.order import check_order
 from support_agent.answer.owed import key_of, missing
+from support_agent.answer.packet import Packet
 from support_agent.answer.places import check_places
 from support_agent.answer.sources import (
     Rendered,
@@ -31,7 +32,6 @@ from support_agent.answer.sources import (
     TemplateSource,
 )
 from support_agent.answer.templates import Templates
-from support_agent.desk.packet import Packet
 from support_agent.errors import GateRefused
 
 __all__ = ["Rendered", "RenderedAnswer", "RenderedPacket", "Source", "Span", "check", "check_surface"]

@@ -20,6 +20,7 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.context import Maker
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.grammar import Problem, TemplateRefused, problems
+from support_agent.answer.packet import Packet
 from support_agent.answer.packet_context import packet_view
 from support_agent.answer.sources import (
     Rendered,
@@ -32,7 +33,6 @@ from support_agent.answer.sources import (
 )
 from support_agent.answer.templates import Templates
 from support_agent.answer.views import Ledger, Sourced
-from support_agent.desk.packet import Packet
 from support_agent.errors import GateRefused
 
 OPEN, MIDDLE, CLOSE = "\ue000", "\ue001", "\ue002"

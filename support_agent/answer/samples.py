@@ -28,8 +28,7 @@ from support_agent.answer.final_answer import (
     RecordItem,
     TableItem,
 )
-from support_agent.company.values import Count, Day, Money, Noun, Period, Quantity, Row, Text
-from support_agent.desk.packet import (
+from support_agent.answer.packet import (
     Considered,
     FoundDocument,
     FoundEvidence,
@@ -39,6 +38,7 @@ from support_agent.desk.packet import (
     QuotedSentence,
     RunnerUp,
 )
+from support_agent.company.values import Count, Day, Money, Noun, Period, Quantity, Row, Text
 
 PERIODS = (
     "this_month", "last_month", "this_quarter", "last_quarter", "this_year", "last_year", "all_time",

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 
 Position = Annotated[int, Field(ge=0)]
 Side = Literal["left", "right"]

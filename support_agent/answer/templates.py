@@ -15,9 +15,9 @@ from pathlib import Path
 import yaml
 
 from support_agent.answer.formatting import is_unsafe
+from support_agent.core.frozen import Frozen
+from support_agent.core.locales import FALLBACK_LOCALE, language_of, lookup
 from support_agent.errors import ConfigError
-from support_agent.frozen import Frozen
-from support_agent.locales import FALLBACK_LOCALE, language_of, lookup
 
 WORDS = "words.yaml"
 LINE_END = re.compile("\r\n?")

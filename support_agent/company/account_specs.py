@@ -15,11 +15,11 @@ from pydantic import Field, ValidationError, model_validator
 
 from support_agent.company.database import bind_names, statement_defect
 from support_agent.company.values import Counted, Noun, Phrase, ValueType
-from support_agent.findings import Finding, Severity, nearest
-from support_agent.frozen import Frozen
-from support_agent.levels import CUSTOMER
-from support_agent.locales import FALLBACK_LOCALE, LocaleTag, localised, plural_forms
-from support_agent.toml_file import TomlFile
+from support_agent.config.toml_file import TomlFile
+from support_agent.core.findings import Finding, Severity, nearest
+from support_agent.core.frozen import Frozen
+from support_agent.core.levels import CUSTOMER
+from support_agent.core.locales import FALLBACK_LOCALE, LocaleTag, localised, plural_forms
 
 _LEVEL_TODO = f"write level = {CUSTOMER}, or leave it out"
 _NOUN_TODO = 'write { en = { one = "seat", other = "seats" } }, or { en = "GB" } where the word never changes'

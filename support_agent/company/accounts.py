@@ -42,13 +42,13 @@ from support_agent.company.values import (
     Value,
     ValueType,
 )
+from support_agent.config.sources import sqlite_url_in
+from support_agent.config.toml_file import TomlFile, read_toml
+from support_agent.core.findings import Finding, Severity
+from support_agent.core.frozen import Frozen
+from support_agent.core.levels import lower_address
+from support_agent.core.locales import FALLBACK_LOCALE, TAG
 from support_agent.errors import ConfigError, PermanentError, TransientError
-from support_agent.findings import Finding, Severity
-from support_agent.frozen import Frozen
-from support_agent.levels import lower_address
-from support_agent.locales import FALLBACK_LOCALE, TAG
-from support_agent.settings_sources import sqlite_url_in
-from support_agent.toml_file import TomlFile, read_toml
 
 __all__ = ["Accounts", "FieldSpec", "Queries", "RecordSpec", "SeriesSpec", "check_accounts"]
 

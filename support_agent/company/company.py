@@ -19,9 +19,9 @@ from support_agent.company.document_languages import Library, check_translations
 from support_agent.company.documents import Document, check_documents
 from support_agent.company.questions import CannedQuestion, check_questions, load_questions
 from support_agent.company.vocabulary import Vocabulary, vocabulary_of
+from support_agent.config.settings import CompanySettings
+from support_agent.core.findings import Finding
 from support_agent.errors import ConfigError
-from support_agent.findings import Finding
-from support_agent.settings import CompanySettings
 
 QUESTIONS_FILE = "questions.toml"
 """Stands in the folder of the documents."""

@@ -30,8 +30,8 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.pool import NullPool
 
+from support_agent.config.sources import DATABASE_URL_HELP
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
-from support_agent.settings_sources import DATABASE_URL_HELP
 
 _STEPS_BETWEEN_LOOKS = 10_000
 """SQLite instructions between two looks at the time-out."""

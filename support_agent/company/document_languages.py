@@ -21,8 +21,8 @@ from support_agent.company.documents import (
     warnings_of,
 )
 from support_agent.company.front_matter import FILE_NAME, Report, line_of
-from support_agent.findings import Finding, Severity
-from support_agent.locales import is_locale, nearest_tag
+from support_agent.core.findings import Finding, Severity
+from support_agent.core.locales import is_locale, nearest_tag
 
 
 class Library(NamedTuple):

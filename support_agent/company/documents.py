@@ -29,10 +29,10 @@ from support_agent.company.front_matter import (
 )
 from support_agent.company.markdown import MarkdownRefused, parse_blocks
 from support_agent.company.text import refused_character
+from support_agent.core.findings import Finding, Severity
+from support_agent.core.frozen import Frozen
+from support_agent.core.levels import CUSTOMER, Level
 from support_agent.errors import ConfigError
-from support_agent.findings import Finding, Severity
-from support_agent.frozen import Frozen
-from support_agent.levels import CUSTOMER, Level
 
 UNREVIEWED = "reviewed: false"
 REVIEWED = "reviewed: true"

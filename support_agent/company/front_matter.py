@@ -17,8 +17,8 @@ import yaml
 from pydantic import Field, ValidationError
 
 from support_agent.company.text import REMOVE, refused_character
-from support_agent.findings import Finding, Severity, nearest
-from support_agent.frozen import Frozen
+from support_agent.core.findings import Finding, Severity, nearest
+from support_agent.core.frozen import Frozen
 
 FILE_NAME = re.compile(r"^(\d{3,5})-[a-z0-9][a-z0-9-]*\.md$")
 _FENCE = "---"

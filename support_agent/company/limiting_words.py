@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from support_agent.company.languages import likely_languages
-from support_agent.company.period_table import Phrases
-from support_agent.frozen import Frozen
+from support_agent.company.periods.table import Phrases
+from support_agent.core.frozen import Frozen
 
 FILE = Path(__file__).with_suffix(".toml")
 SPACELESS = frozenset(["ja", "ko", "zh"])

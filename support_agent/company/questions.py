@@ -12,11 +12,11 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError
 
 from support_agent.company.text import REMOVE, refused_character
+from support_agent.config.toml_file import TomlFile, read_toml
+from support_agent.core.findings import Finding, Severity, nearest
+from support_agent.core.frozen import Frozen
+from support_agent.core.locales import FALLBACK_LOCALE, LocaleTag, localised
 from support_agent.errors import ConfigError
-from support_agent.findings import Finding, Severity, nearest
-from support_agent.frozen import Frozen
-from support_agent.locales import FALLBACK_LOCALE, LocaleTag, localised
-from support_agent.toml_file import TomlFile, read_toml
 
 
 class CannedQuestion(Frozen):

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from support_agent.company.account_specs import line_of, read_specs, spec_finding
 from support_agent.company.questions import load_questions
+from support_agent.config.toml_file import read_toml
+from support_agent.core.findings import Finding, Severity
+from support_agent.core.locales import FALLBACK_LOCALE, language_of, lookup
 from support_agent.errors import ConfigError
-from support_agent.findings import Finding, Severity
-from support_agent.locales import FALLBACK_LOCALE, language_of, lookup
-from support_agent.toml_file import read_toml
 
 
 def untranslated(accounts: Path, questions: Path, languages: Collection[str]) -> Iterator[Finding]:

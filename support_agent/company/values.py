@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from support_agent.company.text import REMOVE, refused_character
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 
 
 def _sendable(text: str) -> str:

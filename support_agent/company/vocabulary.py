@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from support_agent.company.documents import Document
 from support_agent.company.languages import likely_languages
 from support_agent.company.words import CAPITAL_NOUNS, WORDS, codes_in, family
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 
 COMMON = 0.5
 """A word in more than such a share of the documents, such as the company's own name, goes without saying."""

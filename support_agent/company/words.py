@@ -14,8 +14,8 @@ from functools import lru_cache
 from babel import Locale, UnknownLocaleError
 from babel.numbers import get_currency_name, get_territory_currencies
 
-from support_agent.company import period_table
-from support_agent.company.period_table import TABLES
+from support_agent.company.periods import table as period_table
+from support_agent.company.periods.table import TABLES
 
 WORDS = re.compile(r"[^\W_](?:[\w-]*[^\W_])?")
 """Words, and what hyphens join."""

@@ -17,17 +17,17 @@ from pathlib import Path
 from threading import Event
 from typing import cast
 
-from support_agent.agent import Agent
 from support_agent.app import configure_log, open_agent
-from support_agent.configuration import load
+from support_agent.config.loading import load
+from support_agent.config.settings import Settings
 from support_agent.demo import read_mails
 from support_agent.demo.servers import DemoServers
+from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.desk.packing import INTERNAL, call_text
 from support_agent.errors import ConfigError
 from support_agent.mail.message import parse
-from support_agent.settings import Settings
 from support_agent.store.records import MailRecord, MailStatus, mail_id_of
-from support_agent.workspace import CONFIG_FILE, init
+from support_agent.workflow.worker import Agent
 
 LOOK_EVERY_S = 0.2
 WIDTH = 100

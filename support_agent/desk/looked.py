@@ -7,17 +7,17 @@ index by its own words, and is sent for these, by the thresholds of every choice
 
 Invariant: every sentence is a document's own, as it was when the mail was decided; a page has the number of a document
 that the sender may be sent, or none, whatever the room said of it. Checked by tests/unit/desk/test_looked.py,
-tests/unit/test_fact_room_journey.py and tests/unit/test_web_pages_journey.py.
+tests/unit/workflow/test_fact_room_journey.py and tests/unit/workflow/test_web_pages_journey.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from support_agent.answer.packet import FoundEvidence, FoundPage, LookedInto, QuotedSentence
 from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document
 from support_agent.company.links import link_key
-from support_agent.desk.packet import FoundEvidence, FoundPage, LookedInto, QuotedSentence
-from support_agent.settings_search import Service
+from support_agent.config.search import Service
 from support_agent.tools.base import UNSURE_SECTION, Context
 
 MOST_EVIDENCE = 5

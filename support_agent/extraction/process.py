@@ -16,8 +16,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from support_agent.core.frozen import Frozen
 from support_agent.extraction.blocks import Block, Refusal
-from support_agent.frozen import Frozen
 
 CHILD = "support_agent.extraction.child"
 PACKAGES = Path(__file__).parents[2]

@@ -24,8 +24,8 @@ from pydantic import Field
 
 from support_agent.company.documents import Document, Sentence
 from support_agent.company.text import collapse, sentence_spans
-from support_agent.frozen import Frozen
-from support_agent.settings_facts import ChunkUnit, FactSettings
+from support_agent.config.facts import ChunkUnit, FactSettings
+from support_agent.core.frozen import Frozen
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*(?:\n\s*)+")
 """One empty line or more."""

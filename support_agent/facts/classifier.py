@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve, solve_triangular  # type: ignore[import-untyped]
 from sklearn.metrics.pairwise import rbf_kernel  # type: ignore[import-untyped]
 
-from support_agent.embedding.port import Vectors
+from support_agent.models.embedding.port import Vectors
 
 GAMMA = 1.0
 """Of the kernel exp(-gamma * squared distance); vectors have length 1."""

@@ -18,10 +18,10 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
+from support_agent.config.facts import Ways
 from support_agent.facts.index import id_of
 from support_agent.facts.material import distinct, pointer_of
 from support_agent.facts.passages import Passage, PassageIndex
-from support_agent.settings_facts import Ways
 from support_agent.tools.base import Match
 
 DOCUMENTS = 3

@@ -26,10 +26,10 @@ from chromadb.config import Settings as ChromaConfig
 from chromadb.errors import ChromaError, NotFoundError
 from pydantic import Field
 
-from support_agent.embedding.port import Vectors
+from support_agent.config.settings import ChromaSettings
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError, TransientError
-from support_agent.frozen import Frozen
-from support_agent.settings import ChromaSettings
+from support_agent.models.embedding.port import Vectors
 
 COLLECTION = "options"
 PORTS = {"http": 80, "https": 443}

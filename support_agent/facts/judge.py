@@ -14,9 +14,9 @@ from typing import Protocol
 
 from pydantic import Field
 
+from support_agent.core.frozen import Frozen
 from support_agent.facts.writer import Material, material_parts
-from support_agent.frozen import Frozen
-from support_agent.model import Model, Prompt, Usage, ask_model
+from support_agent.models.language_model import Model, Prompt, Usage, ask_model
 
 SYSTEM = (
     "You check facts for the support desk of a company. You answer yes or no. "

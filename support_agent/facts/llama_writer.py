@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from support_agent.errors import PermanentError, TransientError
 from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
-from support_agent.weights import MAX_BATCH_TOKENS, LlamaWeights
+from support_agent.models.weights import MAX_BATCH_TOKENS, LlamaWeights
 
 MOST_LIKELY = 40
 """Tokens of which one is taken at random; the others are too unlikely to be meant."""

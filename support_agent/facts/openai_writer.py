@@ -18,8 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
 from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
-from support_agent.model import Prompt
-from support_agent.model_server import MOST_TOKENS, check_server, error_of_connection, error_of_status, http_client
+from support_agent.models.language_model import Prompt
+from support_agent.models.server import MOST_TOKENS, check_server, error_of_connection, error_of_status, http_client
 
 LONGEST_TOKEN_CHARACTERS = 16
 """A reply with more characters a token than this is cut: the server did not keep to the length."""

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from support_agent.embedding.port import Vectors
+from support_agent.config.facts import Ways
+from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Chunk, Cutting, Source, cut
 from support_agent.facts.index import Collection, TextEmbedder, id_of, version_of
 from support_agent.facts.words import Allowed, WordIndex
-from support_agent.frozen import Frozen
-from support_agent.settings_facts import Ways
+from support_agent.models.embedding.port import Vectors
 
 COLLECTION = "passages"
 SOURCE = "source"

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
-from support_agent.embedding.port import Vectors
 from support_agent.facts.classifier import centred
+from support_agent.models.embedding.port import Vectors
 from support_agent.tools.base import Examples
 
 GAMMA = 1.0

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from support_agent.embedding.port import Vectors
+from support_agent.models.embedding.port import Vectors
 from support_agent.tools.base import Acts
 
 WEIGHTS_FILE = "reading.json"

@@ -27,7 +27,6 @@ from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[impo
 
 from support_agent.company.documents import Document
 from support_agent.company.text import split_sentences
-from support_agent.embedding.port import Embedder, Vectors
 from support_agent.errors import TransientError
 from support_agent.facts.classifier import Classifier
 from support_agent.facts.index import Entry, Index, id_of
@@ -35,6 +34,7 @@ from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.reading import acts_of, is_marked
 from support_agent.facts.sections import SectionVote
 from support_agent.facts.topics import Topic
+from support_agent.models.embedding.port import Embedder, Vectors
 from support_agent.tools.base import Examples, Match, Reading
 from support_agent.tools.signs import Signs, TextKind
 

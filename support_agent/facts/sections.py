@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from scipy.special import softmax  # type: ignore[import-untyped]
 
 from support_agent.company.documents import Document
-from support_agent.embedding.port import Embedder, Vectors
+from support_agent.core.frozen import Frozen
 from support_agent.facts.topics import section_texts
-from support_agent.frozen import Frozen
+from support_agent.models.embedding.port import Embedder, Vectors
 
 WEIGHTS_FILE = "sections.json"
 EMBEDDERS = ("minilm", "use")

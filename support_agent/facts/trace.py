@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from support_agent.desk.packet import FoundPage
-from support_agent.frozen import Frozen
+from support_agent.answer.packet import FoundPage
+from support_agent.core.frozen import Frozen
 from support_agent.tools.fact_room import FindingReason
 
 DOCUMENT_SOURCE = "document:"

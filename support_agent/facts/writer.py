@@ -13,9 +13,9 @@ from typing import Protocol
 from pydantic import Field
 
 from support_agent.company.text import collapse
+from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
-from support_agent.frozen import Frozen
-from support_agent.model import Prompt
+from support_agent.models.language_model import Prompt
 
 Material = Sequence[tuple[str, str]]
 """What is read: (name, text) pairs. The names are the program's own words, the texts come from outside."""

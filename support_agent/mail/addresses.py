@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import idna
 
-from support_agent.frozen import Frozen
-from support_agent.levels import lower_address
+from support_agent.core.frozen import Frozen
+from support_agent.core.levels import lower_address
 
 MAX_LOCAL_CHARACTERS = 64
 MAX_DOMAIN_CHARACTERS = 253

@@ -17,16 +17,16 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 from support_agent.mail.addresses import MAX_ADDRESSES, parse_addresses
 from support_agent.mail.addresses import Address as Address
-from support_agent.mail.body import LIMIT, Body, read_body
-from support_agent.mail.body import Attachment as Attachment
-from support_agent.mail.decoding import decode_words, header_text
 from support_agent.mail.head import read_head, split_head
-from support_agent.mail.limits import beyond_limits, careful_tree
-from support_agent.mail.quotation import split_quotation
-from support_agent.mail.structure import read_tree
+from support_agent.mail.text.body import LIMIT, Body, read_body
+from support_agent.mail.text.body import Attachment as Attachment
+from support_agent.mail.text.decoding import decode_words, header_text
+from support_agent.mail.text.limits import beyond_limits, careful_tree
+from support_agent.mail.text.quotation import split_quotation
+from support_agent.mail.text.structure import read_tree
 
 MAX_HEADERS = 1_000
 MAX_HEADER_CHARACTERS = 100_000

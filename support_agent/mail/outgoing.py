@@ -16,13 +16,13 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 from typing import Literal
 
+from support_agent.config.settings import AgentSettings
+from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
-from support_agent.frozen import Frozen
 from support_agent.mail.addresses import normal_address
-from support_agent.mail.decoding import safe_line
 from support_agent.mail.keys import ORIGIN, ORIGIN_HEADER, boundary, read_origin
 from support_agent.mail.message import Message
-from support_agent.settings import AgentSettings
+from support_agent.mail.text.decoding import safe_line
 
 MAX_LINE_OCTETS = 998
 """RFC 5322, section 2.1.1, without CRLF."""

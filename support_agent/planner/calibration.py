@@ -17,13 +17,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from support_agent.config.settings import Settings
+from support_agent.core.findings import Finding, Severity
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
-from support_agent.findings import Finding, Severity
-from support_agent.frozen import Frozen
+from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.planner.choice import ModelVotes
 from support_agent.planner.combiner import Calibration, committed
-from support_agent.planner.pinned import LANGUAGE_MODEL
-from support_agent.settings import Settings
 
 AGAIN = "run `support-agent calibrate --write` again"
 Share = Annotated[float, Field(ge=0, le=1)]

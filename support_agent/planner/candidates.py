@@ -19,8 +19,8 @@ from typing import get_args
 
 from support_agent.answer.final_answer import AggregateItem, CalculationItem, Item, Operand, TableItem
 from support_agent.company.values import Period
-from support_agent.frozen import Frozen
-from support_agent.model import MAX_OPTIONS
+from support_agent.core.frozen import Frozen
+from support_agent.models.language_model import MAX_OPTIONS
 from support_agent.tools.base import Context, Data, Kind, Tool
 from support_agent.tools.catalogue import TOOLS
 from support_agent.tools.closed import MemberOf, PointerTo, marker_of, members_of

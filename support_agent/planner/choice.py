@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from math import exp
 from typing import Literal, NamedTuple
 
-from support_agent.frozen import Frozen
-from support_agent.model import Model, Prompt, Usage, ask_each, ask_model
+from support_agent.core.frozen import Frozen
+from support_agent.models.language_model import Model, Prompt, Usage, ask_each, ask_model
 from support_agent.planner.combiner import Calibration, Combiner, Features, Votes, features_of, softmax
 from support_agent.tools.base import Match
 

@@ -20,8 +20,8 @@ from statistics import fmean, pstdev
 
 from pydantic import Field, TypeAdapter
 
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
-from support_agent.frozen import Frozen
 from support_agent.tools.base import Match
 from support_agent.tools.signs import Signs, TextKind
 

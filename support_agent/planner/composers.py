@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from support_agent.errors import ToolCallRejected
-from support_agent.model import CallModel, Model, Prompt, Scores, Usage, ask_for_call, ask_model
+from support_agent.models.language_model import CallModel, Model, Prompt, Scores, Usage, ask_for_call, ask_model
 from support_agent.planner.candidates import Argument, Candidate
 from support_agent.planner.choice import BARE_PICK, MENTIONED_WEIGHT, PICKED_WEIGHT, PRIOR, PRIORS, Vote
 from support_agent.planner.combiner import softmax

@@ -18,7 +18,7 @@ from itertools import islice
 from pydantic import TypeAdapter
 
 from support_agent.company.words import visible
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 from support_agent.planner.questions import asked_in
 from support_agent.tools.base import Examples, Search
 

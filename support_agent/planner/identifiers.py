@@ -18,7 +18,7 @@ from typing import Literal
 
 from babel.numbers import list_currencies
 
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 from support_agent.planner.spelling import (
     CHUNK,
     MIN_BARE_DIGITS,

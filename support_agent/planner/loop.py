@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import assert_never
 
 from support_agent.answer.final_answer import Item
+from support_agent.config.settings import PlannerSettings
 from support_agent.errors import SupportAgentError, ToolCallRejected
-from support_agent.model import Model, Usage
+from support_agent.models.language_model import Model, Usage
 from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
@@ -26,7 +27,6 @@ from support_agent.planner.plan import Plan
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
 from support_agent.planner.several import SURE, Part, parts_of
 from support_agent.planner.work import PERIOD_WORDS, USUAL_PERIODS, Stop, Work, log, together
-from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Added, Context
 from support_agent.tools.ending import ENDS, Reason
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from support_agent.answer.final_answer import Answer
-from support_agent.frozen import Frozen
-from support_agent.model import Usage
+from support_agent.core.frozen import Frozen
+from support_agent.models.language_model import Usage
 from support_agent.planner.choice import Vote
 
 Status = Literal["done", "below_threshold", "rejected", "failed"]

@@ -17,8 +17,8 @@ import structlog
 
 from support_agent.company.account_specs import ALL_COLUMNS, ColumnSpec
 from support_agent.company.values import Record
+from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError
-from support_agent.frozen import Frozen
 from support_agent.planner.choice import Choice, Chooser, Option
 from support_agent.planner.identifiers import Found, Identifiers
 from support_agent.planner.topics import topic_option

@@ -18,9 +18,10 @@ import structlog
 
 from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem, with_answer
 from support_agent.company.front_matter import Delivery
-from support_agent.company.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
+from support_agent.company.periods.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
+from support_agent.config.settings import PlannerSettings
 from support_agent.errors import SupportAgentError, ToolCallRejected
-from support_agent.model import Usage
+from support_agent.models.language_model import Usage
 from support_agent.planner.choice import Choice, Chooser, Option, Vote, is_settled
 from support_agent.planner.held import held_by
 from support_agent.planner.identifiers import Found
@@ -31,7 +32,6 @@ from support_agent.planner.questions import asked_in
 from support_agent.planner.records import Records, columns_of
 from support_agent.planner.single_values import over_many
 from support_agent.planner.topics import topic_option
-from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Qualifier, Result, shown
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.ending import Reason

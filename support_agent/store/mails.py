@@ -15,9 +15,9 @@ from sqlalchemy.orm import QueryableAttribute, aliased, defer
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from support_agent.cursor import Cursor
+from support_agent.core.cursor import Cursor
+from support_agent.core.levels import Level
 from support_agent.errors import PermanentError
-from support_agent.levels import Level
 from support_agent.store.records import (
     CaseId,
     MailId,

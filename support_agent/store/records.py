@@ -14,7 +14,7 @@ from typing import Annotated, Literal, NamedTuple, NewType
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
-from support_agent.levels import Level
+from support_agent.core.levels import Level
 
 MailId = NewType("MailId", str)
 CaseId = NewType("CaseId", str)

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from support_agent.cursor import Cursor
-from support_agent.levels import Level
+from support_agent.core.cursor import Cursor
+from support_agent.core.levels import Level
 from support_agent.store import cases, mails, outbox, plans, retention
 from support_agent.store.database import Database, normalise_url
 from support_agent.store.records import (

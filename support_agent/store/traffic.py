@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from sqlalchemy import ColumnElement, and_, func, or_
 from sqlmodel import col, select
 
-from support_agent.levels import Level
+from support_agent.core.levels import Level
 from support_agent.store.database import Database
 from support_agent.store.records import CaseId, CaseState, EarlierAnswer, LetterKind, MailId, OutboxStatus, Passed
 from support_agent.store.tables import CaseRow, LetterRow, MailRow, OutboxRow

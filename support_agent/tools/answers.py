@@ -18,8 +18,8 @@ from support_agent.answer.final_answer import (
 from support_agent.company.documents import Document, Sentence
 from support_agent.company.front_matter import Delivery
 from support_agent.company.values import Customer
+from support_agent.core.levels import CUSTOMER
 from support_agent.errors import ToolCallRejected
-from support_agent.levels import CUSTOMER
 from support_agent.tools.base import UNSURE_SECTION, Added, Context, Kind, Tool, Unsure
 from support_agent.tools.closed import (
     ClarificationNumber,

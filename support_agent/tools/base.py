@@ -30,7 +30,7 @@ from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Customer, Period, Record, Row, Value
 from support_agent.company.vocabulary import Vocabulary
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
 from support_agent.tools.fact_room import FactRoom, Finding
 from support_agent.tools.signs import Signs

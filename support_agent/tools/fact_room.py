@@ -14,8 +14,8 @@ from typing import Annotated, Protocol
 
 from pydantic import Field
 
-from support_agent.desk.packet import FoundPage
-from support_agent.frozen import Frozen
+from support_agent.answer.packet import FoundPage
+from support_agent.core.frozen import Frozen
 
 
 class FindingReason(StrEnum):

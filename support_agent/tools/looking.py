@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 
 import structlog
 
+from support_agent.answer.packet import FoundPage
 from support_agent.company.documents import Document
-from support_agent.desk.packet import FoundPage
 from support_agent.errors import PermanentError, raised_at
 from support_agent.tools.fact_room import (
     MAX_ADDRESS_CHARACTERS,

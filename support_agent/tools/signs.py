@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 
 TextKind = Literal["head", "question", "section"]
 """What a question is compared with: title and summary, example questions, sections."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.embedders import needed_models
-from support_agent.planner.models import cache_dir, locate
-from support_agent.planner.pinned import LANGUAGE_MODEL
-from support_agent.settings import ModelSettings, Settings
+from support_agent.config.settings import ModelSettings, Settings
+from support_agent.models.embedders import needed_models
+from support_agent.models.pinned import LANGUAGE_MODEL
+from support_agent.models.pulling import cache_dir, locate
 from tests.acceptance.program import workspace_in
 from tests.servers.postgres import skip_or_fail
 

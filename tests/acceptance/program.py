@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from support_agent.demo import read_mails
-from support_agent.workspace import CONFIG_FILE
+from support_agent.demo.workspace import CONFIG_FILE
 
 PROGRAM = Path(sys.executable).with_name("support-agent")
 TIMEOUT_S = 500.0

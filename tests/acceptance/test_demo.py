@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.demo import read_mails
-from support_agent.workspace import CONFIG_FILE
+from support_agent.demo.workspace import CONFIG_FILE
 from tests.acceptance.program import run
 
 pytestmark = [pytest.mark.model, pytest.mark.timeout(900)]

@@ -17,7 +17,7 @@ import sys, pathlib
 sys.path[:] = [entry for entry in sys.path if pathlib.Path(entry or ".").resolve() != pathlib.Path({root!r})]
 import support_agent
 assert pathlib.Path(support_agent.__file__).is_relative_to({wheel!r}), support_agent.__file__
-from support_agent.cli import main
+from support_agent.cli.main import main
 main()
 """
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.workspace import CONFIG_FILE
+from support_agent.demo.workspace import CONFIG_FILE
 from tests.acceptance.program import files_in, run
 
 COMMANDS = [

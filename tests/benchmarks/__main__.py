@@ -21,16 +21,16 @@ from typing import Any
 import llama_cpp
 
 from support_agent.app import open_decider, progress
-from support_agent.configuration import load
-from support_agent.decide import Decider
-from support_agent.mail.identity import Sender
+from support_agent.config.loading import load
+from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.mail.message import Message, parse
-from support_agent.model import Prompt, Scores
+from support_agent.mail.senders.identity import Sender
+from support_agent.models.language_model import Prompt, Scores
+from support_agent.models.llama import LlamaModel
+from support_agent.models.openai import OpenAIModel
+from support_agent.models.pulling import language_model
 from support_agent.planner.choice import NONE_TITLE, SYSTEM
-from support_agent.planner.llama import LlamaModel
-from support_agent.planner.models import language_model
-from support_agent.planner.openai import OpenAIModel
-from support_agent.workspace import CONFIG_FILE, init
+from support_agent.workflow.decide import Decider
 from tests.servers.llama import serve
 
 MAILS = Path(__file__).parent.parent / "mails" / "tuning"

@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 from support_agent.app import open_search
 from support_agent.company.company import Company
-from support_agent.configuration import load
-from support_agent.evals.mail_labels import Sections, topic_of
+from support_agent.config.loading import load
+from support_agent.config.settings import Settings
+from support_agent.core.frozen import Frozen
+from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.facts.search import CompanySearch
-from support_agent.frozen import Frozen
 from support_agent.mail.message import parse
+from support_agent.ops.evals.mail_labels import Sections, topic_of
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.pieces import Read
 from support_agent.planner.questions import questions_of
-from support_agent.settings import Settings
-from support_agent.workspace import CONFIG_FILE, init
 from tests.labelled import MAILS, labels
 
 COMPANIES = Path(__file__).parents[1] / "companies"

@@ -21,16 +21,16 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
 from support_agent.app import progress
-from support_agent.embedders import load_embedders
+from support_agent.config.settings import Settings
 from support_agent.facts import reading
 from support_agent.facts.reading import ACTS, MARKS, inputs
 from support_agent.facts.search import READER, CompanySearch
-from support_agent.mail.attachment_text import asked_text
 from support_agent.mail.message import Message, parse
+from support_agent.mail.text.attachment_text import asked_text
+from support_agent.models.embedders import load_embedders
 from support_agent.planner import questions
 from support_agent.planner.pieces import pieces_of
 from support_agent.planner.questions import features_of, questions_of, sureness
-from support_agent.settings import Settings
 from support_agent.tools.base import Search
 from tests.benchmarks.companies import COMPANIES, demo_settings, mails_of, read_mails, search_of
 from tests.benchmarks.mails import MADE, raw_of

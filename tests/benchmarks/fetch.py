@@ -3,7 +3,7 @@
 Each file comes from its original address at a pinned commit, into a folder of its set's name. Invariant: a file is in
 its place only whole and with the pinned sha256; one that is there already is not asked for again. A set stands in
 `SETS` once somebody has compared its checksums with the original files; those of `BY_HAND` have none yet, and are told,
-not downloaded. Checked by tests/unit/test_fetch.py, against a server on loopback.
+not downloaded. Checked by tests/unit/benchmarks/test_fetch.py, against a server on loopback.
 """
 
 from __future__ import annotations

@@ -24,10 +24,12 @@ import numpy as np
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from support_agent.app import open_model, open_topic_search, progress
-from support_agent.evals.intents import OUT_OF_SCOPE, Line, read_lines, topics_of_lines
+from support_agent.config.embedding import EmbeddingSettings
+from support_agent.config.settings import PlannerSettings, Settings
+from support_agent.core.frozen import Frozen
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.topics import Topic, topics_of
-from support_agent.frozen import Frozen
+from support_agent.ops.evals.intents import OUT_OF_SCOPE, Line, read_lines, topics_of_lines
 from support_agent.planner.choice import LOWEST_PICK, MOST_JUDGED, NONE_KEY, NONE_TITLE, TOPIC_ASK, Chooser, Option
 from support_agent.planner.combiner import (
     Asked as AskedWeights,
@@ -43,8 +45,6 @@ from support_agent.planner.combiner import (
     set_name,
 )
 from support_agent.planner.topics import topic_option
-from support_agent.settings import PlannerSettings, Settings
-from support_agent.settings_embedding import EmbeddingSettings
 from tests.benchmarks.companies import FITTED, Asked, company_questions, demo_questions, demo_settings, open_company
 from tests.benchmarks.logit import TINY, Floats, Listed, fitted
 

@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 
 from support_agent.app import open_search, progress
-from support_agent.embedders import load_embedders
-from support_agent.embedding.port import Embedder, Vectors
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.search import READER
+from support_agent.models.embedders import load_embedders
+from support_agent.models.embedding.port import Embedder, Vectors
 from support_agent.planner import forms
 from support_agent.planner.choice import PICKED_WEIGHT
 from support_agent.planner.combiner import softmax

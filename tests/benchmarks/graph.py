@@ -16,7 +16,8 @@ from pathlib import Path
 
 from support_agent.app import progress
 from support_agent.company.documents import load_documents
-from support_agent.embedding.minilm import MiniLM
+from support_agent.config.facts import FactSettings, GradingSettings, Ways
+from support_agent.config.settings import ModelSettings
 from support_agent.facts.chunks import Source, document_source, in_characters
 from support_agent.facts.graph.company_entities import entities_of
 from support_agent.facts.graph.entities import Linker
@@ -25,9 +26,8 @@ from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.index import Collection, TextEmbedder, memory_client
 from support_agent.facts.inquiry.consolidator import Consolidator
 from support_agent.facts.passages import PassageIndex
-from support_agent.planner.models import embedding_model
-from support_agent.settings import ModelSettings
-from support_agent.settings_facts import FactSettings, GradingSettings, Ways
+from support_agent.models.embedding.minilm import MiniLM
+from support_agent.models.pulling import embedding_model
 from tests.benchmarks.documents import MOST, documents, topics
 from tests.benchmarks.papers.retrieval import Among
 

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from support_agent.app import open_decider, progress
-from support_agent.configuration import load
-from support_agent.decide import Decider
-from support_agent.evals.mail_labels import Label
-from support_agent.evals.mails import Score, score, sent_in, total
-from support_agent.trial import Tried, try_mail
-from support_agent.workspace import CONFIG_FILE, init
+from support_agent.config.loading import load
+from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.ops.dry_run import Tried, try_mail
+from support_agent.ops.evals.mail_labels import Label
+from support_agent.ops.evals.mails import Score, score, sent_in, total
+from support_agent.workflow.decide import Decider
 from tests.labelled import labels
 
 TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)

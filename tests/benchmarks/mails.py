@@ -20,10 +20,10 @@ from pathlib import Path
 from statistics import mean
 
 from support_agent.app import open_decider, progress
-from support_agent.decide import Decider
-from support_agent.evals.mail_labels import Label
-from support_agent.evals.mails import Result, evaluate, line_of, report_of, sent_in, table
-from support_agent.trial import Tried, try_mail
+from support_agent.ops.dry_run import Tried, try_mail
+from support_agent.ops.evals.mail_labels import Label
+from support_agent.ops.evals.mails import Result, evaluate, line_of, report_of, sent_in, table
+from support_agent.workflow.decide import Decider
 from tests.benchmarks.companies import COMPANIES, TODAY, Mail, company_settings, demo_settings, mails_of, read_mails
 from tests.labelled import MAILS
 

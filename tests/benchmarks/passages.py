@@ -23,14 +23,14 @@ from statistics import median
 from chromadb.api import ClientAPI
 
 from support_agent.app import progress
-from support_agent.embedding.minilm import MiniLM
-from support_agent.embedding.port import Vectors
+from support_agent.config.facts import FactSettings, Ways
+from support_agent.config.settings import ChromaSettings, ModelSettings
 from support_agent.facts.chunks import Source, cut, in_characters, page_source
 from support_agent.facts.index import Collection, TextEmbedder, open_client
 from support_agent.facts.passages import PassageIndex
-from support_agent.planner.models import embedding_model
-from support_agent.settings import ChromaSettings, ModelSettings
-from support_agent.settings_facts import FactSettings, Ways
+from support_agent.models.embedding.minilm import MiniLM
+from support_agent.models.embedding.port import Vectors
+from support_agent.models.pulling import embedding_model
 from tests.benchmarks.documents import MOST, Question, by_code, documents, in_other_words, topics
 from tests.unit.facts.words import WordEmbedder
 

@@ -18,13 +18,13 @@ from pathlib import Path
 
 from support_agent.app import open_decider, progress
 from support_agent.company.text import collapse, split_sentences
-from support_agent.decide import Decider
-from support_agent.evals.mail_labels import Label
-from support_agent.evals.mails import outcomes_of
 from support_agent.facts.inquiry.room import Rooms
 from support_agent.facts.web.merged_search import WebPassage
 from support_agent.mail.message import parse
-from support_agent.trial import Trial
+from support_agent.ops.dry_run import Trial
+from support_agent.ops.evals.mail_labels import Label
+from support_agent.ops.evals.mails import outcomes_of
+from support_agent.workflow.decide import Decider
 from tests.benchmarks.labelled import demo_decider, try_label
 from tests.labelled import labels
 

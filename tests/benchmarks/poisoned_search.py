@@ -19,14 +19,14 @@ from pathlib import Path
 
 import structlog
 
-from support_agent.embedding.minilm import MiniLM
+from support_agent.config.search import SearchSettings, Service
+from support_agent.config.settings import ModelSettings
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.web.merged_search import Merged
 from support_agent.facts.web.open_search import open_merged_search
-from support_agent.planner.models import cache_dir, locate
-from support_agent.planner.pinned import EMBEDDING_MODEL
-from support_agent.settings import ModelSettings
-from support_agent.settings_search import SearchSettings, Service
+from support_agent.models.embedding.minilm import MiniLM
+from support_agent.models.pinned import EMBEDDING_MODEL
+from support_agent.models.pulling import cache_dir, locate
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.local_web import Known, known_by, local_web
 from tests.benchmarks.papers.retrieval import KeptEmbedder

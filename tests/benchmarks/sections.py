@@ -21,12 +21,12 @@ import numpy as np
 from scipy.special import softmax  # type: ignore[import-untyped]
 
 from support_agent.company.documents import Document
-from support_agent.evals.mail_labels import Sections
+from support_agent.config.settings import PlannerSettings, Settings
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.sections import FEATURES, WEIGHTS_FILE, Weights, committed
 from support_agent.mail.message import parse
+from support_agent.ops.evals.mail_labels import Sections
 from support_agent.planner.questions import questions_of
-from support_agent.settings import PlannerSettings, Settings
 from support_agent.tools.excerpts import Chosen, choose_sections, positions_of
 from tests.benchmarks.companies import FITTED, demo_settings, mails_of, open_company, search_of
 from tests.benchmarks.logit import Floats, Listed, fitted

@@ -24,10 +24,10 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from support_agent.mail.identity import identify
+from support_agent.config.settings import AgentSettings, DeskSettings
+from support_agent.mail.machines.screening import screen
 from support_agent.mail.message import parse
-from support_agent.mail.screening import screen
-from support_agent.settings import AgentSettings, DeskSettings
+from support_agent.mail.senders.identity import identify
 
 Way = Callable[[bytes], object]
 AGENT = AgentSettings(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from support_agent.mail.machine_vote import PREFERRED
+from support_agent.mail.machines.machine_vote import PREFERRED
 from tests.benchmarks import wording_fit
 from tests.machine_mails import made_mails
 from tests.wording import tallies

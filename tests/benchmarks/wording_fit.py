@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
-from support_agent import embedders
 from support_agent.app import progress
-from support_agent.embedding.port import Embedder, Vectors
-from support_agent.mail.automatic_wording import why_automatic
-from support_agent.mail.machine_vote import PREFERRED, WEIGHTS_FILE, MachineVote, Weights, committed, features
-from support_agent.settings import Settings
-from support_agent.settings_embedding import EmbeddingModel, EmbeddingSettings
-from support_agent.settings_screening import ScreeningSettings
+from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
+from support_agent.config.screening import ScreeningSettings
+from support_agent.config.settings import Settings
+from support_agent.mail.machines.automatic_wording import why_automatic
+from support_agent.mail.machines.machine_vote import PREFERRED, WEIGHTS_FILE, MachineVote, Weights, committed, features
+from support_agent.models import embedders
+from support_agent.models.embedding.port import Embedder, Vectors
 from tests.machine_mails import PLAIN, MadeMail, made_mails
 
 VERSION = "2"

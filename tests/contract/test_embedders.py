@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support_agent.embedders import PINNED, load_embedders
-from support_agent.embedding.port import Embedder, Vectors
-from support_agent.planner.models import cache_dir, locate
-from support_agent.settings import Settings
-from support_agent.settings_embedding import EmbeddingModel, EmbeddingSettings
+from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
+from support_agent.config.settings import Settings
+from support_agent.models.embedders import PINNED, load_embedders
+from support_agent.models.embedding.port import Embedder, Vectors
+from support_agent.models.pulling import cache_dir, locate
 from tests.servers.postgres import skip_or_fail
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.planner.packages import RecordedProgress
+from tests.unit.models.packages import RecordedProgress
 
 FAKE = "fake"
 MULTILINGUAL = [model for model in EmbeddingModel if model is not EmbeddingModel.MINILM]
@@ -66,9 +66,9 @@ USE_EVERYTHING = """
 import sys, warnings
 from pathlib import Path
 warnings.simplefilter("error")
-from support_agent.embedders import load_embedders
-from support_agent.planner.progress import progress_on
-from support_agent.settings import ModelSettings, Settings
+from support_agent.models.embedders import load_embedders
+from support_agent.models.progress import progress_on
+from support_agent.config.settings import ModelSettings, Settings
 settings = Settings(model=ModelSettings(cache_dir=Path(sys.argv[1])))
 for embedder in load_embedders(settings, progress_on(sys.stderr)):
     print(*embedder.embed(["Refund policy", ""], "query").shape)

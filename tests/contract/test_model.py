@@ -1,4 +1,4 @@
-"""What every model must do, whoever it is: `support_agent.model.Model`.
+"""What every model must do, whoever it is: `support_agent.models.language_model.Model`.
 
 Runs on the scripted stand-in and on the OpenAI client against a local server, each with and without
 probabilities, and on the embedded model itself.
@@ -14,9 +14,9 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.model import Model, Prompt, Scores
-from support_agent.planner.llama import LlamaModel
-from support_agent.planner.openai import OpenAIModel
+from support_agent.models.language_model import Model, Prompt, Scores
+from support_agent.models.llama import LlamaModel
+from support_agent.models.openai import OpenAIModel
 from tests.fakes import ScriptedModel
 from tests.servers.llama import Clock
 from tests.servers.openai import FakeOpenAI, failure, pick

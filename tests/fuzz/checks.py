@@ -23,20 +23,20 @@ from types import FrameType
 
 from pydantic import SecretStr
 
+from support_agent.config.settings import AgentSettings, DeskSettings, Settings
 from support_agent.errors import PermanentError
-from support_agent.inspection import inspect_file
 from support_agent.mail.addresses import normal_address
-from support_agent.mail.body import raw_payload
-from support_agent.mail.bounces import read_bounce
-from support_agent.mail.identity import identify
 from support_agent.mail.keys import message_id, origin_header
+from support_agent.mail.machines.bounces import read_bounce
+from support_agent.mail.machines.screening import Verdict, screen
 from support_agent.mail.message import Message, parse
 from support_agent.mail.outgoing import Head, compose, next_hops, reply_subject, thread_references
-from support_agent.mail.quotation import split_quotation
-from support_agent.mail.screening import Verdict, screen
-from support_agent.mail.structure import read_tree
+from support_agent.mail.senders.identity import identify
+from support_agent.mail.text.body import raw_payload
+from support_agent.mail.text.quotation import split_quotation
+from support_agent.mail.text.structure import read_tree
+from support_agent.ops.inspection import inspect_file
 from support_agent.planner.questions import questions_of
-from support_agent.settings import AgentSettings, DeskSettings, Settings
 from tests.fakes_reading import read_apart
 
 AGENT = AgentSettings(

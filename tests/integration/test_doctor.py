@@ -9,14 +9,14 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.app import real_probes
-from support_agent.cursor import Cursor
-from support_agent.diagnosis import Diagnosis, Health
-from support_agent.doctor import diagnose
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import ChromaSettings, ImapSettings, Settings, SmtpSettings
+from support_agent.core.cursor import Cursor
+from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.facts.index import Entry, Index, count_entries, open_client
-from support_agent.mail.mailbox import Mailbox
-from support_agent.resources import packaged
-from support_agent.settings import ChromaSettings, ImapSettings, Settings, SmtpSettings
+from support_agent.ops.doctor import diagnose
 from support_agent.store.store import Store
+from support_agent.transport.mailbox import Mailbox
 from tests.contract.store.examples import NOON
 from tests.servers.dovecot import Dovecot
 from tests.servers.postfix import Postfix

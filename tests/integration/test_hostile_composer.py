@@ -12,15 +12,15 @@ from pydantic import BaseModel
 from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
-from support_agent.decide import Decider, Decision
+from support_agent.config.settings import Settings
 from support_agent.errors import PermanentError, TransientError
-from support_agent.letters import answer_letter
-from support_agent.mail.identity import Sender
 from support_agent.mail.message import parse
-from support_agent.model import ComposedCall, Model, Prompt, Scores, Usage
+from support_agent.mail.senders.identity import Sender
+from support_agent.models.language_model import ComposedCall, Model, Prompt, Scores, Usage
+from support_agent.outbound.letters import answer_letter
 from support_agent.planner.loop import Planner
-from support_agent.settings import Settings
 from support_agent.tools.catalogue import TOOLS
+from support_agent.workflow.decide import Decider, Decision
 from tests.fakes import PLAIN
 from tests.integration.test_hostile_model import (
     ANNA,

@@ -13,16 +13,16 @@ from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
-from support_agent.configuration import load
-from support_agent.decide import Decider
-from support_agent.letters import answer_letter
-from support_agent.mail.identity import Sender
+from support_agent.config.loading import load
+from support_agent.config.settings import Settings
+from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.mail.message import parse
-from support_agent.model import Prompt, Scores, Usage
+from support_agent.mail.senders.identity import Sender
+from support_agent.models.language_model import Prompt, Scores, Usage
+from support_agent.outbound.letters import answer_letter
 from support_agent.planner.loop import Planner
-from support_agent.settings import Settings
 from support_agent.tools.base import Examples, Match, Reading
-from support_agent.workspace import CONFIG_FILE, init
+from support_agent.workflow.decide import Decider
 from tests.fakes import PLAIN
 from tests.fakes_reading import read_apart
 

@@ -15,24 +15,24 @@ from structlog.testing import capture_logs
 
 from support_agent.answer.final_answer import DocumentItem
 from support_agent.answer.grounds import Grounds
+from support_agent.answer.packet import FoundPage
 from support_agent.answer.templates import Templates
+from support_agent.cases.place import Place, PlacedMail
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
-from support_agent.configuration import load
-from support_agent.decide import Decider, Decision
-from support_agent.desk.packet import FoundPage
+from support_agent.config.loading import load
+from support_agent.config.settings import Settings
+from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.desk.packing import packet_of
 from support_agent.errors import TransientError
-from support_agent.letters import answer_letter, packet_letter
-from support_agent.mail.identity import Sender
 from support_agent.mail.message import parse
-from support_agent.place import Place, PlacedMail
+from support_agent.mail.senders.identity import Sender
+from support_agent.outbound.letters import answer_letter, packet_letter
 from support_agent.planner.loop import Planner
-from support_agent.settings import Settings
 from support_agent.store.records import CaseId, MailId
 from support_agent.tools.fact_room import Evidence, FactRoom, Finding
 from support_agent.tools.looking import MAX_TRACE_CHARACTERS
-from support_agent.workspace import CONFIG_FILE, init
+from support_agent.workflow.decide import Decider, Decision
 from tests.fakes import PLAIN
 from tests.integration.test_hostile_model import UNGUARDED, Whimsical, WhimsicalSearch
 

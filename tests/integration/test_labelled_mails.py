@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import load_documents
-from support_agent.evals.mail_labels import Label, document_of
-from support_agent.evals.mails import evaluate, total
+from support_agent.ops.evals.mail_labels import Label, document_of
+from support_agent.ops.evals.mails import evaluate, total
 from tests.benchmarks.labelled import demo_trials, summary
 from tests.labelled import labels
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.embedders import PINNED, load_embedders
-from support_agent.mail.machine_vote import PREFERRED, MachineVote, open_vote
-from support_agent.planner.models import cache_dir, locate
-from support_agent.settings import Settings
-from support_agent.settings_embedding import EmbeddingModel, EmbeddingSettings
-from support_agent.settings_screening import ScreeningSettings
+from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
+from support_agent.config.screening import ScreeningSettings
+from support_agent.config.settings import Settings
+from support_agent.mail.machines.machine_vote import PREFERRED, MachineVote, open_vote
+from support_agent.models.embedders import PINNED, load_embedders
+from support_agent.models.pulling import cache_dir, locate
 from tests.servers.postgres import skip_or_fail
-from tests.unit.planner.packages import RecordedProgress
+from tests.unit.models.packages import RecordedProgress
 
 DOUBTFUL = ScreeningSettings().doubtful_from
 MACHINES = [

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.resources import packaged
+from support_agent.config.packaged_files import packaged
 from support_agent.store.store import Store
 from tests.servers.postgres import Cluster
 

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import SecretStr
 
-from support_agent.planner.models import cache_dir, locate
-from support_agent.planner.pinned import LANGUAGE_MODEL
-from support_agent.settings import ModelSettings
+from support_agent.config.settings import ModelSettings
+from support_agent.models.pinned import LANGUAGE_MODEL
+from support_agent.models.pulling import cache_dir, locate
 from tests.servers.postgres import skip_or_fail
 
 if TYPE_CHECKING:
-    from support_agent.planner.llama import LlamaModel
+    from support_agent.models.llama import LlamaModel
 
 CONTEXT_TOKENS = 1280
 SERVER_CONTEXT_TOKENS = 512
@@ -76,7 +76,7 @@ def model_clock() -> Clock:
 @pytest.fixture(scope="session")
 def llama_model(model_file: Path, model_clock: Clock) -> Iterator[LlamaModel]:
     """The embedded model, loaded once."""
-    from support_agent.planner.llama import LlamaModel
+    from support_agent.models.llama import LlamaModel
 
     model = LlamaModel(model_file, context_tokens=CONTEXT_TOKENS, clock=model_clock)
     yield model

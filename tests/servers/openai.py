@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from support_agent.model_server import MOST_BYTES
+from support_agent.models.server import MOST_BYTES
 
 HOLD_S = 20.0
 """Longest time that a reply is held back, should a test forget to close the server."""

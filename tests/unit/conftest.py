@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.settings import CompanySettings
+from support_agent.config.settings import CompanySettings
 from tests.fakes_journey import Office, make_company, office_in
 
 

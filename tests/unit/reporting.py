@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from support_agent.mail.keys import bounce_address, envelope_id
-from support_agent.mail.outbox import Delivery
 from support_agent.store.records import LetterKind, OutboxRecord, OutboxStatus
+from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import JAMES, Office, write
 
 ANSWER, FAILURE, PACKET = LetterKind.ANSWER, LetterKind.FAILURE, LetterKind.PACKET

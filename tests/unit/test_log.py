@@ -12,16 +12,16 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from support_agent.agent import Agent
 from support_agent.app import configure_log
-from support_agent.engine import Engine
+from support_agent.config.settings import EngineSettings, LogSettings
+from support_agent.engine.engine import Engine
+from support_agent.engine.steps import Steps
 from support_agent.errors import PermanentError
-from support_agent.mail.outbox import Delivery
 from support_agent.pipeline import handle
-from support_agent.settings import EngineSettings, LogSettings
-from support_agent.steps import Steps
 from support_agent.store.records import MailId, MailStatus
 from support_agent.tools.base import Match
+from support_agent.transport.outbox import Delivery
+from support_agent.workflow.worker import Agent
 from tests.fakes_agent import FakeMailbox
 from tests.fakes_journey import DESK, Office, WordSearch, write
 

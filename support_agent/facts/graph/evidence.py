@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
+from support_agent.config.facts import EvidenceSettings
+from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entailment import FLOOR, Entailment
 from support_agent.facts.graph.extraction import LOOKED_AT
 from support_agent.facts.graph.graph import Graph, Place
 from support_agent.facts.graph.steps import Steps
-from support_agent.frozen import Frozen
-from support_agent.settings_facts import EvidenceSettings
 from support_agent.tools.base import Similarity
 
 CHUNK_REACH = 2

@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from support_agent.company.documents import Sentence
+from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.terms import FUNCTION_WORDS, MIN_STEMMED, key_of, stems_of
-from support_agent.frozen import Frozen
 
 LOOKED_AT = 2_000
 """Characters of a sentence that are looked at; what is behind them names no entity."""

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import networkx as nx  # type: ignore[import-untyped]
 
+from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import ENTITY_WORDS, Extraction, Extractor, checked, checksum_of
 from support_agent.facts.terms import key_of, stems_of
-from support_agent.frozen import Frozen
 
 MAX_ENTITIES = 50_000
 MAX_ENTITIES_PER_SOURCE = 500

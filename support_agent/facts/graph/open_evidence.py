@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import assert_never
 
+from support_agent.config.facts import EntailmentBy, EvidenceSettings, ExtractionBy, StepsBy
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, SimilarEntailment
 from support_agent.facts.graph.evidence import EvidenceChainer
@@ -21,7 +22,6 @@ from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenE
 from support_agent.facts.judge import Judge
 from support_agent.facts.trace import BorneOut
 from support_agent.facts.writer import Writer
-from support_agent.settings_facts import EntailmentBy, EvidenceSettings, ExtractionBy, StepsBy
 from support_agent.tools.base import Similarity
 
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
+from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import ENTITY_WORDS, LOOKED_AT, heading_of
 from support_agent.facts.graph.graph import Graph, Pair, Place, Subgraph
 from support_agent.facts.terms import stems_of
 from support_agent.facts.trace import Pointer
-from support_agent.frozen import Frozen
 
 STEP_ENTITIES = 12
 ENTITIES = 24

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from support_agent.company.period_words import ANY_MONTH, MONTH_NUMBERS, SHORT_MONTH_NUMBERS
+from support_agent.company.periods.words import ANY_MONTH, MONTH_NUMBERS, SHORT_MONTH_NUMBERS
 from support_agent.company.text import collapse, split_sentences
 
 MAX_TOKEN = 40

@@ -23,11 +23,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
+from support_agent.core.frozen import Frozen
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.memory import Evidence
 from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.terms import FUNCTION_WORDS, words_of
-from support_agent.frozen import Frozen
 
 STEM = 6
 """Letters by which words are compared: enough for an ending to make no difference."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from support_agent.company.text import collapse
+from support_agent.config.facts import GradingSettings
 from support_agent.errors import SupportAgentError
 from support_agent.facts.grading_words import (
     DOCUMENT_ASK,
@@ -47,7 +48,6 @@ from support_agent.facts.material import (
 from support_agent.facts.spending import Calls
 from support_agent.facts.trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
 from support_agent.facts.writer import Material
-from support_agent.settings_facts import GradingSettings
 
 DRAFT_TEMPERATURE = 0.4
 REWRITE_TEMPERATURE = 0.0

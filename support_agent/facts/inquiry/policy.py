@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from support_agent.core.frozen import Frozen
 from support_agent.facts.inquiry.memory import Drafted, Ending, Looked, Memory, Settled
 from support_agent.facts.judge import Judge
-from support_agent.frozen import Frozen
 
 Floats = NDArray[np.float64]
 

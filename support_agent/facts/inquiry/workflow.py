@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from support_agent.answer.packet import FoundPage
 from support_agent.company.text import collapse
-from support_agent.desk.packet import FoundPage
+from support_agent.config.facts import GradingSettings
 from support_agent.errors import SupportAgentError
 from support_agent.facts.graph.open_evidence import Chaining
 from support_agent.facts.graph.shown import EntityGraph
@@ -33,7 +34,6 @@ from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetr
 from support_agent.facts.spending import Budget, Calls, CountTokens, NoRoom, most_tokens
 from support_agent.facts.trace import Cost, Findings, Outcome, Pointer
 from support_agent.facts.writer import Writer
-from support_agent.settings_facts import GradingSettings
 from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FindingReason
 
 CASE = "-"

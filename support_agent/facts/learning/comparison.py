@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from support_agent.core.frozen import Frozen
 from support_agent.facts.inquiry.memory import Memory
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Never, Policy, SelfAsk, Softmax
 from support_agent.facts.learning.policy_weights import PolicyWeights
 from support_agent.facts.learning.recorded import Measured, RecordedCase, measure
 from support_agent.facts.learning.training import sampled
-from support_agent.frozen import Frozen
 
 TRAINED = "trained"
 Point = tuple[float, float]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from support_agent.config.facts import FactSettings, PolicyKind
 from support_agent.errors import ConfigError
 from support_agent.facts.inquiry.policy import Limits, Never, SelfAsk, Softmax
 from support_agent.facts.inquiry.workflow import PolicyFor, look_always
 from support_agent.facts.learning.policy_weights import load
-from support_agent.settings_facts import FactSettings, PolicyKind
 
 
 def policy_for(settings: FactSettings) -> PolicyFor:

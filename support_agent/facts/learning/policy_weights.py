@@ -14,9 +14,9 @@ from typing import Literal
 import numpy as np
 from pydantic import Field, ValidationError
 
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Floats, Limits, Softmax
-from support_agent.frozen import Frozen
 
 DECIMALS = 6
 TRAIN_AGAIN = "train the policy again"

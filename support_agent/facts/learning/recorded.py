@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field, ValidationError
 
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.facts.inquiry.loop import Pick
 from support_agent.facts.inquiry.memory import Memory
@@ -26,8 +27,7 @@ from support_agent.facts.inquiry.policy import ACTIONS, Action, Limits, Policy, 
 from support_agent.facts.judge import Grade, Judge
 from support_agent.facts.trace import Probability
 from support_agent.facts.writer import Material
-from support_agent.frozen import Frozen
-from support_agent.model import Usage
+from support_agent.models.language_model import Usage
 
 Path_ = tuple[Action, ...]
 PolicyOf = Callable[[Judge], Policy]

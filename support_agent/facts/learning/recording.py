@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from support_agent.company.documents import Document
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.facts.inquiry.loop import advance
 from support_agent.facts.inquiry.memory import Memory, begin
@@ -23,7 +24,6 @@ from support_agent.facts.learning.recorded import Path_, RecordedCase, State, re
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import DOCUMENT_SOURCE
 from support_agent.facts.writer import Material
-from support_agent.frozen import Frozen
 
 MOST_CYCLES = 2
 """With more of them one question has hundreds of paths."""

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.random import Generator
 from pydantic import Field
 
+from support_agent.core.frozen import Frozen
 from support_agent.facts.inquiry.memory import Ending, Memory
 from support_agent.facts.inquiry.policy import (
     ACTIONS,
@@ -35,7 +36,6 @@ from support_agent.facts.inquiry.policy import (
 )
 from support_agent.facts.learning.policy_weights import PolicyWeights, weights_of
 from support_agent.facts.learning.recorded import Episode, RecordedCase, play, returns
-from support_agent.frozen import Frozen
 
 
 class Deed(StrEnum):

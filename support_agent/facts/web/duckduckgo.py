@@ -12,12 +12,12 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 from urllib.parse import parse_qs, urljoin, urlsplit
 
+from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import TransientError
 from support_agent.facts.web.client import WebClient, apart
 from support_agent.facts.web.page_text import HTML_TYPES, decoded
 from support_agent.facts.web.pages import Page, PageReader
 from support_agent.facts.web.sources import excerpt, with_query
-from support_agent.settings_search import SearchSettings, Service
 
 LINK = "result__a"
 SNIPPET = "result__snippet"

@@ -18,6 +18,8 @@ from typing import Literal, NamedTuple
 import structlog
 from pydantic import Field
 
+from support_agent.config.search import SearchSettings
+from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError
 from support_agent.facts.chunks import Chunk, Cutting, cut, in_characters, page_source
 from support_agent.facts.index import TextEmbedder
@@ -27,8 +29,6 @@ from support_agent.facts.web.pages import Clock, Page
 from support_agent.facts.web.public_query import public_query
 from support_agent.facts.web.shared_words import most_alike
 from support_agent.facts.web.sources import WebSource
-from support_agent.frozen import Frozen
-from support_agent.settings_search import SearchSettings
 
 log = structlog.get_logger(__name__)
 

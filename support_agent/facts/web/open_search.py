@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from support_agent.config.search import SearchSettings, Service
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.web.client import Limits, WebClient
 from support_agent.facts.web.duckduckgo import DuckDuckGo
@@ -15,7 +16,6 @@ from support_agent.facts.web.merged_search import MergedSearch
 from support_agent.facts.web.pages import Clock, PageReader
 from support_agent.facts.web.site import SITEMAP_BYTES, Site
 from support_agent.facts.web.sources import Google, Searxng, WebSource, Wikipedia
-from support_agent.settings_search import SearchSettings, Service
 
 
 def open_merged_search(settings: SearchSettings, embedder: TextEmbedder, clock: Clock) -> MergedSearch | None:

@@ -14,12 +14,12 @@ from typing import TypeVar
 import structlog
 from pydantic import Field
 
+from support_agent.config.search import SearchSettings
+from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.client import MayRead, WebClient, anything, apart
 from support_agent.facts.web.page_text import PAGE_TYPES, page_text
-from support_agent.frozen import Frozen
-from support_agent.settings_search import SearchSettings
 
 log = structlog.get_logger(__name__)
 

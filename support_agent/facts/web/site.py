@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import TransientError
 from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.client import BadStatus, MayRead, WebClient, apart, origin_of, plain_address, unpacked
@@ -22,7 +23,6 @@ from support_agent.facts.web.pages import Clock, Page, PageReader, in_time
 from support_agent.facts.web.robots import NOTHING_ALLOWED, Robots, read_robots
 from support_agent.facts.web.shared_words import most_alike
 from support_agent.facts.web.sitemap import MAX_ADDRESSES, NoSitemapError, Sitemap, read_sitemap
-from support_agent.settings_search import SearchSettings, Service
 
 MAX_SITEMAPS = 20
 SITEMAP_BYTES = 10_000_000

@@ -14,11 +14,11 @@ from urllib.parse import urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import ConfigError, TransientError
 from support_agent.facts.web.client import BadStatus, WebClient, plain_address
 from support_agent.facts.web.page_text import line_of, visible
 from support_agent.facts.web.pages import Page, PageReader, in_time
-from support_agent.settings_search import SearchSettings, Service
 
 M = TypeVar("M", bound=BaseModel)
 

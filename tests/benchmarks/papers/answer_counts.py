@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from support_agent.company.text import collapse
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 
 Z = 1.959964
 """Of the standard normal distribution, for 95 %."""

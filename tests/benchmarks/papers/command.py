@@ -14,11 +14,11 @@ from typing import Annotated
 import typer
 
 from support_agent.app import close, configure_log, open_model, open_writer, progress
-from support_agent.commands import FAILED, USAGE, settings_of
+from support_agent.cli.options import FAILED, USAGE, settings_of
+from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.facts.judge import Judge, ModelJudge
 from support_agent.facts.writer import Writer
-from support_agent.settings import Settings
 
 WRITING_S = 600.0
 """For one text: a benchmark waits."""

@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 from support_agent.company.documents import Document, Sentence
 from support_agent.company.text import split_sentences
+from support_agent.config.settings import Settings
 from support_agent.facts.chunks import Source, document_source
 from support_agent.facts.inquiry.utility import knowledge_f1
-from support_agent.settings import Settings
 from tests.benchmarks.companies import FITTED, open_company
 
 FITTING = ("demo", *FITTED)

@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from support_agent.app import open_embedder
-from support_agent.commands import JsonOption, print_data
+from support_agent.cli.options import JsonOption, print_data
+from support_agent.cli.terminal import as_table
+from support_agent.config.facts import EvidenceSettings
+from support_agent.core.frozen import Frozen
 from support_agent.facts.graph.entailment import QUESTION, calibrated, log_odds
 from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.steps import DraftSteps
 from support_agent.facts.judge import Judge
-from support_agent.frozen import Frozen
-from support_agent.settings_facts import EvidenceSettings
-from support_agent.terminal import as_table
 from support_agent.tools.base import Similarity
 from tests.benchmarks.companies import demo_settings
 from tests.benchmarks.papers.command import open_judge, run

@@ -22,18 +22,18 @@ import typer
 from pydantic import AliasChoices, Field
 
 from support_agent.app import close, open_embedder, open_model, open_writer, progress
-from support_agent.commands import ConfigOption, JsonOption, print_data
+from support_agent.cli.options import ConfigOption, JsonOption, print_data
+from support_agent.cli.terminal import as_table
 from support_agent.company.company import Company
+from support_agent.config.settings import Settings
+from support_agent.core.frozen import Frozen
+from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.errors import ConfigError
-from support_agent.evals.files import data_file
 from support_agent.facts.chunks import Source, document_source, page_source
 from support_agent.facts.judge import Judge, ModelJudge
 from support_agent.facts.writer import Writer
-from support_agent.frozen import Frozen
-from support_agent.settings import Settings
-from support_agent.terminal import as_table
+from support_agent.ops.evals.files import data_file
 from support_agent.tools.base import Similarity
-from support_agent.workspace import CONFIG_FILE
 from tests.benchmarks.companies import demo_settings
 from tests.benchmarks.papers.command import ByModelOption, DataOption, patient, quiet_settings, run
 from tests.benchmarks.papers.constructed import REPORTED, constructed, documents_of

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from support_agent.company.text import split_sentences
+from support_agent.config.facts import EvidenceSettings
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, SimilarEntailment
 from support_agent.facts.graph.evidence import EvidenceChainer
@@ -20,7 +21,6 @@ from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
 from support_agent.facts.inquiry.utility import knowledge_f1
 from support_agent.facts.judge import Grade, Judge
 from support_agent.facts.writer import Material, Writer
-from support_agent.settings_facts import EvidenceSettings
 from support_agent.tools.base import Similarity
 
 CITED_ASK = (

@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from support_agent.errors import ConfigError
-from support_agent.evals.files import read_text
+from support_agent.ops.evals.files import read_text
 
 Row = TypeVar("Row", bound=BaseModel)
 

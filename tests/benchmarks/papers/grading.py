@@ -20,20 +20,20 @@ from typing import Annotated
 import typer
 
 from support_agent.app import open_workflow
-from support_agent.commands import ConfigOption, JsonOption, print_data
+from support_agent.cli.options import ConfigOption, JsonOption, print_data
 from support_agent.company.company import Company
+from support_agent.config.facts import ChunkUnit
+from support_agent.config.search import SearchSettings
+from support_agent.config.settings import Settings
+from support_agent.core.levels import CUSTOMER
 from support_agent.errors import ConfigError
-from support_agent.fact_story import searchable
 from support_agent.facts.chunks import document_source
 from support_agent.facts.inquiry.memory import begin, with_draft, with_evidence
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.workflow import CASE, Workflow
 from support_agent.facts.spending import Budget, Calls
 from support_agent.facts.trace import Cost, Findings, Outcome
-from support_agent.levels import CUSTOMER
-from support_agent.settings import Settings
-from support_agent.settings_facts import ChunkUnit
-from support_agent.settings_search import SearchSettings
+from support_agent.ops.fact_story import searchable
 from support_agent.tools.fact_room import FindingReason
 from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings
 from tests.benchmarks.papers.command import DataOption, quiet_settings, run

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-from support_agent.settings_search import SearchSettings, Service
+from support_agent.config.search import SearchSettings, Service
 from tests.servers.search_services import KEY, Article, duckduckgo, pages, searxng, serper, site, wikipedia
 from tests.servers.web import Answering, web_server
 

@@ -18,15 +18,15 @@ import numpy as np
 from pydantic import Field
 from sklearn.metrics import roc_auc_score  # type: ignore[import-untyped]
 
-from support_agent.commands import ConfigOption, JsonOption, print_data
+from support_agent.cli.options import ConfigOption, JsonOption, print_data
+from support_agent.cli.terminal import as_table
 from support_agent.company.documents import load_documents
+from support_agent.config.toml_file import read_toml
+from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import cut, document_source, in_characters
 from support_agent.facts.grading_words import HALLUCINATION_ASK, NOTE, PASSAGE, QUESTION
 from support_agent.facts.judge import Judge
 from support_agent.facts.material import named
-from support_agent.frozen import Frozen
-from support_agent.terminal import as_table
-from support_agent.toml_file import read_toml
 from tests.benchmarks.companies import COMPANIES
 from tests.benchmarks.papers.command import open_judge, quiet_settings, run
 

@@ -18,10 +18,10 @@ import typer
 
 from support_agent.app import open_recording
 from support_agent.company.company import Company
-from support_agent.evals.mail_questions import asking, askings
-from support_agent.fact_story import searchable
+from support_agent.core.levels import CUSTOMER
 from support_agent.facts.learning.recording import Asking, record
-from support_agent.levels import CUSTOMER
+from support_agent.ops.evals.mail_questions import asking, askings
+from support_agent.ops.fact_story import searchable
 from support_agent.planner.pieces import Read
 from support_agent.planner.questions import questions_of
 from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings, mails_of

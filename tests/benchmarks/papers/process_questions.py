@@ -14,10 +14,10 @@ from typing import Annotated
 
 from pydantic import Field, ValidationError, model_validator
 
+from support_agent.config.toml_file import read_toml
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Source
-from support_agent.frozen import Frozen
-from support_agent.toml_file import read_toml
 from tests.benchmarks.papers.files import first_fault
 
 FOLDER = Path(__file__).parent / "process"

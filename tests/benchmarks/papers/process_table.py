@@ -12,9 +12,9 @@ from enum import StrEnum
 
 from scipy.stats import binomtest  # type: ignore[import-untyped]
 
+from support_agent.cli.terminal import NOTHING, as_table
+from support_agent.core.frozen import Frozen
 from support_agent.facts.trace import Findings, Node, Pointer, Probability, Visit
-from support_agent.frozen import Frozen
-from support_agent.terminal import NOTHING, as_table
 from support_agent.tools.fact_room import FindingReason
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.process_questions import Documents, Kind, Question

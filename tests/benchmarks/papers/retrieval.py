@@ -14,12 +14,12 @@ from typing import Protocol
 import numpy as np
 
 from support_agent.company.documents import Sentence
-from support_agent.embedding.port import Vectors
+from support_agent.config.facts import Ways
 from support_agent.facts.chunks import Source, in_characters
 from support_agent.facts.index import Collection, TextEmbedder, memory_client
 from support_agent.facts.material import Retriever
 from support_agent.facts.passages import Passage, PassageIndex
-from support_agent.settings_facts import Ways
+from support_agent.models.embedding.port import Vectors
 
 WHOLE_CHARACTERS = 10_000
 """Of a sentence that is searched whole."""

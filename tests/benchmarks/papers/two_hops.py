@@ -19,9 +19,12 @@ import typer
 from pydantic import Field
 
 from support_agent.app import open_search
-from support_agent.commands import JsonOption, print_data
+from support_agent.cli.options import JsonOption, print_data
+from support_agent.cli.terminal import as_table
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
+from support_agent.config.settings import Settings
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.facts.chunks import cutting_of, document_source
 from support_agent.facts.documents_first import DocumentsFirst
@@ -34,9 +37,6 @@ from support_agent.facts.material import Passage, Retriever
 from support_agent.facts.passages import PassageIndex
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.trace import DOCUMENT_SOURCE
-from support_agent.frozen import Frozen
-from support_agent.settings import Settings
-from support_agent.terminal import as_table
 from tests.benchmarks.companies import demo_settings, open_company
 from tests.benchmarks.papers.command import run
 from tests.benchmarks.papers.files import read_json_lines

@@ -17,9 +17,9 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field, field_validator
 
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
-from support_agent.evals.files import data_file, read_text
-from support_agent.frozen import Frozen
+from support_agent.ops.evals.files import data_file, read_text
 from tests.benchmarks.papers import wikiqa
 from tests.benchmarks.papers.command import given
 from tests.benchmarks.papers.files import read_json_lines

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from support_agent.engine import Engine
+from support_agent.config.settings import EngineSettings
+from support_agent.engine.engine import Engine
+from support_agent.engine.steps import Steps
 from support_agent.errors import SupportAgentError
-from support_agent.settings import EngineSettings
-from support_agent.steps import Steps
 
 IDLE_TIMEOUT_S = 20.0
 SETTINGS = EngineSettings(poll_interval_s=0.01, step_attempts=3, retry_base_s=0)

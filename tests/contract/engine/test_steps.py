@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+from support_agent.engine.steps import Steps
 from support_agent.errors import GateRefused, PermanentError, Postponed, SupportAgentError, TransientError
-from support_agent.steps import Steps
 from tests.contract.engine.conftest import SETTINGS, Travel
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from support_agent.cursor import Cursor
+from support_agent.core.cursor import Cursor
 from support_agent.store.records import (
     CaseId,
     CaseRecord,

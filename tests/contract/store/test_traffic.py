@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from support_agent.levels import Level
+from support_agent.core.levels import Level
 from support_agent.store.records import CaseId, EarlierAnswer, LetterKind, MailId, MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, record

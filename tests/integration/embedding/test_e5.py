@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support_agent.embedding.e5 import MAX_CHARACTERS, MultilingualE5
-from support_agent.embedding.port import Role
-from support_agent.planner.models import cache_dir, locate
-from support_agent.planner.pinned import E5
-from support_agent.settings import ModelSettings
+from support_agent.config.settings import ModelSettings
+from support_agent.models.embedding.e5 import MAX_CHARACTERS, MultilingualE5
+from support_agent.models.embedding.port import Role
+from support_agent.models.pinned import E5
+from support_agent.models.pulling import cache_dir, locate
 from tests.servers.postgres import skip_or_fail
 
 OTHER_ENGINE: tuple[tuple[Role, str, list[float]], ...] = (

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.engine import Engine, Handle, executor_id
-from support_agent.settings import EngineSettings
+from support_agent.config.settings import EngineSettings
+from support_agent.engine.engine import Engine, Handle, executor_id
 from tests.integration.engine.journeys import FAST
 
 Launch = Callable[..., Engine]

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from support_agent.engine import Engine, executor_id
-from support_agent.settings import EngineSettings
-from support_agent.steps import Steps
+from support_agent.config.settings import EngineSettings
+from support_agent.engine.engine import Engine, executor_id
+from support_agent.engine.steps import Steps
 
 NAMES = ("parse", "screen", "identify", "plan", "render", "send")
 FAST = EngineSettings(poll_interval_s=0.02, retry_base_s=0, max_interruptions=1000)

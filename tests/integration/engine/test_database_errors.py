@@ -13,8 +13,8 @@ from sqlalchemy import event
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from support_agent.engine import Engine
-from support_agent.engine_database import mapped_errors
+from support_agent.engine.database import mapped_errors
+from support_agent.engine.engine import Engine
 from support_agent.errors import TransientError
 from tests.integration.engine.conftest import IDLE_TIMEOUT_S, Launch
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import sqlalchemy
 
-from support_agent.engine import Engine, executor_id
+from support_agent.engine.engine import Engine, executor_id
+from support_agent.engine.steps import Steps
 from support_agent.errors import GateRefused, PermanentError
-from support_agent.steps import Steps
 from tests.integration.engine.conftest import IDLE_TIMEOUT_S, Gate, Launch
 from tests.integration.engine.journeys import FAST
 
@@ -225,8 +225,8 @@ def test_records_of_mails_that_ended_are_deleted_by_age(database_url: str, launc
 
 QUIET = """
 import sys
-from support_agent.engine import Engine
-from support_agent.settings import EngineSettings
+from support_agent.engine.engine import Engine
+from support_agent.config.settings import EngineSettings
 import structlog
 
 structlog.configure(logger_factory=structlog.ReturnLoggerFactory())

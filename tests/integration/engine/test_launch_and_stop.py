@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import structlog
 
-from support_agent.engine import Engine, executor_id
+from support_agent.config.settings import EngineSettings
+from support_agent.engine.engine import Engine, executor_id
+from support_agent.engine.steps import Steps
 from support_agent.errors import ConfigError, TransientError
-from support_agent.settings import EngineSettings
-from support_agent.steps import Steps
 from tests.integration.engine.conftest import IDLE_TIMEOUT_S, Gate, Launch, join_journeys
 
 
@@ -122,7 +122,7 @@ def test_a_mail_that_no_thread_has_in_hand_any_more_is_taken_up_without_a_restar
     tmp_path: Path, sqlite_url: str, launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The disk was full when its end was to be recorded: a record in hand of this process, and nobody at work."""
-    monkeypatch.setattr("support_agent.engine.LOST_AFTER_S", 0.1)
+    monkeypatch.setattr("support_agent.engine.engine.LOST_AFTER_S", 0.1)
     done: list[str] = []
     ends: list[str] = []
 
@@ -145,7 +145,7 @@ def test_a_mail_that_no_thread_has_in_hand_any_more_is_taken_up_without_a_restar
 
 def test_a_mail_in_hand_is_not_taken_for_lost(sqlite_url: str, launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long its step takes."""
-    monkeypatch.setattr("support_agent.engine.LOST_AFTER_S", 0.1)
+    monkeypatch.setattr("support_agent.engine.engine.LOST_AFTER_S", 0.1)
     gate = Gate()
     engine = launch(sqlite_url, lambda _mail_id, steps: steps.step("wait", gate.work))
     engine.start("mail", "case")

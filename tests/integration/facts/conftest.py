@@ -17,14 +17,14 @@ import httpx
 import pytest
 from chromadb.api import ClientAPI
 
-from support_agent.embedding.minilm import MiniLM
+from support_agent.config.facts import Ways
+from support_agent.config.settings import ChromaSettings, ModelSettings
 from support_agent.facts.chunks import in_characters
 from support_agent.facts.index import Collection, Index, TextEmbedder, memory_client, open_client
 from support_agent.facts.passages import PassageIndex
-from support_agent.planner.models import cache_dir, locate
-from support_agent.planner.pinned import EMBEDDING_MODEL
-from support_agent.settings import ChromaSettings, ModelSettings
-from support_agent.settings_facts import Ways
+from support_agent.models.embedding.minilm import MiniLM
+from support_agent.models.pinned import EMBEDDING_MODEL
+from support_agent.models.pulling import cache_dir, locate
 from tests.servers.postgres import skip_or_fail
 
 START_S = 60.0

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support_agent.embedding.minilm import DIMENSIONS, MAX_TOKENS, MiniLM
 from support_agent.errors import ConfigError
+from support_agent.models.embedding.minilm import DIMENSIONS, MAX_TOKENS, MiniLM
 
 TEXTS = [
     "How do I get my money back?",
@@ -26,9 +26,9 @@ USE_EVERYTHING = """
 import sys, warnings
 from pathlib import Path
 warnings.simplefilter("error")
-from support_agent.embedding.minilm import MiniLM
+from support_agent.models.embedding.minilm import MiniLM
 from support_agent.facts.index import Entry, Index, memory_client, open_client
-from support_agent.settings import ChromaSettings
+from support_agent.config.settings import ChromaSettings
 model, folder = map(Path, sys.argv[1:])
 for client in (memory_client(), open_client(ChromaSettings(path=folder))):
     embedder = MiniLM(model)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support_agent import cli
-from support_agent.workspace import init
+from support_agent.cli import main as cli
+from support_agent.demo.workspace import init
 
 
 @pytest.mark.model

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from support_agent.config.facts import GradingSettings
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.judge import ModelJudge
 from support_agent.facts.llama_writer import LlamaWriter
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Node
-from support_agent.planner.llama import LlamaModel
-from support_agent.settings_facts import GradingSettings
+from support_agent.models.llama import LlamaModel
 from support_agent.tools.fact_room import FindingReason
 from tests.fakes_facts import Piece, ScriptedRetriever
 from tests.integration.facts.test_judge import CODES, REFUND, section

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support_agent.config.settings import ChromaSettings
 from support_agent.errors import TransientError
 from support_agent.facts.index import Entry, Index, open_client
-from support_agent.settings import ChromaSettings
 from tests.integration.facts.conftest import OpenIndex, chroma_server
 from tests.unit.facts.words import WordEmbedder
 

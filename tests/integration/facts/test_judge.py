@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import load_documents
+from support_agent.config.facts import GradingSettings
 from support_agent.facts.grading_words import (
     ANSWER_ASK,
     DOCUMENT_ASK,
@@ -16,8 +17,7 @@ from support_agent.facts.grading_words import (
     QUESTION,
 )
 from support_agent.facts.judge import ModelJudge
-from support_agent.planner.llama import LlamaModel
-from support_agent.settings_facts import GradingSettings
+from support_agent.models.llama import LlamaModel
 
 pytestmark = pytest.mark.model
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from support_agent.config.search import SearchSettings, Service
 from support_agent.facts.web.merged_search import Merged
 from support_agent.facts.web.open_search import open_merged_search
-from support_agent.settings_search import SearchSettings, Service
 from tests.fakes_search import HandClock
 from tests.servers.search_services import KEY, Article, duckduckgo, pages, searxng, serper, site, wikipedia
 from tests.servers.web import Answering, Reply, WebServer, web_server

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from support_agent.config.search import SearchSettings
 from support_agent.errors import TransientError
 from support_agent.facts.web.client import Limits, WebClient
 from support_agent.facts.web.pages import Page, PageReader, in_time
-from support_agent.settings_search import SearchSettings
 from tests.fakes_search import HandClock
 from tests.servers.web import Reply, web_server
 

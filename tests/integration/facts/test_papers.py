@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from support_agent.embedding.minilm import MiniLM
 from support_agent.facts.writer import Draft, Material, WritingUsage
-from support_agent.model import Prompt, Scores, Usage
+from support_agent.models.embedding.minilm import MiniLM
+from support_agent.models.language_model import Prompt, Scores, Usage
 from tests.benchmarks.papers import command, enhancer, wikiqa
 from tests.benchmarks.papers.command import run
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
@@ -23,7 +23,7 @@ from tests.unit.papers.test_wikiqa import HEAD, ROWS
 
 
 class Agreeing:
-    """`support_agent.model.Model` that says yes to everything."""
+    """`support_agent.models.language_model.Model` that says yes to everything."""
 
     name = "agreeing"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support_agent.config.facts import Ways
+from support_agent.config.settings import ChromaSettings
 from support_agent.errors import TransientError
 from support_agent.facts.chunks import Source, in_characters, page_source
 from support_agent.facts.index import Collection, open_client
 from support_agent.facts.passages import FEW_SOURCES, PassageIndex
-from support_agent.settings import ChromaSettings
-from support_agent.settings_facts import Ways
 from tests.integration.facts.conftest import OpenPassages, chroma_server
 from tests.unit.facts.words import WordEmbedder
 

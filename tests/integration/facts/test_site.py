@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import TransientError
 from support_agent.facts.web.open_search import open_sources
 from support_agent.facts.web.pages import Page
 from support_agent.facts.web.robots import Robots
 from support_agent.facts.web.site import TRIED, nearest_addresses
 from support_agent.facts.web.sources import WebSource
-from support_agent.settings_search import SearchSettings, Service
 from tests.fakes_search import HandClock
 from tests.servers.search_services import Article, site, sitemap
 from tests.servers.web import NOT_FOUND, Reply, Request, web_server

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from support_agent.config.search import SearchSettings
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.facts.web.open_search import open_sources
 from support_agent.facts.web.pages import Page
-from support_agent.settings_search import SearchSettings
 from tests.fakes_search import HandClock
 from tests.servers.search_services import (
     ANOMALY,

@@ -7,6 +7,7 @@ from urllib.parse import unquote_plus
 
 import pytest
 
+from support_agent.config.facts import GradingSettings
 from support_agent.facts.grading_words import DOCUMENT_ASK, HALLUCINATION_ASK, ROUTE_ASK
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.room import Rooms
@@ -14,8 +15,7 @@ from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.judge import Grade
 from support_agent.facts.web.open_search import open_merged_search
 from support_agent.facts.writer import Material
-from support_agent.model import Usage
-from support_agent.settings_facts import GradingSettings
+from support_agent.models.language_model import Usage
 from support_agent.tools.fact_room import Finding
 from tests.fakes_facts import Piece, ScriptedRetriever, ScriptedWriter
 from tests.fakes_search import HandClock

@@ -23,30 +23,30 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 import structlog
 
-from support_agent.agent import Agent
 from support_agent.answer.templates import Templates
+from support_agent.cases.place import PlacedMail
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
-from support_agent.configuration import load
-from support_agent.decide import Decider, Decision
-from support_agent.embedding.port import Embedder
-from support_agent.engine import Engine, executor_id
-from support_agent.engine_database import engine_url
+from support_agent.config.loading import load
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import Settings
+from support_agent.engine.database import engine_url
+from support_agent.engine.engine import Engine, executor_id
+from support_agent.engine.steps import Steps
 from support_agent.errors import GateRefused
-from support_agent.mail.mailbox import Mailbox
 from support_agent.mail.message import Message
-from support_agent.mail.outbox import Transport
-from support_agent.model import Prompt, Scores, Usage
+from support_agent.models.embedding.port import Embedder
+from support_agent.models.language_model import Prompt, Scores, Usage
 from support_agent.pipeline import handle
-from support_agent.place import PlacedMail
 from support_agent.planner.loop import Planner
-from support_agent.resources import packaged
-from support_agent.settings import Settings
-from support_agent.stages import Outcome, Stages
-from support_agent.steps import Steps
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
+from support_agent.transport.mailbox import Mailbox
+from support_agent.transport.outbox import Transport
+from support_agent.workflow.decide import Decider, Decision
+from support_agent.workflow.stages import Outcome, Stages
+from support_agent.workflow.worker import Agent
 from tests.fakes import PLAIN
 from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 
@@ -193,7 +193,7 @@ class WordSearch:
 
 
 class Undecided:
-    """`support_agent.model.Model` to which all options are equal, so that the search decides."""
+    """`support_agent.models.language_model.Model` to which all options are equal, so that the search decides."""
 
     name = "undecided"
 

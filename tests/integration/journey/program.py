@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from support_agent import app, cli
-from support_agent.model import Model
-from support_agent.planner.progress import Progress
-from support_agent.settings import ModelSettings
+from support_agent import app
+from support_agent.cli import main as cli
+from support_agent.config.settings import ModelSettings
+from support_agent.models.language_model import Model
+from support_agent.models.progress import Progress
 
 COMMAND: Sequence[str] = (sys.executable, "-m", "tests.integration.journey.program")
 

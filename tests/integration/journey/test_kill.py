@@ -23,11 +23,11 @@ from typing import NamedTuple
 import pytest
 
 from support_agent import pipeline
+from support_agent.config.packaged_files import packaged
 from support_agent.demo.servers import DemoServers
-from support_agent.resources import packaged
+from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord, OutboxStatus, mail_id_of
 from support_agent.store.store import Store
-from support_agent.workspace import CONFIG_FILE, init
 from tests.integration.journey.lives import START, Kill, Trace
 from tests.integration.journey.mails import DESK, EMMA, STRANGER, WAYS, Way
 

@@ -21,11 +21,11 @@ from typing import Any
 
 import pytest
 
+from support_agent.config.packaged_files import packaged
 from support_agent.demo.servers import DemoServers
-from support_agent.resources import packaged
+from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.store.records import LetterKind, MailStatus, OutboxRecord, OutboxStatus, mail_id_of
 from support_agent.store.store import Store
-from support_agent.workspace import CONFIG_FILE, init
 from tests.acceptance.program import PROGRAM, Done
 from tests.integration.journey.mails import DESK, EMMA, WAYS
 from tests.integration.journey.program import COMMAND

@@ -12,13 +12,13 @@ from threading import Event
 import pytest
 from pydantic import SecretStr
 
-from support_agent.agent import Agent
-from support_agent.cursor import Cursor
+from support_agent.config.settings import ImapSettings, Security
+from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError, TransientError
-from support_agent.mail.mailbox import HANDLED_KEYWORD, Fetched, Mailbox
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
-from support_agent.settings import ImapSettings, Security
+from support_agent.transport.mailbox import HANDLED_KEYWORD, Fetched, Mailbox
+from support_agent.workflow.worker import Agent
 from tests.fakes_agent import InlineEngine
 from tests.fakes_journey import ANNA, JAMES, Office, once, write
 from tests.servers.certificates import Certificates

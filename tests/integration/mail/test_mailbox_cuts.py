@@ -12,15 +12,15 @@ from typing import cast
 
 import pytest
 
-from support_agent.agent import Agent
-from support_agent.engine import Engine
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import ImapSettings, Security, Settings
+from support_agent.engine.engine import Engine
 from support_agent.errors import TransientError
-from support_agent.mail.mailbox import Mailbox
 from support_agent.mail.message import parse
-from support_agent.resources import packaged
-from support_agent.settings import ImapSettings, Security, Settings
-from support_agent.stages import Stages
 from support_agent.store.store import Store
+from support_agent.transport.mailbox import Mailbox
+from support_agent.workflow.stages import Stages
+from support_agent.workflow.worker import Agent
 from tests.fakes_journey import Clock
 from tests.integration.mail.test_mailbox import mail
 from tests.servers.certificates import Certificates

@@ -11,11 +11,11 @@ from threading import Event
 
 import pytest
 
+from support_agent.config.settings import ImapSettings, Security
 from support_agent.errors import ConfigError, TransientError
-from support_agent.mail import imap
-from support_agent.mail.mailbox import Mailbox
-from support_agent.settings import ImapSettings, Security
-from support_agent.watch import Watch
+from support_agent.transport import imap
+from support_agent.transport.mailbox import Mailbox
+from support_agent.transport.mailbox_watcher import Watch
 from tests.integration.mail.test_mailbox import mail, put
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import NO_MOVE, Dovecot, running_dovecot

@@ -8,10 +8,10 @@ from itertools import count
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.mail import reading
-from support_agent.mail.mailbox import Fetched, Mailbox
+from support_agent.config.settings import ImapSettings, Security
 from support_agent.mail.message import parse
-from support_agent.settings import ImapSettings, Security
+from support_agent.transport import reading
+from support_agent.transport.mailbox import Fetched, Mailbox
 from tests.integration.mail.test_mailbox import mail, put
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import Dovecot, running_dovecot

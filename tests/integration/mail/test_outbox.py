@@ -10,10 +10,10 @@ from threading import Thread
 import pytest
 from pydantic import SecretStr
 
+from support_agent.config.settings import OAuthSettings, Security, SmtpSettings
 from support_agent.errors import ConfigError, TransientError
-from support_agent.mail.oauth import TokenSource
-from support_agent.mail.outbox import Delivery, Transport
-from support_agent.settings import OAuthSettings, Security, SmtpSettings
+from support_agent.transport.oauth import TokenSource
+from support_agent.transport.outbox import Delivery, Transport
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import Dovecot, free_port
 from tests.servers.postfix import LATER, MAX_MESSAGE_BYTES, REFUSED, Postfix

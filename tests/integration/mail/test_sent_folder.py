@@ -14,13 +14,13 @@ from sqlalchemy import update
 from sqlmodel import col
 from structlog.testing import capture_logs
 
-from support_agent.mail.mailbox import Mailbox
-from support_agent.mail.outbox import Delivery
-from support_agent.sent_folder import BREAK, SentFolder
-from support_agent.settings import ImapSettings, Security
+from support_agent.config.settings import ImapSettings, Security
+from support_agent.outbound.sent_folder import BREAK, SentFolder
 from support_agent.store.records import LetterKind, OutboxRecord, OutboxStatus, SettledBy
 from support_agent.store.settlements import Settlements
 from support_agent.store.tables import OutboxRow
+from support_agent.transport.mailbox import Mailbox
+from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import JAMES, NOON, Clock, Office, write
 from tests.integration.mail.test_mailbox import mail, put
 from tests.servers.certificates import Certificates

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from support_agent.config.settings import ImapSettings, OAuthSettings, Security
 from support_agent.errors import ConfigError, TransientError
-from support_agent.mail.mailbox import Mailbox
-from support_agent.mail.oauth import TokenSource, write_secret
-from support_agent.settings import ImapSettings, OAuthSettings, Security
+from support_agent.transport.mailbox import Mailbox
+from support_agent.transport.oauth import TokenSource, write_secret
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import Dovecot, running_dovecot
 from tests.servers.imap_script import OK, scripted_imap

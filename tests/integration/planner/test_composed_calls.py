@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from support_agent.app import open_decider, progress
-from support_agent.configuration import load
-from support_agent.decide import Decider
-from support_agent.trial import Tried, try_mail
-from support_agent.workspace import CONFIG_FILE, init
+from support_agent.config.loading import load
+from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.ops.dry_run import Tried, try_mail
+from support_agent.workflow.decide import Decider
 
 TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = "anna.keller@example.net"

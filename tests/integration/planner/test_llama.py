@@ -9,8 +9,8 @@ import llama_cpp
 import pytest
 
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.model import Prompt, Scores
-from support_agent.planner.llama import LEAST_BATCH_TOKENS, MAX_BATCH_TOKENS, ROW_GROUP, LlamaModel
+from support_agent.models.language_model import Prompt, Scores
+from support_agent.models.llama import LEAST_BATCH_TOKENS, MAX_BATCH_TOKENS, ROW_GROUP, LlamaModel
 from tests.servers.llama import CONTEXT_TOKENS
 
 SYSTEM = "You choose what answers a customer's mail."

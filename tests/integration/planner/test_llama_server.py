@@ -12,8 +12,8 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.model import Prompt
-from support_agent.planner.openai import OpenAIModel
+from support_agent.models.language_model import Prompt
+from support_agent.models.openai import OpenAIModel
 from tests.servers.llama import SERVER_CONTEXT_TOKENS, LlamaServer
 
 pytestmark = pytest.mark.model

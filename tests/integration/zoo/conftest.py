@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from support_agent.resources import packaged
-from support_agent.settings import AgentSettings, CompanySettings
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import AgentSettings, CompanySettings
 from support_agent.store.store import Store
 from tests.fakes_journey import DESK, SUPPORT_ADDRESS, Clock, make_company, open_office
 from tests.integration.zoo.post_office import OurHouse, PostOffice, Reader

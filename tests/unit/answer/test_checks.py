@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.checks import check_templates
-from support_agent.findings import Severity
+from support_agent.core.findings import Severity
 from tests.unit.answer.conftest import TEMPLATES
 
 

@@ -25,7 +25,7 @@ from support_agent.answer.samples import around
 from support_agent.company.company import Company
 from support_agent.company.values import Count, Money, Period
 from support_agent.errors import GateRefused
-from support_agent.letters import answer_letter
+from support_agent.outbound.letters import answer_letter
 from tests.fakes_journey import Office
 
 YEAR = Period(name="2025", first=date(2025, 1, 1), last=date(2025, 12, 31))

@@ -8,7 +8,7 @@ import pytest
 
 from support_agent.company.account_specs import AccountSpecs, read_specs
 from support_agent.company.values import Noun
-from support_agent.toml_file import read_toml
+from support_agent.config.toml_file import read_toml
 
 SEAT = "en = { one = 'seat', other = 'seats' }"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.company import Company, check_company
+from support_agent.config.settings import CompanySettings
 from support_agent.errors import ConfigError
-from support_agent.settings import CompanySettings
 
 HEAD = """---
 number: {number}

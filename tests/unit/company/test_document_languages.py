@@ -14,8 +14,8 @@ from support_agent.company.document_languages import (
     languages_of,
     load_library,
 )
+from support_agent.core.findings import Finding, Severity
 from support_agent.errors import ConfigError
-from support_agent.findings import Finding, Severity
 
 TODAY = date(2026, 6, 1)
 BODY = "## Time\n\nWithin {days} days.\n\n## Exceptions\n\nNone.\n"

@@ -19,8 +19,8 @@ from support_agent.company.documents import (
     parse_document,
     size_of,
 )
+from support_agent.core.findings import Finding, Severity
 from support_agent.errors import ConfigError
-from support_agent.findings import Finding, Severity
 
 TODAY = date(2025, 6, 1)
 HEAD = """---

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support_agent.company.translations import untranslated
-from support_agent.findings import Severity
+from support_agent.core.findings import Severity
 
 QUESTIONS = """
 [[question]]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import check_documents, is_unreviewed, load_documents, parse_document
+from support_agent.core.findings import Severity
 from support_agent.errors import ConfigError
-from support_agent.findings import Severity
 
 TODAY = date(2026, 6, 1)
 DOCUMENT = """---

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from support_agent.answer.packet import FoundPage
+from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.desk.looked import MOST_EVIDENCE, looked_into, numbered
-from support_agent.desk.packet import FoundPage
-from support_agent.levels import CUSTOMER, PROVEN
 from support_agent.tools.base import UNSURE_SECTION, Context, Unsure
 from support_agent.tools.fact_room import Evidence, Finding, FindingReason
 from tests.unit.tools.fakes import context, document

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from support_agent.answer.packet import FoundDocument, LookedInto, Packet
 from support_agent.answer.templates import Templates
-from support_agent.decide import Decision, HandOver
-from support_agent.desk.packet import FoundDocument, LookedInto, Packet
+from support_agent.cases.place import Place, PlacedMail
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import AgentSettings, CompanySettings, DeskSettings, Settings
 from support_agent.desk.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, call_text, packet_of
 from support_agent.errors import (
     ConfigError,
@@ -19,18 +21,16 @@ from support_agent.errors import (
     ToolCallRejected,
     TransientError,
 )
-from support_agent.letters import packet_letter
-from support_agent.mail.identity import Sender
 from support_agent.mail.message import parse
-from support_agent.model import Usage
-from support_agent.place import Place, PlacedMail
+from support_agent.mail.senders.identity import Sender
+from support_agent.models.language_model import Usage
+from support_agent.outbound.letters import packet_letter
 from support_agent.planner.choice import Vote
 from support_agent.planner.plan import Call, Plan
-from support_agent.resources import packaged
-from support_agent.settings import AgentSettings, CompanySettings, DeskSettings, Settings
 from support_agent.store.records import CaseId, MailId
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.workflow.decide import Decision, HandOver
 
 RAW = b"From: anna.keller@example.net\r\nSubject: Re: Refund\r\n\r\nHow much?\r\n\r\n> we wrote\r\n"
 MAIL = PlacedMail(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from support_agent.company.documents import load_documents
 from support_agent.company.text import collapse
+from support_agent.config.facts import ChunkUnit, FactSettings
 from support_agent.facts.chunks import Cutting, Source, cut, cutting_of, document_source, in_characters, in_tokens
 from support_agent.facts.chunks import page_source as page
-from support_agent.settings_facts import ChunkUnit, FactSettings
 
 POLICIES = Path(__file__).parents[3] / "policies"
 WORDS = st.text(alphabet="abcdefgh", min_size=1, max_size=9)

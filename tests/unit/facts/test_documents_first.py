@@ -7,11 +7,11 @@ from itertools import count
 
 import pytest
 
+from support_agent.config.facts import Ways
 from support_agent.facts.chunks import in_characters, page_source
 from support_agent.facts.documents_first import DOCUMENTS, DocumentsFirst
 from support_agent.facts.index import Collection, memory_client
 from support_agent.facts.passages import PassageIndex
-from support_agent.settings_facts import Ways
 from support_agent.tools.base import Match
 from tests.unit.facts.words import WordEmbedder
 

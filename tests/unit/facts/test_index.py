@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from support_agent.config.settings import ChromaSettings
 from support_agent.errors import ConfigError
 from support_agent.facts.index import Entry, open_client
-from support_agent.settings import ChromaSettings
 
 
 @pytest.mark.parametrize(

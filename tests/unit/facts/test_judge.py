@@ -8,7 +8,7 @@ import pytest
 
 from support_agent.errors import PermanentError, ToolCallRejected
 from support_agent.facts.judge import ModelJudge
-from support_agent.model import Prompt, Scores, Usage
+from support_agent.models.language_model import Prompt, Scores, Usage
 from tests.fakes import ScriptedModel
 
 ASK = "Is it blue?"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support_agent.config.facts import Ways
 from support_agent.facts.chunks import in_characters, page_source
 from support_agent.facts.index import Collection, memory_client
 from support_agent.facts.passages import RANK_CONSTANT, PassageIndex, fuse
-from support_agent.settings_facts import Ways
 from tests.unit.facts.words import WordEmbedder
 
 RANKINGS = st.lists(st.permutations(range(6)).flatmap(lambda rows: st.just(rows[:4])), max_size=3)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from support_agent.embedding.port import Vectors
 from support_agent.facts.phrasing import Phrasing
+from support_agent.models.embedding.port import Vectors
 from support_agent.tools.base import Examples
 
 EXAMPLES: Examples = (

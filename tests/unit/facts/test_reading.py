@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support_agent.embedding.use import DIMENSIONS
 from support_agent.facts.reading import ACTS, acts_of, committed, inputs, is_marked
 from support_agent.facts.search import READER
+from support_agent.models.embedding.use import DIMENSIONS
 
 ANY = np.full(DIMENSIONS, DIMENSIONS**-0.5, dtype=np.float32)
 

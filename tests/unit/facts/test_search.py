@@ -9,12 +9,12 @@ from typing import cast
 import numpy as np
 import pytest
 
-from support_agent.embedding.port import Role, Vectors
 from support_agent.errors import TransientError
 from support_agent.facts import search as module
 from support_agent.facts.index import Entry, Index, memory_client
 from support_agent.facts.search import MAX_SENTENCES, CompanySearch, fluency, nearness, whole_and_sentences
 from support_agent.facts.topics import Topic
+from support_agent.models.embedding.port import Role, Vectors
 from tests.unit.tools.fakes import document
 
 WORDS = ("refund", "password", "invoice", "cat")

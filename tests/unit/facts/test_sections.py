@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.company.documents import Document
-from support_agent.embedding.port import Role, Vectors
 from support_agent.facts.sections import EMBEDDERS, FEATURES, SectionVote, committed
+from support_agent.models.embedding.port import Role, Vectors
 from tests.unit.facts.words import WordEmbedder
 from tests.unit.tools.fakes import document as numbered
 

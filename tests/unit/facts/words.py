@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from support_agent.embedding.minilm import DIMENSIONS
-from support_agent.embedding.port import Role, Vectors
+from support_agent.models.embedding.minilm import DIMENSIONS
+from support_agent.models.embedding.port import Role, Vectors
 
 
 class WordEmbedder:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from support_agent.config.settings import AgentSettings, DeskSettings
 from support_agent.mail.message import Message, parse
-from support_agent.settings import AgentSettings, DeskSettings
 
 EMAILS = Path(__file__).parents[2] / "emails"
 AGENT = AgentSettings(

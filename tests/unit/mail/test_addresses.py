@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.mail.addresses import MAX_ADDRESSES, normal_address, normal_domain, parse_addresses
-from support_agent.mail.decoding import decode_words
 from support_agent.mail.message import parse
+from support_agent.mail.text.decoding import decode_words
 
 
 def read(value: str) -> tuple[list[tuple[str, str]], bool]:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.mail.head import read_head, split_head
+from support_agent.mail.machines.screening import screen
 from support_agent.mail.message import attached_bytes, not_read, parse
-from support_agent.mail.screening import screen
 from tests.unit.mail.mails import AGENT, DESK
 
 ANNA = "anna@example.net"

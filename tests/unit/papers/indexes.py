@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
+from support_agent.config.facts import Ways
 from support_agent.facts.chunks import Source, in_characters
 from support_agent.facts.index import Collection, Index, memory_client
 from support_agent.facts.passages import PassageIndex
 from support_agent.facts.search import CompanySearch
-from support_agent.settings_facts import Ways
 from tests.unit.facts.words import WordEmbedder
 
 NUMBERS = count(1)

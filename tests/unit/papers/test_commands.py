@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.company import Company
+from support_agent.config.facts import FactSettings
+from support_agent.config.settings import Settings
+from support_agent.demo.workspace import init
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Findings, Outcome
-from support_agent.settings import Settings
-from support_agent.settings_facts import FactSettings
 from support_agent.tools.fact_room import FindingReason
-from support_agent.workspace import init
 from tests.benchmarks.papers import command, enhancer, entailment, evidence, grading, wikiqa
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
 from tests.benchmarks.papers.dstc11.ablations import WITHOUT, title_of

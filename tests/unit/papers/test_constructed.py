@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import Document, load_documents
-from support_agent.resources import packaged
+from support_agent.config.packaged_files import packaged
 from tests.benchmarks.companies import COMPANIES
 from tests.benchmarks.papers.constructed import (
     FITTING,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.config.facts import Ways
 from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Cost, Findings, GradedPointer, Outcome, Pointer
-from support_agent.settings_facts import Ways
 from support_agent.tools.fact_room import FindingReason
 from tests.benchmarks.papers.dstc11.data import Benchmark, load_benchmark
 from tests.benchmarks.papers.dstc11.measures import sources_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.settings_facts import Ways
+from support_agent.config.facts import Ways
 from tests.benchmarks.papers.dstc11.data import Benchmark, load_benchmark
 from tests.benchmarks.papers.dstc11.measures import Row
 from tests.benchmarks.papers.dstc11.ranking import WAYS

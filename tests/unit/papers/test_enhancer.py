@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import ConfigError
 from support_agent.facts.grading_words import PASSAGE
 from support_agent.facts.judge import Grade
 from support_agent.facts.web.merged_search import Merged, SourceReport, WebPassage
 from support_agent.facts.writer import Draft, Material, WritingUsage
-from support_agent.model import Usage
-from support_agent.settings_search import SearchSettings, Service
+from support_agent.models.language_model import Usage
 from tests.benchmarks.papers.answer_counts import Verdict
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.enhancer import (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from support_agent.company.documents import load_documents
+from support_agent.config.facts import EvidenceSettings
+from support_agent.config.packaged_files import packaged
 from support_agent.facts.graph.entailment import calibrated
-from support_agent.resources import packaged
-from support_agent.settings_facts import EvidenceSettings
 from tests.benchmarks.papers.constructed import constructed
 from tests.benchmarks.papers.entailment import (
     Asked,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.config.facts import EvidenceSettings
 from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Source, page_source
 from support_agent.facts.graph.entailment import SimilarEntailment
-from support_agent.settings_facts import EvidenceSettings
 from tests.benchmarks.papers.evidence import Marked, Reports, evaluate, evidence_score, load_cases, measured, table
 from tests.benchmarks.papers.evidence_ways import (
     KeptJudge,

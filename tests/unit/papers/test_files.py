@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
-from support_agent.frozen import Frozen
 from tests.benchmarks.papers.files import read_json_lines
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support_agent.config.facts import GradingSettings
 from support_agent.facts.chunks import page_source
 from support_agent.facts.grading_words import DRAFT_ORDER
 from support_agent.facts.inquiry.workflow import Workflow
@@ -18,7 +19,6 @@ from support_agent.facts.trace import (
     Pointer,
     Visit,
 )
-from support_agent.settings_facts import GradingSettings
 from support_agent.tools.fact_room import FindingReason
 from tests.benchmarks.papers.grading import evaluate, plain
 from tests.benchmarks.papers.process_questions import Kind, Question

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from support_agent.config.search import Service
 from support_agent.facts.web.merged_search import MergedSearch
 from support_agent.facts.web.open_search import open_sources
-from support_agent.settings_search import Service
 from tests.benchmarks.papers.local_web import DELAYS_S, articles_of, known_by, local_web
 from tests.fakes_search import HandClock
 from tests.unit.facts.words import WordEmbedder

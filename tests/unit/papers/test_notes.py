@@ -6,7 +6,7 @@ import pytest
 
 from support_agent.facts.judge import Grade
 from support_agent.facts.writer import Material
-from support_agent.model import Usage
+from support_agent.models.language_model import Usage
 from tests.benchmarks.companies import FITTED
 from tests.benchmarks.papers.notes import FORMS, evaluate, load_notes, passages_of, table
 

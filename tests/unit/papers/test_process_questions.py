@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import load_documents
+from support_agent.config.packaged_files import packaged
 from support_agent.errors import ConfigError
 from support_agent.facts.chunks import document_source, page_source
-from support_agent.resources import packaged
 from tests.benchmarks.companies import COMPANIES as FOLDERS
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.grading import COMPANIES, DEMO, REPORTED

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import Document, load_documents
+from support_agent.config.facts import Ways
 from support_agent.errors import ConfigError
 from support_agent.facts.chunks import document_source, in_characters
 from support_agent.facts.index import Collection, memory_client
 from support_agent.facts.passages import PassageIndex
-from support_agent.settings_facts import Ways
 from tests.benchmarks.companies import COMPANIES
 from tests.benchmarks.papers.files import read_json_lines
 from tests.benchmarks.papers.two_hops import FILE, Piece, Question, Report, evaluate, found_of, row_of, table

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.config.settings import Settings
+from support_agent.core.findings import Severity
 from support_agent.errors import ConfigError
-from support_agent.findings import Severity
 from support_agent.planner.calibration import (
     CompanyCalibration,
     KindThreshold,
@@ -20,7 +21,6 @@ from support_agent.planner.calibration import (
     write_calibration,
 )
 from support_agent.planner.combiner import Calibration
-from support_agent.settings import Settings
 from tests.fakes_doctor import changed
 
 

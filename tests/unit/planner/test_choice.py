@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from support_agent.errors import ToolCallRejected, TransientError
-from support_agent.model import Model, Prompt, Scores
+from support_agent.models.language_model import Model, Prompt, Scores
 from support_agent.planner.choice import (
     NONE_KEY,
     NONE_TITLE,

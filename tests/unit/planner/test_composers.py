@@ -9,11 +9,11 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from support_agent.errors import ToolCallRejected
+from support_agent.models.openai import OpenAIModel
 from support_agent.planner.candidates import Candidate, Scope
 from support_agent.planner.choice import Option, Vote
 from support_agent.planner.composers import ScoringComposer, ServerComposer, Step, composer_for, schemas
 from support_agent.planner.hints import Hints
-from support_agent.planner.openai import OpenAIModel
 from support_agent.tools.answers import SendDocument
 from support_agent.tools.data import FetchSeries
 from tests.fakes import ScriptedModel

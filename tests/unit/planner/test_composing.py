@@ -21,14 +21,14 @@ from support_agent.answer.final_answer import (
 )
 from support_agent.company.questions import CannedQuestion
 from support_agent.company.values import Money
+from support_agent.config.settings import PlannerSettings
 from support_agent.errors import PermanentError, ToolCallRejected
-from support_agent.model import Model
+from support_agent.models.language_model import Model
 from support_agent.planner.choice import Chooser
 from support_agent.planner.composers import Composed, ScoringComposer, Step
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
-from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Match, SentAnswer
 from tests.fakes import PLAIN, ScriptedCallModel
 from tests.fakes_room import ScriptedRoom, found, says

@@ -12,15 +12,15 @@ import pytest
 from support_agent.answer.final_answer import AggregateItem, ClarificationItem, DocumentItem, FieldItem, TableItem
 from support_agent.company.documents import Document
 from support_agent.company.questions import CannedQuestion
+from support_agent.config.settings import PlannerSettings
 from support_agent.errors import PermanentError, ToolCallRejected, TransientError
-from support_agent.model import Prompt, Scores, Usage
+from support_agent.models.language_model import Prompt, Scores, Usage
 from support_agent.planner.choice import NONE_TITLE
 from support_agent.planner.combiner import Calibration
 from support_agent.planner.forms import FORMS, LISTED, NO_FORM
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.planner.work import TOPIC_KINDS
-from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Examples, Kind, Match
 from support_agent.tools.catalogue import TOOLS
 from tests.fakes import PLAIN, ScriptedModel

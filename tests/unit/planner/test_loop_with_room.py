@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 import pytest
 
 from support_agent.answer.final_answer import DocumentItem, FieldItem
+from support_agent.config.settings import PlannerSettings
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
-from support_agent.settings import PlannerSettings
 from support_agent.tools.answers import SendDocument
 from support_agent.tools.base import Context, Match
 from support_agent.tools.fact_room import FactRoom, Finding

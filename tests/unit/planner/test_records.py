@@ -9,7 +9,7 @@ import pytest
 from support_agent.answer.final_answer import ClarificationItem, FieldItem, RecordItem
 from support_agent.company.questions import CannedQuestion
 from support_agent.errors import TransientError
-from support_agent.model import Usage
+from support_agent.models.language_model import Usage
 from support_agent.planner.candidates import Scope
 from support_agent.planner.choice import NONE_TITLE, Choice, Vote
 from support_agent.planner.plan import Plan

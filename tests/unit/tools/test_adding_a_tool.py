@@ -17,11 +17,11 @@ from support_agent.answer.render import render_answer
 from support_agent.answer.samples import around
 from support_agent.answer.templates import Templates
 from support_agent.company.values import Money, Row
+from support_agent.config.settings import PlannerSettings
 from support_agent.errors import ToolCallRejected
 from support_agent.planner import forms
 from support_agent.planner.forms import FORMS, Form, votes_for
 from support_agent.planner.loop import Planner
-from support_agent.settings import PlannerSettings
 from support_agent.tools.base import Context, Match, Tool
 from support_agent.tools.catalogue import TOOLS, validated
 from support_agent.tools.closed import OpenArgument

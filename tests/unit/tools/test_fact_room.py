@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from support_agent.desk.packet import FoundPage
+from support_agent.answer.packet import FoundPage
 from support_agent.tools.fact_room import MOST_PAGES, Evidence, Finding, FindingReason
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.desk.packet import FoundPage
+from support_agent.answer.packet import FoundPage
 from support_agent.errors import TransientError
 from support_agent.tools.fact_room import MOST_PAGES, Evidence, FactRoom, Finding
 from support_agent.tools.looking import (

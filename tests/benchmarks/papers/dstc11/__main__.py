@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from support_agent.app import open_embedder, open_topic_search
-from support_agent.commands import ConfigOption, JsonOption, print_data
+from support_agent.cli.options import ConfigOption, JsonOption, print_data
+from support_agent.config.settings import Settings
 from support_agent.planner.combiner import committed
-from support_agent.settings import Settings
 from tests.benchmarks.papers.command import DataOption, given, quiet_settings, run
 from tests.benchmarks.papers.dstc11.ablations import FEWEST, Ablations
 from tests.benchmarks.papers.dstc11.data import Benchmark, load_benchmark

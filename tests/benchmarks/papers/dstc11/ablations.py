@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import count
 
+from support_agent.config.facts import FactSettings, GradingSettings, Ways
 from support_agent.facts.chunks import Source, document_source, in_characters
 from support_agent.facts.documents_first import DocumentsFirst, Topics
 from support_agent.facts.graph.company_entities import entities_of
@@ -20,7 +21,6 @@ from support_agent.facts.inquiry.consolidator import Consolidator
 from support_agent.facts.material import Retriever
 from support_agent.facts.passages import PassageIndex
 from support_agent.facts.trace import DOCUMENT_SOURCE
-from support_agent.settings_facts import FactSettings, GradingSettings, Ways
 from tests.benchmarks.papers.dstc11.data import Benchmark, Turn
 from tests.benchmarks.papers.dstc11.mail_path import documents_of
 from tests.benchmarks.papers.dstc11.measures import Row, measured, truth_of

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
-from support_agent.frozen import Frozen
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
+from support_agent.core.frozen import Frozen
 from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Cost, Findings
-from support_agent.frozen import Frozen
 from tests.benchmarks.papers.dstc11.data import Benchmark
 from tests.benchmarks.papers.dstc11.measures import (
     Row,

@@ -17,10 +17,10 @@ from typing import Literal
 
 import numpy as np
 
+from support_agent.config.facts import Ways
+from support_agent.core.frozen import Frozen
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.passages import RANK_CONSTANT
-from support_agent.frozen import Frozen
-from support_agent.settings_facts import Ways
 from tests.benchmarks.papers.dstc11.data import Benchmark, EntityKey
 from tests.benchmarks.papers.dstc11.linking import NameLinker
 from tests.benchmarks.papers.dstc11.measures import (

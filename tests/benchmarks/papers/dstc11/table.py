@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from support_agent.frozen import Frozen
-from support_agent.terminal import as_table
+from support_agent.cli.terminal import as_table
+from support_agent.core.frozen import Frozen
 from tests.benchmarks.papers.dstc11.measures import Row
 from tests.benchmarks.papers.dstc11.parts import PartsReport
 from tests.benchmarks.papers.dstc11.selection import Report

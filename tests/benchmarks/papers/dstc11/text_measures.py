@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from math import exp, log, prod
 from typing import NamedTuple
 
-from support_agent.frozen import Frozen
+from support_agent.core.frozen import Frozen
 
 ORDERS = 4
 """Of words, in BLEU."""

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from support_agent.app import close, count_tokens_of, open_model, open_writer, progress
+from support_agent.config.facts import GradingSettings
+from support_agent.config.settings import Settings
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.open_evidence import Chaining, open_chaining
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.judge import ModelJudge
 from support_agent.facts.material import Retriever
-from support_agent.settings import Settings
-from support_agent.settings_facts import GradingSettings
 from tests.benchmarks.papers.dstc11.parts import Finder, Variant
 from tests.benchmarks.papers.retrieval import Cosines
 

@@ -9,7 +9,7 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import Extraction
 from support_agent.facts.judge import Grade
 from support_agent.facts.writer import Material
-from support_agent.model import Usage
+from support_agent.models.language_model import Usage
 
 
 class WordJudge:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.company.documents import load_documents
+from support_agent.config.facts import EvidenceSettings
 from support_agent.facts.chunks import Source, document_source
 from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, SimilarEntailment
 from support_agent.facts.graph.evidence import EvidenceChainer, choose_sentence
 from support_agent.facts.graph.extraction import Extractor, RuleExtractor
 from support_agent.facts.graph.graph import Place, graph_of
 from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
-from support_agent.settings_facts import EvidenceSettings
 from tests.fakes_facts import ScriptedWriter
 from tests.unit.facts.graph.fakes import FixedExtractor, WordJudge, WordSimilarity, source
 

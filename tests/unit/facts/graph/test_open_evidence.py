@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.config.facts import EntailmentBy, EvidenceSettings, ExtractionBy, StepsBy
 from support_agent.errors import TransientError
 from support_agent.facts.graph.evidence import Evidence
 from support_agent.facts.graph.graph import Place, graph_of
 from support_agent.facts.graph.open_evidence import Chaining, open_extractor
 from support_agent.facts.spending import NoRoom
-from support_agent.settings_facts import EntailmentBy, EvidenceSettings, ExtractionBy, StepsBy
 from tests.fakes_facts import ScriptedWriter
 from tests.unit.facts.graph.fakes import WordJudge, WordSimilarity, source
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.answer.packet import FoundPage
 from support_agent.company.documents import load_documents
-from support_agent.desk.packet import FoundPage
+from support_agent.config.facts import GradingSettings
 from support_agent.facts.grading_words import ANSWER_ASK, DOCUMENT_ASK, HALLUCINATION_ASK, ROUTE_ASK
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.memory import begin, from_json, to_json
 from support_agent.facts.inquiry.room import MAX_CHARACTERS, MAX_FACTS, LikelyFirst, Rooms, finding_of
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer
-from support_agent.settings_facts import GradingSettings
 from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, Evidence, FindingReason
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 

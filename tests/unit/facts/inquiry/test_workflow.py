@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from support_agent.config.facts import EntailmentBy, EvidenceSettings, GradingSettings
 from support_agent.errors import PermanentError, TransientError
 from support_agent.facts.grading_words import (
     ANSWER_ASK,
@@ -33,7 +34,6 @@ from support_agent.facts.judge import Judge, ModelJudge
 from support_agent.facts.material import pointer_of
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import BorneOut, Findings, GradedPointer, Node, Pointer
-from support_agent.settings_facts import EntailmentBy, EvidenceSettings, GradingSettings
 from support_agent.tools.fact_room import FindingReason
 from tests.fakes import ScriptedModel
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support_agent.config.facts import FactSettings, PolicyKind
 from support_agent.errors import ConfigError
 from support_agent.facts.inquiry.memory import Evidence, begin, with_evidence
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Limits, Never, SelfAsk, choice
@@ -14,8 +15,7 @@ from support_agent.facts.judge import Grade
 from support_agent.facts.learning.configured_policy import policy_for
 from support_agent.facts.learning.policy_weights import save, weights_of
 from support_agent.facts.writer import Material
-from support_agent.model import Usage
-from support_agent.settings_facts import FactSettings, PolicyKind
+from support_agent.models.language_model import Usage
 
 
 class SureJudge:

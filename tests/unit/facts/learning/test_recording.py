@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.company.documents import Document, load_documents
+from support_agent.config.facts import GradingSettings
 from support_agent.errors import ConfigError, TransientError
 from support_agent.facts.grading_words import DOCUMENT_ASK
 from support_agent.facts.inquiry.memory import Ending
@@ -18,8 +19,7 @@ from support_agent.facts.learning.recorded import Outcome, play, read_cases
 from support_agent.facts.learning.recording import Asking, record, recorded
 from support_agent.facts.spending import Budget
 from support_agent.facts.writer import Draft, Material, WritingUsage
-from support_agent.model import Usage
-from support_agent.settings_facts import GradingSettings
+from support_agent.models.language_model import Usage
 from support_agent.tools.fact_room import FindingReason
 from tests.fakes_facts import Piece, ScriptedRetriever
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from support_agent.config.search import SearchSettings
 from support_agent.errors import ConfigError, TransientError
 from support_agent.facts.web.merged_search import MergedSearch
 from support_agent.facts.web.sources import WebSource
-from support_agent.settings_search import SearchSettings
 from tests.fakes_search import HandClock, MeetingSource, ScriptedSource, page
 from tests.unit.facts.words import WordEmbedder
 

@@ -1,0 +1,110 @@
+"""The kill switch: while a file is there, or `agent.paused` is set, nothing automatic goes to a customer.
+
+A file, so that it works while the database is down, and by hand: `touch paused` in the workspace is enough.
+
+Invariant: in doubt it is paused: a file that cannot be read, or a folder that cannot be looked into, stops the machine.
+Checked by tests/unit/cases/test_pause.py, tests/unit/workflow/test_paused_agent.py and, in the running program, by
+tests/integration/journey/test_pause.py.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from support_agent.config.settings import AgentSettings
+from support_agent.errors import ConfigError
+
+MAX_REASON_CHARACTERS = 200
+MAX_FILE_BYTES = 4_000
+"""More of the file is not read."""
+BY_SETTING = "agent.paused is set in the configuration"
+
+
+class Pause(NamedTuple):
+    """That the agent is paused: by what, and a person's reason for it, or ""."""
+
+    by: str
+    reason: str
+
+    def __str__(self) -> str:
+        """For the operator, on one line."""
+        return f"paused: {self.reason} ({self.by})" if self.reason else f"paused ({self.by})"
+
+
+def read_pause(agent: AgentSettings) -> Pause | None:
+    """Whether the agent is paused now; looks at the file each time, so that it is seen at once."""
+    if agent.paused:
+        return Pause(BY_SETTING, "")
+    try:
+        os.lstat(agent.pause_file)
+    except FileNotFoundError:
+        if agent.pause_file.parent.is_dir():
+            return None
+        return Pause(f"the folder {agent.pause_file.parent} of the pause file is not there", "")
+    except OSError as error:
+        return Pause(f"the file {agent.pause_file} cannot be looked for: {error.strerror}", "")
+    return Pause(f"the file {agent.pause_file} is there", _reason(agent.pause_file))
+
+
+def pause_all_the_same(config_file: Path, reason: str) -> Path:
+    """Pause the agent of a configuration that cannot be used, by the file of the default name beside it.
+
+    Who has just broken the configuration may be the one who must stop the machine.
+    """
+    file = config_file.parent.absolute() / AgentSettings().pause_file
+    write_pause(AgentSettings(pause_file=file), reason)
+    return file
+
+
+def write_pause(agent: AgentSettings, reason: str) -> None:
+    """Pause the agent by its file; where that is there already, with this reason from now on, if it is one.
+
+    Raises:
+        ConfigError: the file cannot be written.
+    """
+    if not reason and os.path.lexists(agent.pause_file):
+        return
+    new = agent.pause_file.with_name(f".{agent.pause_file.name}.{os.getpid()}")
+    try:
+        new.write_text(f"{_one_line(reason)}\n", encoding="utf-8", errors="replace")
+        new.replace(agent.pause_file)  # in one step: no reader meets it without its reason
+    except OSError as error:
+        with suppress(OSError):
+            new.unlink()
+        raise ConfigError(
+            f"{agent.pause_file}: {error.strerror}: make that file by hand, or set agent.paused and start again"
+        ) from error
+
+
+def end_pause(agent: AgentSettings) -> bool:
+    """Take the file away; whether there was one.
+
+    Raises:
+        ConfigError: it cannot be taken away.
+    """
+    try:
+        agent.pause_file.unlink()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise ConfigError(f"{agent.pause_file}: {error.strerror}: delete it by hand") from error
+    return True
+
+
+def _reason(path: Path) -> str:
+    """The file's first line, "" where it has none or cannot be read."""
+    try:
+        if not path.is_file():  # a pipe would keep the reader waiting
+            return ""
+        with path.open("rb") as file:
+            return _one_line(file.read(MAX_FILE_BYTES).decode("utf-8", "replace"))
+    except OSError:
+        return ""
+
+
+def _one_line(text: str) -> str:
+    first = next(iter(text.strip().splitlines()), "")
+    return "".join(char for char in first if char.isprintable())[:MAX_REASON_CHARACTERS].strip()

@@ -1,0 +1,168 @@
+"""How much the machine may write: to a case, to a sender, and to everybody (S12; RFC 3834, section 2).
+
+Whoever has had enough is not bounced and not told: a machine without marks may be writing, and each letter would have
+another for an answer. A person gets the mail instead, up to the limit for packets, and is told when that is reached.
+
+Invariant: limits are counted in the outbox, and what a mail caused itself does not count against it, so a step that
+runs again decides the same. Checked by tests/unit/cases/test_rate_limits.py and tests/contract/store/test_traffic.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.config.settings import AgentSettings
+from support_agent.core.levels import CUSTOMER, Level
+from support_agent.mail.senders.identity import Sender
+from support_agent.store.records import CaseId, LetterKind, MailId, MailRecord, Passed
+from support_agent.store.store import Store
+from support_agent.store.traffic import FOREVER
+from support_agent.tools.base import SentAnswer
+from support_agent.workflow.decide import HandOver
+
+LETTERS = tuple(kind for kind in LetterKind if kind.is_automatic_letter)
+AUTOMATIC = tuple(kind for kind in LetterKind if kind.is_automatic)
+"""What the breaker counts: letters, and all that the desk gets."""
+RATE_RULE = "S12"
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+CLOCK_SLACK = HOUR
+"""What was written later than so long from now counts for no limit: the clock was ahead, and may have been by years."""
+
+
+class Used(NamedTuple):
+    """How much of a limit is used, for the operator."""
+
+    what: str
+    used: int
+    limit: int
+
+
+def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
+    """Why no further letter may go out after so many in a case, and so many to a sender within a day; or ""."""
+    if in_case >= agent.max_letters_per_case:
+        return f"{agent.max_letters_per_case} automatic letters went out in this case, the most that may"
+    if today >= agent.max_letters_per_sender_a_day:
+        most = agent.max_letters_per_sender_a_day
+        return f"{most} automatic letters went to this sender within a day, the most that may"
+    return ""
+
+
+def is_strangers(mail: MailRecord) -> bool:
+    """Whether a mail shares half of the hour with all others of senders who are no known customers; not before that is
+    known.
+    """
+    return mail.level is not None and mail.level < CUSTOMER
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The limits of the settings, on what is in the outbox."""
+
+    store: Store
+    agent: AgentSettings
+
+    def limit_reached(self, mail_id: MailId, case_id: CaseId, sender: Sender, now: datetime) -> str:
+        """Which limit of automatic letters the case or the sender has reached, or ""."""
+        in_case = self.store.traffic.for_case(LETTERS, case_id, but_for=mail_id)
+        return why_limited(self.agent, in_case=in_case, today=self._sent_today(LETTERS, mail_id, sender, now))
+
+    def is_flood(self, mail_id: MailId, sender: Sender, now: datetime) -> bool:
+        """Whether the desk has had as many packets about this sender within a day as it may."""
+        packets = self._sent_today((LetterKind.PACKET,), mail_id, sender, now)
+        return packets >= self.agent.max_packets_per_sender_a_day
+
+    def tells_flood(self, sender: Sender, now: datetime) -> bool:
+        """Whether a mail above that limit is the one that tells the desk so: the first within a day.
+
+        What was told about less proven mails of the same address counts for nothing here, as nowhere.
+        """
+        told = self.store.traffic.ended_for(HandOver.FLOOD, now - DAY, sender.address, sender.level, now + CLOCK_SLACK)
+        return not told
+
+    def is_told_enough(self, staff: Sender, now: datetime) -> bool:
+        """Whether a staff member was told of as many replies that were not passed on within a day as may be."""
+        refused = self.store.traffic.ended_for(
+            HandOver.NOT_PASSED_ON, now - DAY, staff.address, staff.level, now + CLOCK_SLACK
+        )
+        return refused >= self.agent.max_packets_per_sender_a_day
+
+    def answers_before(
+        self, mail_id: MailId, case_id: CaseId | None, sender: Sender, now: datetime, until: datetime = FOREVER
+    ) -> tuple[SentAnswer, ...]:
+        """What must not be answered again, the newest first: all of the case, and what this sender got elsewhere.
+
+        The days of the settings are for the latter alone: a case is one conversation, however long it takes. What was
+        answered while the clock was ahead was answered.
+
+        Args:
+            until: Only what was answered before; `replay` looks back at that instant.
+        """
+        since = now - self.agent.identical_answer_days * DAY
+        earlier = self.store.traffic.answers(
+            case_id, sender.address, sender.level, since=since, until=until, but_for=mail_id
+        )
+        return tuple(
+            SentAnswer(case_id=record.case_id or "", sent_at=record.queued_at, answer=answer)
+            for record in earlier
+            for answer in FinalAnswer.model_validate(record.payload).answers
+        )
+
+    def breaker(self, now: datetime, level: Level = CUSTOMER) -> str:
+        """Why no mail may be decided now, or "": so much was written within the hour that something is wrong.
+
+        Args:
+            level: Below `CUSTOMER` the sender's mail also waits once such mails have had their half of the hour:
+                whoever writes from many addresses stops nobody who is known.
+        """
+        if why := self._too_many(self._passed(now).queued):
+            return why
+        if level >= CUSTOMER or self._strangers_room(now):
+            return ""
+        return (
+            f"{self._strangers_limit} automatic mails within an hour for senders who are no known customers, the most"
+            " that may (S12)"
+        )
+
+    def room(self, now: datetime, level: Level = CUSTOMER) -> int:
+        """How many automatic mails may still come into the outbox within the hour; `level` as in `breaker`."""
+        room = max(0, self.agent.max_letters_per_hour - self._passed(now).queued)
+        return room if level >= CUSTOMER else min(room, self._strangers_room(now))
+
+    def sending_breaker(self, now: datetime) -> str:
+        """Why nothing automatic may leave the outbox now, or ""."""
+        return self._too_many(self._passed(now).sent)
+
+    def used(self, now: datetime) -> tuple[Used, ...]:
+        """How near the limits are: of everybody's, and of those of the busiest sender and the busiest open case."""
+        traffic, agent = self.store.traffic, self.agent
+        address, today = traffic.busiest_sender(LETTERS, now - DAY, now + CLOCK_SLACK) or ("", 0)
+        case_id, in_case = traffic.busiest_case(LETTERS) or ("", 0)
+        hour = max(self._passed(now))
+        return (
+            Used("this hour", hour, agent.max_letters_per_hour),
+            Used(f"one sender a day{f' ({address})' if address else ''}", today, agent.max_letters_per_sender_a_day),
+            Used(f"one case{f' ({case_id})' if case_id else ''}", in_case, agent.max_letters_per_case),
+        )
+
+    @property
+    def _strangers_limit(self) -> int:
+        return max(1, self.agent.max_letters_per_hour // 2)
+
+    def _strangers_room(self, now: datetime) -> int:
+        return max(0, self._strangers_limit - self._passed(now, below=CUSTOMER).queued)
+
+    def _too_many(self, count: int) -> str:
+        limit = self.agent.max_letters_per_hour
+        return "" if count < limit else f"{limit} automatic mails within an hour, the most that may (S12)"
+
+    def _sent_today(self, kinds: tuple[LetterKind, ...], mail_id: MailId, sender: Sender, now: datetime) -> int:
+        """What a sender's other mails caused within a day; all senders without an address are one."""
+        return self.store.traffic.for_sender(
+            kinds, sender.address, sender.level, now - DAY, but_for=mail_id, until=now + CLOCK_SLACK
+        )
+
+    def _passed(self, now: datetime, below: Level | None = None) -> Passed:
+        return self.store.traffic.passed(AUTOMATIC, now - HOUR, below, now + CLOCK_SLACK)

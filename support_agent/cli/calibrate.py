@@ -1,0 +1,57 @@
+"""`support-agent calibrate`: adjust the choice to the company at hand, and see what that is worth.
+
+Checked by tests/unit/cli/test_calibrate_commands.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
+
+
+def calibrate(
+    risk: Annotated[
+        float, typer.Option("--risk", min=0.001, max=0.5, help="The share of wrong answers that is allowed.")
+    ] = 0.02,
+    mails: Annotated[
+        Path | None,
+        typer.Option("--mails", metavar="DIR", help="Labelled mails of your own, as for `eval mails`."),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option("--picture", metavar="FILE.svg", help="Draw risk against coverage, and reliability."),
+    ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write the file of planner.calibration; the next start uses it.")
+    ] = False,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit the choice to your company: how sure it must be, for each kind of answer, so that few answers are wrong.
+
+    Every example question of the documents and accounts is asked as if it were not there, every third one also as if
+    its topic were not there. A threshold below planner.threshold_answer must be proven with 95 % certainty and is never
+    below planner.threshold_floor; with too few questions no threshold is changed. Without --write nothing is kept.
+    """
+    from support_agent.app import configure_log
+    from support_agent.cli.eval_parts import calibrate as run_calibrate
+    from support_agent.ops.evals.calibrating import table
+    from support_agent.ops.evals.mail_labels import read_labels
+    from support_agent.ops.evals.picture import check_picture, write_picture
+    from support_agent.planner.calibration import write_calibration
+
+    check_picture(picture)
+    settings = settings_of(config)
+    configure_log(settings.log.model_copy(update={"level": "warning"}))
+    labels = read_labels(mails) if mails else ()
+    made, found = run_calibrate(settings, risk, labels, now())
+    if picture is not None:
+        write_picture(picture, found.after, len(found.after), risk)
+    print_data(made, as_json, table(made, found))
+    if write:
+        write_calibration(settings.planner.calibration, made)
+    typer.echo(f"{settings.planner.calibration}: written" if write else "not kept: add --write", err=True)

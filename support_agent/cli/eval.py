@@ -1,0 +1,153 @@
+"""`support-agent eval`: what the choice is worth on your own data, where the right answers are known.
+
+Checked by tests/unit/cli/test_eval_commands.py.
+"""
+
+from __future__ import annotations
+
+import time
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NamedTuple, assert_never
+
+import typer
+from pydantic import BaseModel
+
+from support_agent.cli.options import ConfigOption, JsonOption, print_data, settings_of
+from support_agent.config.settings import Settings
+from support_agent.errors import ConfigError
+
+
+class Benchmark(StrEnum):
+    """What is measured."""
+
+    INTENTS = "intents"
+    MAILS = "mails"
+
+
+class ModelVotes(StrEnum):
+    """`planner.model_votes`."""
+
+    ALWAYS = "always"
+    DOUBTFUL = "doubtful"
+    NEVER = "never"
+
+
+class _Asked(NamedTuple):
+    """What the command was told."""
+
+    data: Path | None
+    train: Path | None
+    test: Path | None
+    oos: Path | None
+    picture: Path | None
+
+    def options(self) -> dict[str, tuple[Path | None, Benchmark]]:
+        """The options that one benchmark has, with their values and whose they are."""
+        return {
+            "--data": (self.data, Benchmark.MAILS),
+            "--train": (self.train, Benchmark.INTENTS),
+            "--test": (self.test, Benchmark.INTENTS),
+            "--oos": (self.oos, Benchmark.INTENTS),
+        }
+
+
+DataOption = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="mails: the folder of labels.jsonl and the mails.")
+]
+TrainOption = Annotated[Path | None, typer.Option("--train", metavar="FILE", help="intents: example questions.")]
+TestOption = Annotated[Path | None, typer.Option("--test", metavar="FILE", help="intents: questions to decide.")]
+OosOption = Annotated[Path | None, typer.Option("--oos", metavar="FILE", help="intents: questions for a person.")]
+PictureOption = Annotated[
+    Path | None, typer.Option("--picture", metavar="FILE.svg", help="Risk against coverage, and reliability.")
+]
+VotesOption = Annotated[ModelVotes | None, typer.Option("--model-votes", help="Instead of planner.model_votes.")]
+
+
+def eval_(
+    benchmark: Annotated[Benchmark, typer.Argument(metavar="BENCHMARK", help="What is measured; see above.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", show_default=False, help="The same as --data.")
+    ] = None,
+    data: DataOption = None,
+    train: TrainOption = None,
+    test: TestOption = None,
+    oos: OosOption = None,
+    picture: PictureOption = None,
+    model_votes: VotesOption = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure choices on your own data: labelled questions (intents) or labelled mails (mails).
+
+    intents reads lines of {"text": "...", "label": "..."}: those of --train are the example questions of their labels,
+    those of --test and --oos are decided. The label "oos", and every line of --oos, is for a person.
+
+    mails DIR decides .eml files of your own, as dry runs on the day they are dated. labels.jsonl beside them has one
+    line a mail: {"file": "1.eml", "customer": "ada@example.org", "level": 3, "kind": "invoice", "language": "en",
+    "expected": [["send_document(1)", "escalate"]], "sections": [{"1": {"any_of": ["Fees"], "needs": []}}]}.
+    expected has a list a question, with each outcome that is right: send_document(NUMBER), send_account_field(FIELD),
+    send_table(SERIES,PERIOD), send_aggregate(SERIES,PERIOD,total), send_record(KIND,ID,COLUMN or all), escalate or
+    ask_clarification. customer, kind, language and sections may be left out; with sections, a document with none of
+    the headings of any_of is a wrong answer.
+    """
+    from support_agent.app import configure_log
+
+    asked = _Asked(data or folder, train, test, oos, picture)
+    foreign = [name for name, (value, of) in asked.options().items() if value and benchmark is not of]
+    if foreign:
+        raise ConfigError(f"{', '.join(foreign)}: no option of {benchmark}: leave it out")
+    if folder is not None and data is not None:
+        raise ConfigError(f"{folder} and --data {data}: name one of them")
+    votes = {} if model_votes is None else {"planner.model_votes": model_votes.value}
+    settings = settings_of(config, votes, optional=benchmark is Benchmark.INTENTS)
+    configure_log(settings.log.model_copy(update={"level": "warning"}))
+    measured, text = _measure(benchmark, settings, asked)
+    print_data(measured, as_json, text)
+
+
+def _measure(benchmark: Benchmark, settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
+    match benchmark:
+        case Benchmark.INTENTS:
+            return _intents(settings, asked)
+        case Benchmark.MAILS:
+            return _mails(settings, asked)
+        case _ as never:
+            assert_never(never)
+
+
+def _intents(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
+    from support_agent.cli.eval_parts import open_intents
+    from support_agent.ops.evals.intents import OUT_OF_SCOPE, evaluate, read_lines, table, topics_of_lines
+    from support_agent.ops.evals.picture import check_picture, write_picture
+
+    if asked.train is None or asked.test is None:
+        raise ConfigError("say where the questions are, with --train FILE and --test FILE: `support-agent eval --help`")
+    check_picture(asked.picture)
+    topics, lines = topics_of_lines(read_lines(asked.train)), read_lines(asked.test)
+    outside = read_lines(asked.oos) if asked.oos else []
+    lines += [line.model_copy(update={"label": OUT_OF_SCOPE}) for line in outside]
+    if not topics:
+        raise ConfigError(f"{asked.train}: no line with a label: without one nothing can be chosen")
+    with open_intents(settings, topics) as (search, way):
+        report, decided = evaluate(search, way, lines, time.perf_counter)
+    if asked.picture is not None:
+        write_picture(asked.picture, decided, len(decided))
+    return report, table(report)
+
+
+def _mails(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
+    from support_agent.cli.eval_parts import open_mail_trial
+    from support_agent.ops.evals.mail_labels import read_labels
+    from support_agent.ops.evals.mails import evaluate, line_of, report_of, table
+    from support_agent.ops.evals.picture import check_picture, write_picture
+
+    if asked.data is None:
+        raise ConfigError("say where the mails and their labels are, with --data DIR: `support-agent eval --help`")
+    check_picture(asked.picture)
+    labels = read_labels(asked.data)
+    results = evaluate(labels, open_mail_trial(settings))
+    if asked.picture is not None:
+        write_picture(asked.picture, [one for one in results if one.score.answered], len(results))
+    report = report_of(results)
+    return report, "\n".join([*map(line_of, results), table(report)])

@@ -1,0 +1,386 @@
+"""The command line: commands, printing, exit codes; no logic.
+
+Exit codes: 0 done; 1 work failed, a check found errors, or a replay differs; 2 usage or configuration. Data goes to
+stdout, everything else to stderr. Checked by tests/unit/cli/test_cli.py and, as a subprocess, tests/acceptance.
+"""
+
+from __future__ import annotations
+
+import functools
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from typing import Annotated
+
+import typer
+
+from support_agent.cli import printing
+from support_agent.cli.calibrate import calibrate
+from support_agent.cli.eval import eval_
+from support_agent.cli.facts import facts_app
+from support_agent.cli.options import DONE, FAILED, USAGE, ConfigOption, JsonOption
+from support_agent.cli.options import config_file as _config_file
+from support_agent.cli.options import now as _now
+from support_agent.cli.options import print_data as _print
+from support_agent.cli.options import settings_of as _settings
+from support_agent.cli.outbox import outbox_app
+from support_agent.cli.policies import policies_app
+from support_agent.config.settings import Settings
+from support_agent.demo.workspace import CONFIG_FILE
+from support_agent.errors import ConfigError, SupportAgentError
+
+app = typer.Typer(
+    help="An email support agent whose language model only chooses; plain code answers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+model_app = typer.Typer(help="The models: fetch, list, verify.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(model_app, name="model")
+app.add_typer(outbox_app, name="outbox")
+app.add_typer(policies_app, name="policies")
+app.add_typer(facts_app, name="facts")
+app.command("eval")(eval_)
+app.command()(calibrate)
+
+DebugOption = Annotated[bool, typer.Option("--debug", help="A traceback with an error.")]
+
+
+@app.callback()
+def options(debug: DebugOption = False) -> None:
+    """What every command has."""
+    _State.debug = debug
+
+
+class _State:
+    debug = False
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The program; `arguments` are by default those of the process."""
+    try:
+        app(arguments)
+    except ConfigError as error:
+        _fail(error, str(error), USAGE)
+    except SupportAgentError as error:
+        _fail(error, str(error), FAILED)
+    except Exception as error:
+        first = next(iter(str(error).splitlines()), "")
+        _fail(error, f"unexpected {type(error).__name__}: {first}: `support-agent --debug ...` shows where", FAILED)
+
+
+def _fail(error: Exception, told: str, code: int) -> None:
+    if _State.debug:
+        traceback.print_exception(error)
+    typer.echo(f"support-agent: {told}", err=True)
+    sys.exit(code)
+
+
+@app.command()
+def init(directory: Annotated[Path, typer.Argument(help="The new workspace's folder.")]) -> None:
+    """Write a commented workspace: configuration, policies, templates, accounts."""
+    from support_agent.demo import workspace
+
+    for path in workspace.init(directory, _now().date()):
+        typer.echo(str(path))
+    typer.echo(f"Next: support-agent check --config {directory / CONFIG_FILE}", err=True)
+
+
+@app.command()
+def check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Validate configuration, documents, accounts and templates, and run the template tests."""
+    from support_agent.core.findings import Severity
+    from support_agent.ops.check import check_file
+
+    findings = check_file(_config_file(config), _now().date())
+    _print(findings, as_json, printing.findings(findings))
+    raise typer.Exit(FAILED if any(finding.severity is Severity.ERROR for finding in findings) else DONE)
+
+
+@app.command()
+def run(
+    once: Annotated[bool, typer.Option("--once", help="Drain the mailbox and exit.")] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Poll the mailbox and answer until stopped; SIGTERM finishes the mail in hand."""
+    from support_agent.app import configure_log, open_agent
+
+    settings = _settings(config)
+    configure_log(settings.log)
+    stop = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    with open_agent(settings) as agent:
+        if once:
+            agent.run_once(stop)
+        else:
+            agent.run(stop)
+
+
+@app.command()
+def pause(
+    reason: Annotated[str, typer.Option("--reason", help="Why, for whoever reads it later.")] = "",
+    config: ConfigOption = None,
+) -> None:
+    """Stop automatic mail to customers at once; what a rule gives to people still reaches the desk, the rest waits.
+
+    Needs no database and no sound configuration. The running agent sees it before its next mail. `touch paused` beside
+    the configuration does the same, unless agent.pause_file names another file.
+    """
+    from support_agent.cases.pause import pause_all_the_same, read_pause, write_pause
+
+    try:
+        agent = _settings(config).agent
+    except ConfigError as error:
+        file = pause_all_the_same(_config_file(config), reason)
+        todo = "made all the same, which pauses the agent unless agent.pause_file names another"
+        raise ConfigError(f"{error}\n{file}: {todo}") from error
+    write_pause(agent, reason)
+    typer.echo(str(read_pause(agent)))
+
+
+@app.command()
+def resume(config: ConfigOption = None) -> None:
+    """Let the agent go on: what waited is decided and sent, in the order in which it came."""
+    from support_agent.cases.pause import end_pause, read_pause
+
+    agent = _settings(config).agent
+    was_there = end_pause(agent)
+    still = read_pause(agent)
+    if still is not None:
+        typer.echo(f"support-agent: still {still}", err=True)
+        raise typer.Exit(FAILED)
+    typer.echo("goes on" if was_there else "was not paused")
+
+
+@app.command("try")
+def try_(
+    mails: Annotated[list[Path], typer.Argument(metavar="MAIL", help="Mail files (.eml).")],
+    as_level: Annotated[int | None, typer.Option("--as-level", min=0, max=3, help="Sender level to assume.")] = None,
+    as_customer: Annotated[str | None, typer.Option("--as-customer", help="Customer's address to assume.")] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Dry run: what would happen to these mails. Nothing is stored, nothing is sent.
+
+    With --json one line a mail. A file that cannot be read is a usage error, and then none is tried.
+    """
+    from support_agent.app import open_decider, progress
+    from support_agent.company.accounts import Accounts
+    from support_agent.ops.dry_run import read_mail, try_mail
+
+    settings = _settings(config)
+    raws = [(str(path), read_mail(path, settings.imap.max_message_bytes)) for path in mails]
+    with _quiet_log(settings):
+        decider = functools.cache(lambda: open_decider(settings, progress(), in_memory=True))
+        accounts = Accounts.load(settings.company.accounts)
+        for file, raw in raws:
+            tried = try_mail(file, raw, decider, accounts, settings, _now(), as_level=as_level, as_customer=as_customer)
+            typer.echo(tried.trial.model_dump_json() if as_json else printing.trial(tried))
+
+
+@app.command("inspect")
+def inspect_(
+    mails: Annotated[list[Path], typer.Argument(metavar="FILE", help="Mail files (.eml).")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What is seen in mails before any model: text, quotation, bounce, screening, sender. Stores and sends nothing.
+
+    With --json one line a file. Exits 0 whatever is in a file; one that cannot be read has an `error`. Without a
+    configuration our own addresses and border servers are not known: then S10 cannot hold, and every level is 0.
+    """
+    from support_agent.company.accounts import Accounts
+    from support_agent.ops.inspection import inspect_file
+
+    settings = _settings(config, optional=True)
+    has_company = config is not None or Path(CONFIG_FILE).is_file()
+    accounts = Accounts.load(settings.company.accounts) if has_company else None
+    for path in mails:
+        found = inspect_file(
+            path, settings, lambda a: accounts is not None and accounts.customer(a) is not None, _now()
+        )
+        typer.echo(found.model_dump_json(by_alias=True) if as_json else printing.inspection(found))
+
+
+@app.command()
+def conformance(as_json: JsonOption = False) -> None:
+    """Run the example mails of the rules about mail, and print the table with pass or fail; 1 where one fails."""
+    from support_agent.ops.conformance import run_rows
+
+    rows = run_rows()
+    _print(rows, as_json, printing.conformance(rows))
+    raise typer.Exit(DONE if all(row.is_passed for row in rows) else FAILED)
+
+
+@app.command()
+def cases(
+    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 50,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the cases."""
+    from support_agent.app import open_store
+    from support_agent.cases.pause import read_pause
+
+    settings = _settings(config)
+    with open_store(settings) as store:
+        found = store.cases(limit)
+    _print(found, as_json, printing.cases(found))
+    if paused := read_pause(settings.agent):
+        typer.echo(f"support-agent: {paused}", err=True)
+
+
+@app.command()
+def show(
+    case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """A case's timeline: mail, level, calls with confidence and runners-up, answer with its sources, sends."""
+    from support_agent.app import open_store
+    from support_agent.ops.explain import timeline
+
+    with open_store(_settings(config)) as store:
+        story = timeline(store, case)
+    _print(story, as_json, printing.timeline(story))
+
+
+@app.command()
+def why(
+    case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
+) -> None:
+    """Each line of the sent text beside its source."""
+    from support_agent.app import open_store
+    from support_agent.ops.explain import why as explain_why
+
+    with open_store(_settings(config)) as store:
+        lines = explain_why(store, case)
+    _print(lines, as_json, printing.why(lines))
+
+
+@app.command()
+def replay(
+    case: Annotated[str | None, typer.Argument(help="Case id.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every mail.")] = False,
+    since: Annotated[
+        datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="Mails since that day.")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Also plan again.")] = False,
+    plan_config: Annotated[
+        Path | None, typer.Option("--plan-config", help="With --plan: another configuration to plan with.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="With --plan: another GGUF file; with planner 'openai' another model's name.")
+    ] = None,
+    policies: Annotated[Path | None, typer.Option(help="With --plan: another folder of policies.")] = None,
+    templates: Annotated[Path | None, typer.Option(help="With --plan: another folder of templates.")] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Render again from what is stored and compare bytes; with --plan also decide again and show the difference.
+
+    The mails are those in the store of --config. They are planned again with that configuration, or with the one of
+    --plan-config, or with what the other options put in its place.
+    """
+    from support_agent.app import open_decider, open_store, progress
+    from support_agent.ops.replay import Report, chosen, plan_again
+    from support_agent.ops.replay import replay as run_replay
+
+    if sum((case is not None, every, since is not None)) != 1:
+        raise ConfigError("say what to replay: a case id, --all, or --since YYYY-MM-DD")
+    if not plan and (plan_config or model or policies or templates):
+        raise ConfigError(
+            "--plan-config, --model, --policies and --templates need --plan: without it nothing is asked again"
+        )
+    settings = _settings(config)
+    with open_store(settings) as store, _quiet_log(settings):
+        mails = chosen(store, case=case, since=since.replace(tzinfo=UTC) if since else None)
+        report = Report(replayed=run_replay(store, mails))
+        if plan:
+            asked = _plan_settings(plan_config or config, model, policies, templates)
+            again = plan_again(store, open_decider(asked, progress(), in_memory=True), mails)
+            report = report.model_copy(update={"replanned": again})
+    _print(report, as_json, printing.replay(report))
+    raise typer.Exit(FAILED if report.is_different else DONE)
+
+
+def _plan_settings(config: Path | None, model: str | None, policies: Path | None, templates: Path | None) -> Settings:
+    """A configuration with what is to be tried instead of its own."""
+    key = "model.path" if _settings(config).model.planner == "llama" else "model.name"
+    return _settings(config, {key: model, "company.policies": policies, "company.templates": templates})
+
+
+@app.command()
+def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Mailbox, sender, model, database, vector store, configuration: what, how bad, what to do."""
+    from support_agent.app import real_probes
+    from support_agent.core.diagnosis import Health
+    from support_agent.ops.doctor import diagnose
+
+    settings = _settings(config)
+    with _quiet_log(settings):
+        diagnoses = diagnose(settings, real_probes(_now()))
+    _print(diagnoses, as_json, printing.diagnoses(diagnoses))
+    raise typer.Exit(FAILED if any(entry.severity is Health.ERROR for entry in diagnoses) else DONE)
+
+
+@app.command()
+def demo(
+    workspace: Annotated[Path, typer.Option(help="Folder of the demo's workspace; made anew.")] = Path(
+        "demo-workspace"
+    ),
+) -> None:
+    """Answer the demo company's mails over local IMAP and SMTP servers, and show what happened and why."""
+    from support_agent.demo.run import run_demo
+
+    run_demo(workspace, _now(), typer.echo)
+
+
+@model_app.command("pull")
+def model_pull(config: ConfigOption = None) -> None:
+    """Fetch and verify the models."""
+    from support_agent.app import progress
+    from support_agent.models.embedders import needed_models
+    from support_agent.models.pulling import cache_dir, language_model, limits, pull
+
+    settings = _settings(config, optional=True)
+    typer.echo(str(language_model(settings.model, progress())))
+    for model in needed_models(settings):
+        typer.echo(str(pull(model, cache_dir(settings.model), progress(), limits(settings.model))))
+
+
+@model_app.command("list")
+def model_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """The pinned models: where from, where to, and whether they are there."""
+    from support_agent.models.pulling import cache_dir, listing
+
+    listed = listing(cache_dir(_settings(config, optional=True).model))
+    _print(listed, as_json, printing.models(listed))
+
+
+@model_app.command("verify")
+def model_verify(config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Hash the model files and compare with the pinned sums."""
+    from support_agent.models.embedders import is_needed
+    from support_agent.models.pinned import MODELS
+    from support_agent.models.pulling import cache_dir, verify
+
+    settings = _settings(config, optional=True)
+    needed = [model for model in MODELS if is_needed(model, settings)]
+    findings = [finding for model in needed for finding in verify(model, cache_dir(settings.model))]
+    _print(findings, as_json, printing.findings(findings))
+    raise typer.Exit(FAILED if findings else DONE)
+
+
+@contextmanager
+def _quiet_log(settings: Settings) -> Iterator[None]:
+    """Commands that print data log warnings only."""
+    from support_agent.app import configure_log
+
+    configure_log(settings.log.model_copy(update={"level": "warning"}))
+    yield

@@ -1,0 +1,61 @@
+"""What the commands have in common: options, settings, the clock, data as text or as JSON, exit codes.
+
+Checked by tests/unit/cli/test_cli.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import BaseModel
+
+from support_agent.config.loading import load
+from support_agent.config.settings import Settings
+from support_agent.demo.workspace import CONFIG_FILE
+from support_agent.errors import ConfigError
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", "-c", help=f"Configuration file; default: ./{CONFIG_FILE}.", envvar="SUPPORT_AGENT_CONFIG"
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
+
+
+def settings_of(path: Path | None, overrides: dict[str, Any] | None = None, *, optional: bool = False) -> Settings:
+    """The settings of a configuration file; `optional`: where none is named and none is here, the defaults."""
+    if optional and path is None and not Path(CONFIG_FILE).is_file():
+        return load(None, overrides)
+    return load(config_file(path), overrides)
+
+
+def config_file(path: Path | None) -> Path:
+    """The configuration file that is named, or the one in the working folder."""
+    found = path or Path(CONFIG_FILE)
+    if not found.is_file():
+        raise ConfigError(f"no configuration at {found}: run 'support-agent init DIR', or name it with --config")
+    return found
+
+
+def now() -> datetime:
+    """The clock."""
+    return datetime.now(UTC)
+
+
+def print_data(data: BaseModel | Sequence[BaseModel], as_json: bool, text: str) -> None:
+    """Data for scripts, or the text that says the same to people."""
+    if not as_json:
+        if text:
+            typer.echo(text)
+    elif isinstance(data, BaseModel):
+        typer.echo(data.model_dump_json())
+    else:
+        typer.echo(json.dumps([entry.model_dump(mode="json") for entry in data], ensure_ascii=False))

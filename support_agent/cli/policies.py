@@ -1,0 +1,88 @@
+"""`support-agent policies`: texts of other programs become numbered documents, and a model proposes example questions.
+
+Both are for review: nothing of them is used before a person has read it. Checked by
+tests/unit/cli/test_policies_commands.py, tests/unit/cli/test_suggest_questions.py and, as a subprocess,
+tests/acceptance/test_policies.py.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from support_agent.cli import printing
+from support_agent.cli.options import FAILED, ConfigOption, JsonOption, config_file, now, print_data, settings_of
+
+SUGGESTIONS_FILE = "suggested-questions.yaml"
+
+policies_app = typer.Typer(
+    help="The documents: import, suggest-questions.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@policies_app.callback()
+def policies() -> None:
+    """The documents: import, suggest-questions."""
+
+
+@policies_app.command("import")
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A txt, md, html, docx or pdf file.")],
+    number: Annotated[int | None, typer.Option(help="The document's number; default: the next free one.")] = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="TAG", help="It is document --number in this language (de, pt-BR).")
+    ] = None,
+    url: Annotated[str | None, typer.Option(help="Where customers find the whole text (https://...).")] = None,
+    valid_from: Annotated[
+        datetime | None, typer.Option("--valid-from", formats=["%Y-%m-%d"], help="The first day it is sent.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn a file into a numbered document for a person to review.
+
+    Nobody is sent it while it says `reviewed: false`: `check` names what a person must still write, and that line is
+    theirs to change. Nothing is overwritten; a file that cannot be read whole is not imported.
+    """
+    from support_agent.company.importing.importing import Given, import_document
+
+    given = Given(number=number, language=language, url=url, valid_from=valid_from.date() if valid_from else None)
+    imported = import_document(file, settings_of(config).company.policies, given)
+    print_data(imported, as_json, printing.imported(imported))
+
+
+@policies_app.command("suggest-questions")
+def suggest_questions(
+    document: Annotated[int | None, typer.Option(metavar="N", help="The document; default: every one.")] = None,
+    count: Annotated[int, typer.Option(min=1, max=20, help="Questions for a document, at most.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help=f"Default: {SUGGESTIONS_FILE} beside the configuration.")
+    ] = None,
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let the language model propose example questions, in a file for a person to read and copy from.
+
+    The program never reads that file, and the documents stay as they are. Left out is what asks nothing, what is like
+    an example that is there, and what is nearer to something else than to its own document. Exits with 1 where nothing
+    is left.
+    """
+    from support_agent.app import open_suggester
+    from support_agent.cli.policy_printing import suggestions
+    from support_agent.company.company import Company
+    from support_agent.facts.suggestions import check_file, chosen, suggest, write_suggestions
+
+    settings = settings_of(config)
+    file, policies = out or config_file(config).parent / SUGGESTIONS_FILE, settings.company.policies
+    check_file(file, policies)
+    company = Company.load(settings.company)
+    documents = chosen(company.documents, document)
+    with open_suggester(settings, company) as (search, writer):
+        proposed = [suggest(one, search, writer, count, settings.grading.seed) for one in documents]
+    made = write_suggestions(file, policies, writer.name, now().date(), proposed)
+    print_data(made, as_json, suggestions(made))
+    if not any(one.questions for one in made.documents):
+        raise typer.Exit(FAILED)

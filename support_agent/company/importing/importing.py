@@ -1,0 +1,367 @@
+"""Turns a text file of others (txt, md, html, docx, pdf) into a numbered document for a person to review.
+
+Invariant: what is written says `reviewed: false`, so nobody is sent it before a person has changed that line, and what
+only a person can say (summary, audience, and url and valid_from unless given) is left empty, which no document may be.
+Nothing that exists is overwritten, nothing is fetched, and a file that is not read to its end is not imported at all.
+Checked by tests/unit/company/importing/test_importing.py.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+from markdown_it import MarkdownIt
+
+from support_agent.company.documents import REVIEWED, UNREVIEWED, Document, inspect_directory
+from support_agent.company.front_matter import FrontMatter, front_matter_and_body
+from support_agent.company.importing.markdown_writer import to_markdown
+from support_agent.company.importing.plain_text import blocks_of_text, join_pages
+from support_agent.company.markdown import MarkdownRefused, parse_blocks
+from support_agent.company.text import collapse, refused_character
+from support_agent.core.frozen import Frozen
+from support_agent.core.locales import is_locale
+from support_agent.errors import ConfigError
+from support_agent.extraction.blocks import Block, Kind, Refusal
+from support_agent.extraction.process import FileKind, Limits, extract
+
+MAX_FILE_BYTES = 20_000_000
+LIMITS = Limits(max_characters=200_000, max_pages=200, timeout_s=60.0, memory_bytes=1_000_000_000)
+"""A text that is longer is no answer to one question: it is to be cut into several documents."""
+MAX_NUMBER = 99_999
+MAX_NAME = 60
+"""Characters of the name in a file's name."""
+MAX_TITLE = 120
+_MARKDOWN = MarkdownIt("commonmark").enable("table")
+LIGATURES = range(0xFB00, 0xFB07)
+"""Two letters in one character, as pdf files have them ("\\ufb01")."""
+BREAKS = {"\f": "\n\n", "\v": "\n", "\u0085": "\n", "\u2028": "\n", "\u2029": "\n\n", "\r": "\n"}
+BULLETS = dict.fromkeys("\uf0b7\uf0a7\uf0a8\uf076", "\u2022")
+"""As Word's symbol fonts have them, in characters that mean nothing elsewhere."""
+_READ_AS: dict[int, str] = {ord(character): text for character, text in (BREAKS | BULLETS).items()}
+
+_SEPARATE = "cut it into files of one subject each, and import each of them"
+_REFUSED = {
+    Refusal.ENCRYPTED: "it has a password, or is of Word 2003 or older: save it without a password, or as .docx",
+    Refusal.BROKEN: "it is damaged, or not what its name says: open it in its own program and save it again",
+    Refusal.TOO_MUCH: (
+        f"it has more than {LIMITS.max_pages} pages or {LIMITS.max_characters} characters, or takes longer than "
+        f"{LIMITS.timeout_s:g} s: {_SEPARATE}"
+    ),
+}
+_PDF_NOTE = (
+    "a pdf has no headings, lists or tables of its own: what stands here is guessed from its lines, and page headers "
+    "and footers are left out"
+)
+_PAGE_NOTE = "menus, footers and forms of the page are left out"
+
+
+Known = dict[str, str | date | None]
+"""Keys of a front matter that are given; None where a person must write it."""
+
+
+class Imported(Frozen):
+    """What was written: `missing` are the keys that a person must fill in, `notes` what to look at in the text."""
+
+    path: Path
+    number: int
+    title: str
+    sentences: int
+    missing: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+class Given(Frozen):
+    """What the person who imports says beforehand; None is left to the review.
+
+    `language` makes it a translation: of the document whose number is given.
+    """
+
+    number: int | None = None
+    language: str | None = None
+    url: str | None = None
+    valid_from: date | None = None
+
+
+def import_document(file: Path, policies: Path, given: Given) -> Imported:
+    """Write `NNN-name.md`, not reviewed, from a file, NNN the number after the highest one that is there.
+
+    A translation is written to the folder of its language, with the audience and delivery of its document.
+
+    Raises:
+        ConfigError: the file cannot be read whole or has no text, a number is taken or there is no such folder, or no
+            document to translate; nothing is written then.
+    """
+    read = _READERS.get(file.suffix.lower())
+    if read is None:
+        suffixes = ", ".join(sorted(_READERS))
+        raise _error(file, f"cannot be imported, only {suffixes}: save it as one of them")
+    if given.url is not None and not given.url.startswith("https://"):
+        raise ConfigError(f"--url {given.url!r}: write an address that begins with https://", code="import")
+    original = _original(policies, given) if given.language is not None else None
+    folder = policies / given.language if given.language is not None else policies
+    number = _number(folder, given.number) if original is None or folder.is_dir() else int(original.number)
+    found = read(file, _bytes(file))
+    if not (sentences := sum(len(block.units) for block in parse_blocks(found.body))):
+        raise _error(file, "no text in it; a scanned pdf has only pictures of text: type it, or use OCR first")
+    title = found.title or None
+    path = folder / f"{number:03d}-{_name(found.title or file.stem)}.md"
+    known: Known = {"title": title, "url": given.url, "valid_from": given.valid_from}
+    known |= {"delivery": original.head.delivery.value, "audience": original.head.audience} if original else {}
+    _write(path, _unreviewed(file, number, known, found))
+    missing = {"summary", *({"audience"} - known.keys()), *(key for key, value in known.items() if value is None)}
+    return Imported(
+        path=path,
+        number=number,
+        title=found.title,
+        sentences=sentences,
+        missing=tuple(key for key in FrontMatter.model_fields if key in missing),
+        notes=found.notes,
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """`title` is "" where the file has no heading; `body` is Markdown that `parse_blocks` takes."""
+
+    title: str
+    body: str
+    notes: tuple[str, ...] = ()
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        with file.open("rb") as stream:
+            raw = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise _error(file, f"cannot be read: {error.strerror}: name a file that can be") from error
+    if len(raw) > MAX_FILE_BYTES:
+        raise _error(file, f"more than {MAX_FILE_BYTES // 1_000_000} MB: {_SEPARATE}")
+    return raw
+
+
+def _read_text(file: Path, raw: bytes) -> _Found:
+    text, notes = _decoded(file, raw)
+    clean, dropped = _clean(text)
+    return _found(list(blocks_of_text(clean)), (*notes, *_dropped_notes(dropped)))
+
+
+def _read_markdown(file: Path, raw: bytes) -> _Found:
+    """As it stands where a document may say so; else by way of HTML, which Markdown is a short form of."""
+    text, notes = _decoded(file, raw)
+    clean, dropped = _clean(text)
+    notes = (*notes, *_dropped_notes(dropped))
+    head, body, _ = front_matter_and_body(clean)
+    data = _yaml(head or "")
+    if isinstance(data, dict):
+        notes = (*notes, "the file's own front matter is left out, but for its title")
+    else:  # what stands between two rules is text like any other
+        data, body = {}, clean
+    own = data.get("title")
+    title = own if isinstance(own, str) else _first_heading(body)
+    try:
+        parse_blocks(body)
+    except MarkdownRefused:
+        page = _MARKDOWN.render(body)
+        body, more = _rewritten(_extracted(FileKind.HTML, file, page.encode()))
+        notes = (*notes, *more)
+    return _Found(_short(title), body.strip() + "\n", notes)
+
+
+def _first_heading(body: str) -> str:
+    """The first of the headings that no other stands above; "" for none."""
+    tokens = _MARKDOWN.parse(body)
+    found = [
+        (token.tag, " ".join(child.content for child in inline.children or () if child.content))
+        for token, inline in pairwise(tokens)
+        if token.type == "heading_open"
+    ]
+    return min(found, key=lambda heading: heading[0])[1] if found else ""
+
+
+def _read_page(file: Path, raw: bytes) -> _Found:
+    return _found(_extracted(FileKind.HTML, file, raw), (_PAGE_NOTE,))
+
+
+def _read_word(file: Path, raw: bytes) -> _Found:
+    return _found(_extracted(FileKind.DOCX, file, raw))
+
+
+def _read_pdf(file: Path, raw: bytes) -> _Found:
+    pages = [block.texts[0] for block in _extracted(FileKind.PDF, file, raw)]
+    clean, dropped = _clean(join_pages(pages))
+    return _found(blocks_of_text(clean), (_PDF_NOTE, *_dropped_notes(dropped)))
+
+
+_READERS: dict[str, Callable[[Path, bytes], _Found]] = {
+    ".txt": _read_text,
+    ".text": _read_text,
+    ".md": _read_markdown,
+    ".markdown": _read_markdown,
+    ".html": _read_page,
+    ".htm": _read_page,
+    ".docx": _read_word,
+    ".pdf": _read_pdf,
+}
+
+
+def _extracted(kind: FileKind, file: Path, raw: bytes) -> tuple[Block, ...]:
+    extracted = extract(kind, raw, LIMITS)
+    if extracted.refusal is not None:
+        raise _error(file, _REFUSED[extracted.refusal])
+    return extracted.blocks
+
+
+def _found(found: Iterable[Block], notes: tuple[str, ...] = ()) -> _Found:
+    blocks = list(found)
+    headings = [(block.level, number) for number, block in enumerate(blocks) if block.kind is Kind.HEADING]
+    title = _clean(blocks[min(headings)[1]].texts[0])[0] if headings else ""
+    body, more = _rewritten(blocks)
+    return _Found(_short(title), body, (*notes, *more))
+
+
+def _rewritten(blocks: Iterable[Block]) -> tuple[str, tuple[str, ...]]:
+    """Blocks as Markdown without the characters that no mail may carry, and notes on what is not in it."""
+    cleaned: list[Block] = []
+    dropped = left_out = 0
+    for block in blocks:
+        texts = [_clean(text) for text in block.texts]
+        dropped += sum(count for _, count in texts)
+        left_out += block.kind is Kind.LEFT_OUT
+        cleaned.append(block._replace(texts=tuple(text for text, _ in texts)))
+    left = f"what is no text (pictures, footnotes) is left out, {left_out} in all: a comment stands in its place"
+    return to_markdown(cleaned), (*((left,) if left_out else ()), *_dropped_notes(dropped))
+
+
+def _dropped_notes(count: int) -> tuple[str, ...]:
+    return (f"{count} invisible or control characters are left out",) if count else ()
+
+
+def _decoded(file: Path, raw: bytes) -> tuple[str, tuple[str, ...]]:
+    """Text of a program that does not say how it wrote it, with LF; Windows' own character set is the last guess."""
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        codecs = ["utf-16"]
+    else:
+        codecs = ["utf-8-sig", "cp1252"]
+    for codec in codecs:
+        try:
+            text = raw.decode(codec).replace("\r\n", "\n")
+        except UnicodeError:
+            continue
+        if "\0" in text:
+            break
+        if len(text) > LIMITS.max_characters:
+            raise _error(file, _REFUSED[Refusal.TOO_MUCH])
+        return text, ("read as Windows-1252: look at letters with accents",) if codec == "cp1252" else ()
+    raise _error(file, "not a text: save it as UTF-8")
+
+
+def _clean(text: str) -> tuple[str, int]:
+    """The text without refused characters, and how many were dropped that are neither breaks nor soft hyphens."""
+    text = text.replace("\r\n", "\n").translate(_READ_AS)
+    kept: list[str] = []
+    dropped = 0
+    for character in text:
+        if refused_character(character) or unicodedata.category(character) in ("Cs", "Cn", "Co"):
+            dropped += character != "\u00ad"
+        else:
+            kept.append(unicodedata.normalize("NFKC", character) if ord(character) in LIGATURES else character)
+    return "".join(kept), dropped
+
+
+def _yaml(text: str) -> Any:
+    """What a front matter says; None where it is none."""
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
+def _short(title: str) -> str:
+    """A title that a document may have, or ""."""
+    plain = collapse(title)
+    return plain if len(plain) <= MAX_TITLE else ""
+
+
+def _original(policies: Path, given: Given) -> Document:
+    """The document that is to have a translation."""
+    if given.language is None or not is_locale(given.language):
+        todo = "write a language such as de, or a language and a country, pt-BR"
+        raise ConfigError(f"--language {given.language!r} is no language: {todo}", code="import")
+    if given.number is None:
+        raise ConfigError("--language needs --number: the number of the document that it translates", code="import")
+    for document in inspect_directory(policies).documents:
+        if document.number == given.number:
+            return document
+    todo = "import or mend it first, in the company's own language"
+    raise ConfigError(f"there is no document {given.number} that can be sent: {todo}", code="import")
+
+
+def _number(policies: Path, wanted: int | None) -> int:
+    """A free number; one that a faulty file has, or one not reviewed, is taken too."""
+    if not policies.is_dir():
+        raise ConfigError(f"{policies}: no such folder: set company.policies to the documents'", code="import")
+    names = {path.name: re.match(r"0*(\d{1,5})-", path.name) for path in policies.glob("*.md")}
+    taken = {int(match.group(1)): name for name, match in names.items() if match}
+    number = wanted if wanted is not None else max(taken, default=0) + 1
+    if not 1 <= number <= MAX_NUMBER:
+        raise ConfigError(f"number {number}: documents have 1 to {MAX_NUMBER}: name one with --number", code="import")
+    if number in taken:
+        todo = "name another with --number, or leave it out for the next free one"
+        raise ConfigError(f"number {number} is that of {taken[number]}: {todo}", code="import")
+    return number
+
+
+def _name(title: str) -> str:
+    """Small letters, digits and hyphens."""
+    plain = unicodedata.normalize("NFKD", title.lower().replace("ß", "ss"))
+    words = re.findall(r"[a-z0-9]+", "".join(c for c in plain if not unicodedata.combining(c)))
+    return "-".join(words)[:MAX_NAME].strip("-") or "document"
+
+
+def _unreviewed(file: Path, number: int, known: Known, found: _Found) -> str:
+    """The file's text: a front matter with what is known, and comments that say what to do."""
+    name = collapse("".join(c if c.isprintable() and not refused_character(c) else " " for c in file.name))
+    lines = [
+        "---",
+        f"# Imported from {name}, and not reviewed yet. Read the text beside the original, fill in what is",
+        f"# empty (`support-agent check` names it), then make it `{REVIEWED}`; until then nobody is sent it.",
+        UNREVIEWED,
+        *(f"# look: {note}" for note in found.notes),
+        f"number: {number}",
+        _key("title", known["title"], "as the model reads it, 1 to 120 characters"),
+        _key("summary", None, "what it answers and what it does not; the model chooses by it"),
+        _key("url", known["url"], "https://... where customers find the whole text"),
+        _key("delivery", known.get("delivery", "excerpt"), "") + "   # full, excerpt or link",
+        "questions: []   # a few as customers ask them, one a line:   - How do I ...?",
+        _key("valid_from", known["valid_from"], "a day such as 2025-01-31"),
+        _key("audience", known.get("audience"), "everyone, or customers: sent only to known customers"),
+        "---",
+    ]
+    return "\n".join(lines) + "\n" + found.body
+
+
+def _key(key: str, value: str | date | None, meaning: str) -> str:
+    if value is None:
+        return f"{key}:   # {meaning}"
+    return yaml.safe_dump({key: value}, allow_unicode=True, width=10_000).strip()
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}: allow writing it", code="import") from error
+
+
+def _error(file: Path, text: str) -> ConfigError:
+    return ConfigError(f"{file}: {text}", code="import")

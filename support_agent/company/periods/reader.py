@@ -1,0 +1,189 @@
+"""Reads periods in a language whose words have spaces between them and whose table is in `period_tables/`.
+
+A name alone is no period: "since May" is not May. So a month or year counts only behind a word that is known to
+mean it whole ("in", "of"), none of the words around it may make it something else, and every other word about
+time that is left makes the text doubtful.
+
+Invariant: what is returned was named in words of this language; what is in doubt is reported, never left out.
+Checked by tests/unit/company/periods/test_reader.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import date
+from functools import lru_cache
+from itertools import pairwise
+
+from support_agent.company.periods import digits
+from support_agent.company.periods.patterns import name_patterns, place_patterns, time_patterns
+from support_agent.company.periods.table import Mention, normalised
+
+LOOK_BACK = 80
+"""Characters before a period in which words can make it something else."""
+NEAR_WORDS = 3
+"""Two periods with so few words between them belong together: "from March to June"."""
+_ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4}
+_ANY_YEAR = re.compile(digits.YEAR)
+_SENTENCE_END = re.compile(r"[.?!]")
+_LIST_MARK = re.compile(r"[,&+/;]")
+
+
+@lru_cache(maxsize=64)
+def reader_of(language: str) -> Reader:
+    """The reader of a language, built once."""
+    return Reader(language)
+
+
+class Reader:
+    """The patterns of one language; keeps nothing of a text."""
+
+    def __init__(self, language: str) -> None:
+        self._names = name_patterns(language)
+        self._places = place_patterns(language)
+        self._times = time_patterns(language)
+
+    def without_now(self, text: str) -> str:
+        """The text without the words that ask for the value of now."""
+        return self._times.now.sub(" ", text)
+
+    def read(self, text: str, today: date) -> tuple[list[Mention], bool]:
+        """(periods in order of mention, whether anything else was said about time)."""
+        text = self._times.greeting.sub(lambda match: " " * len(match.group()), normalised(text))
+        left, has_other = text, False
+        for pattern in (digits.NEVER_WHOLE, self._times.other, self._times.date):
+            spans = [match.span() for match in pattern.finditer(left)]
+            has_other = has_other or bool(spans)
+            left = _blanked(left, spans)
+        found, left = self._named(left, today)
+        found += self._bare(text, left, found, today)
+        found = [self._widened(text, mention) for mention in sorted(found)]
+        left = _blanked(left, [(mention.start, mention.end) for mention in found])
+        is_doubtful = has_other or self._is_left(left) or self._is_guarded(text, found) or _is_mixed(found)
+        return found, is_doubtful or (not found and self._times.day.search(left) is not None)
+
+    def _named(self, left: str, today: date) -> tuple[list[Mention], str]:
+        """Periods whose name says all, and the text without them."""
+        names = self._names
+        readers: list[tuple[re.Pattern[str], Callable[[re.Match[str]], Mention]]] = [
+            (names.month_and_year, self._dated),
+            (names.year_and_month, self._dated),
+            (digits.MONTH, _numeric),
+            (names.quarter_of_year, lambda match: _quarter(match, today)),
+            (names.quarter, lambda match: _quarter(match, today)),
+        ]
+        readers += [(pattern, _relative(name)) for name, pattern in names.relative]
+        found: list[Mention] = []
+        for pattern, mention_of in readers:
+            matches = list(pattern.finditer(left))
+            found += [mention_of(match) for match in matches]
+            left = _blanked(left, [match.span() for match in matches])
+        return found, left
+
+    def _dated(self, match: re.Match[str]) -> Mention:
+        return Mention(*match.span(), f"{match['year']}-{self._names.month_numbers[match['name']]:02d}", "other")
+
+    def _bare(self, text: str, left: str, found: list[Mention], today: date) -> list[Mention]:
+        """Months without a year, and years, that are said to be meant whole."""
+        taken: list[Mention] = []
+        matches = [*self._names.year.finditer(left), *self._names.month.finditer(left)]
+        ends = sorted(mention.end for mention in found)
+        for match in sorted(matches, key=lambda match: match.start()):
+            last_end = max([end for end in ends if end <= match.start()], default=0)
+            if not self._is_whole(text, match, max(last_end, taken[-1].end if taken else 0)):
+                continue
+            if "year" in match.groupdict():
+                taken.append(Mention(*match.span(), match["year"], "year"))
+            elif match["name"] in self._times.wide_months:
+                number = self._names.month_numbers[match["name"]]
+                year = today.year if number <= today.month else today.year - 1
+                taken.append(Mention(*match.span(), f"{year}-{number:02d}", "month"))
+        return taken
+
+    def _is_whole(self, text: str, match: re.Match[str], last_end: int) -> bool:
+        """Whether the words beside a month or year mean it whole, or join it to the period that ends before it."""
+        is_year = "year" in match.groupdict()
+        before = _before(text, match.start())
+        behind = self._places.year_behind if is_year else self._places.month_behind
+        return (
+            self._places.inside.search(before) is not None
+            or self._places.unit_before.search(before) is not None
+            or behind.match(text, match.end()) is not None
+            or (not is_year and bool(match["suffix"]))
+            or (last_end > 0 and self._places.joint.fullmatch(text, last_end, match.start()) is not None)
+        )
+
+    def _widened(self, text: str, mention: Mention) -> Mention:
+        """The mention with the word for month or year that stands beside it: "rok 2023", "2024 года"."""
+        if mention.name[0].isalpha():
+            return mention
+        before = self._places.unit_before.search(_before(text, mention.start))
+        behind = self._places.unit_behind.match(text, mention.end)
+        start = mention.start - len(before.group()) if before else mention.start
+        return mention._replace(start=start, end=behind.end() if behind else mention.end)
+
+    def _is_left(self, left: str) -> bool:
+        """Whether a word about time was not read: a unit that is no rhythm, a month, what may be a year."""
+        for match in self._times.unit.finditer(left):
+            is_single = match["one"] is not None and match.group() == match["one"]
+            if not (is_single and self._places.each.search(_before(left, match.start()))):
+                return True
+        months = self._names.month.finditer(left)
+        is_short = any(self._places.inside.search(_before(left, match.start())) for match in months)
+        return is_short or self._times.any_month.search(left) is not None or _ANY_YEAR.search(left) is not None
+
+    def _is_guarded(self, text: str, found: list[Mention]) -> bool:
+        """Whether a word beside a period makes it another ("since"), or two periods are the ends of a span."""
+        for mention in found:
+            is_outside = self._places.outside.search(_before(text, mention.start)) is not None
+            if is_outside or self._places.behind.match(text, mention.end):
+                return True
+        gaps = (text[first.end : second.start] for first, second in pairwise(found))
+        return any(
+            len(gap.split()) <= NEAR_WORDS
+            and not _SENTENCE_END.search(gap)
+            and not _LIST_MARK.search(gap)
+            and not self._places.joint.search(gap)
+            for gap in gaps
+        )
+
+
+def _before(text: str, offset: int) -> str:
+    return text[max(0, offset - LOOK_BACK) : offset]
+
+
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with the spans, which may overlap, blanked out at the same length."""
+    parts, end = [], 0
+    for first, last in sorted(spans):
+        if last > end:
+            parts += [text[end : max(first, end)], "\0" * (last - max(first, end))]
+            end = last
+    return "".join([*parts, text[end:]])
+
+
+def _relative(name: str) -> Callable[[re.Match[str]], Mention]:
+    kind = "year" if name.endswith("year") else "other"
+    return lambda match: Mention(match.start(), match.end(), name, kind)
+
+
+def _numeric(match: re.Match[str]) -> Mention:
+    month = int(match["iso_month"] or match["month"])
+    return Mention(*match.span(), f"{match['iso_year'] or match['year']}-{month:02d}", "other")
+
+
+def _quarter(match: re.Match[str], today: date) -> Mention:
+    """A quarter by its number; without a year the latest that has begun."""
+    groups = match.groupdict()
+    said = groups.get("q") or groups.get("t") or groups["number"]
+    number = _ROMAN.get(said) or int(said)
+    year = int(match["year"]) if match["year"] else today.year - (number > (today.month - 1) // 3 + 1)
+    return Mention(*match.span(), f"{year}-q{number}", "other")
+
+
+def _is_mixed(found: list[Mention]) -> bool:
+    """Whether a month without a year stands beside another year: of which year it is would be a guess."""
+    kinds = [mention.kind for mention in found]
+    others = [mention for mention in found if mention.kind != "month"]
+    return "month" in kinds and any(not mention.name.endswith("_month") for mention in others)

@@ -1,0 +1,108 @@
+"""Reads periods in Japanese, Chinese and Korean, whose months and years are digits with a sign.
+
+A period counts only before a particle that leaves it whole ("3月の" is of March, "3月から" since March).
+
+Invariant: what is in doubt is reported, never left out. Checked by tests/unit/company/periods/test_reader.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from functools import lru_cache
+
+from support_agent.company.periods import digits
+from support_agent.company.periods.table import Mention, normalised, table_of
+
+SPACELESS = frozenset(["ja", "zh", "ko"])
+_DIGITS = "一二三四五六七八九"
+_MONTHS = {sign: number for number, sign in enumerate(_DIGITS, start=1)} | {"十": 10, "十一": 11, "十二": 12}
+_YEAR = r"(?<!\d)(?P<year>(?:19|20)\d\d)\s*[年년]"
+_MONTH = r"(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])\s*[月월]份?"
+_QUARTER = r"第?\s*(?P<quarter>[1-4一二三四])\s*(?:四半期|季度|분기)"
+_PATTERNS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"{_YEAR}\s*{_QUARTER}",
+        rf"{_YEAR}\s*{_MONTH}",
+        digits.SLASHED_MONTH.pattern,
+        r"(?<![\d./:-])(?P<year>(?:19|20)\d\d)-(?P<month>0[1-9]|1[0-2])(?![\d/-])",
+        r"(?<![\d./:-])(?P<month>0?[1-9]|1[0-2])/(?P<year>(?:19|20)\d\d)(?![\d/-])",
+        rf"(?<![年년])(?<![年년]\s){_QUARTER}",
+        rf"{_YEAR}(?!\s*\d|度)",
+        rf"(?<![\d一二三四五六七八九十年년前후後后]){_MONTH}(?!\s*\d)",
+    )
+)
+_COUNT = r"(?:\d+|[一二三四五六七八九十几幾数兩两]|ここ|近|最近|过去|過去|直近|지난|최근|몇|한|두|세)\s*(?:个|個)?\s*"
+_DAY = re.compile(r"[月월]\s*\d{1,2}\s*[日号號일]|(?<!\d)\d{1,2}\s*[日号號](?!間|间)|(?<!\d)\d{1,2}일")
+_LEFT = re.compile(r"\d\s*[月월]|[年년]\s*前|(?<!\d)(?:19|20)\d\d(?![\d,.]\d|\d)")
+
+
+@lru_cache(maxsize=8)
+def spaceless_reader_of(language: str) -> SpacelessReader:
+    """The reader of a language, built once."""
+    return SpacelessReader(language)
+
+
+class SpacelessReader:
+    """The patterns of one language; keeps nothing of a text."""
+
+    def __init__(self, language: str) -> None:
+        table = table_of(language)
+        self._particle = re.compile(rf"(?:{table.particle})" if language == "ko" else rf"\s*(?:{table.particle})")
+        self._other = re.compile(_signs(table.other))
+        self._units = re.compile(f"{_COUNT}{_signs([*table.units, '年', '년', '月', '달'])}")
+        self._outside = re.compile(rf"{_signs(table.outside)}\s*$")
+        self._weekday = re.compile("[月火水木金土日]曜|星期|礼拜|[월화수목금토일]요일")
+        self._day_words = re.compile(_signs(table.day))
+        self._now = re.compile(_signs(table.now))
+        fields = type(table.names).model_fields
+        self._names = [(name, re.compile(_signs(getattr(table.names, name)))) for name in fields]
+
+    def without_now(self, text: str) -> str:
+        """The text without the words that ask for the value of now."""
+        return self._now.sub(" ", text)
+
+    def read(self, text: str, today: date) -> tuple[list[Mention], bool]:
+        """(periods in order of mention, whether anything else was said about time)."""
+        text = normalised(text)
+        left = text
+        is_doubtful = any(pattern.search(text) for pattern in (self._other, self._weekday, _DAY))
+        found: list[Mention] = []
+        for name, pattern in self._names:
+            kind = "year" if name.endswith("year") else "other"
+            found += [Mention(*match.span(), name, kind) for match in pattern.finditer(left)]
+            left = pattern.sub(lambda match: "\0" * len(match.group()), left)
+        for pattern in _PATTERNS:
+            found += [_mention(match, today) for match in pattern.finditer(left)]
+            left = pattern.sub(lambda match: "\0" * len(match.group()), left)
+        found.sort()
+        is_doubtful = is_doubtful or digits.NEVER_WHOLE.search(left) is not None
+        is_cut = any(
+            self._particle.match(text, mention.end) is None or self._outside.search(text[: mention.start])
+            for mention in found
+        )
+        is_month_of_year = len({mention.kind for mention in found} & {"month", "year"}) > 1
+        is_left = self._units.search(left) is not None or _LEFT.search(left) is not None
+        is_day = not found and self._day_words.search(left) is not None
+        return found, is_doubtful or is_cut or is_month_of_year or is_left or is_day
+
+
+def _signs(words: Iterable[str]) -> str:
+    ordered = sorted(words, key=lambda word: (-len(word), word))
+    return "(?:" + "|".join(map(re.escape, ordered)) + ")" if ordered else "(?!)"
+
+
+def _mention(match: re.Match[str], today: date) -> Mention:
+    groups = match.groupdict()
+    year = int(groups["year"]) if groups.get("year") else None
+    if said := groups.get("quarter"):
+        number = _MONTHS.get(said) or int(said)
+        latest = today.year - (number > (today.month - 1) // 3 + 1)
+        return Mention(*match.span(), f"{year or latest}-q{number}", "other")
+    if said := groups.get("month"):
+        number = _MONTHS.get(said) or int(said)
+        latest = today.year - (number > today.month)
+        return Mention(*match.span(), f"{year or latest}-{number:02d}", "other" if year else "month")
+    return Mention(*match.span(), f"{year}", "year")

@@ -1,0 +1,159 @@
+"""The words by which a language names periods: names from CLDR, what stands around them from `period_tables/`.
+
+Invariant: data only; what a match means is decided in `period_reader` and `spaceless_periods`. Checked by
+tests/unit/company/periods/test_table.py.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from babel import Locale
+from pydantic import BeforeValidator
+
+from support_agent.core.frozen import Frozen
+
+_FOLDER = Path(__file__).parent / "tables"
+TABLES = frozenset(file.stem for file in _FOLDER.glob("*.toml"))
+"""ISO 639 codes of the languages that have a table."""
+FOLDED_LENGTH = 4
+"""Shorter words are others without their accents: "à" and "a", "été" and "ete"."""
+Phrases = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda text: tuple(" ".join(part.split()) for part in text.split("|") if part.strip())),
+]
+
+
+class Names(Frozen):
+    """Whole names of periods, beside those made of a unit and "this" or "last"."""
+
+    this_month: Phrases = ()
+    last_month: Phrases = ()
+    this_quarter: Phrases = ()
+    last_quarter: Phrases = ()
+    this_year: Phrases = ()
+    last_year: Phrases = ()
+
+
+class Table(Frozen):
+    """One language's words; period_tables/README.md says what each list holds."""
+
+    cldr: str = ""
+    inside: Phrases = ()
+    outside: Phrases = ()
+    behind: Phrases = ()
+    joint: Phrases = ()
+    each: Phrases = ()
+    month: Phrases = ()
+    quarter: Phrases = ()
+    year: Phrases = ()
+    units: Phrases = ()
+    this: Phrases = ()
+    last: Phrases = ()
+    this_behind: Phrases = ()
+    last_behind: Phrases = ()
+    other: Phrases = ()
+    day: Phrases = ()
+    now: Phrases = ()
+    greeting: Phrases = ()
+    forms: Phrases = ()
+    suffix: str = ""
+    year_suffix: str = ""
+    year_first: bool = False
+    particle: str = ""
+    names: Names = Names()
+
+
+class Mention(NamedTuple):
+    """A period that a text names, between two offsets of the text as `normalised`.
+
+    `name` may be of a period outside the closed set ("2009", "2025-q1"). `kind` is "month" for one without a
+    year, "year" for one of a whole year, else "other".
+    """
+
+    start: int
+    end: int
+    name: str
+    kind: str
+
+
+class MonthNames(NamedTuple):
+    """Lower-case names with the number of their month; what two months share is left out."""
+
+    wide: dict[str, int]
+    short: dict[str, int]
+
+
+@lru_cache(maxsize=64)
+def table_of(language: str) -> Table:
+    """The table of one of `TABLES`."""
+    return Table.model_validate(tomllib.loads((_FOLDER / f"{language}.toml").read_text(encoding="utf-8")))
+
+
+def normalised(text: str) -> str:
+    """Lower case, ASCII digits, one kind of apostrophe with a space behind it, one space between words."""
+    text = unicodedata.normalize("NFKC", text).replace("\u0130", "i").lower().replace("\u2019", "'")
+    return " ".join(re.sub(r"'(?=\w)", "' ", text).split())
+
+
+def folded(word: str) -> str:
+    """The word without accents: "fevrier"."""
+    parts = unicodedata.normalize("NFD", word)
+    return unicodedata.normalize("NFC", "".join(part for part in parts if not unicodedata.combining(part)))
+
+
+def any_of(words: Iterable[str]) -> str:
+    """A pattern of the words, the longest first, also without accents; for no words one that never matches."""
+    plain = {normalised(word) for word in words}
+    both = plain | {folded(word) for word in plain if len(word) >= FOLDED_LENGTH}
+    ordered = sorted(both, key=lambda word: (-len(word), word))
+    return "(?:" + "|".join(re.escape(word) for word in ordered) + ")" if ordered else "(?!)"
+
+
+def as_written(pattern: str) -> re.Pattern[str]:
+    """A pattern of normalised words for a text that is not: any case, either apostrophe, no space behind it."""
+    return re.compile(pattern.replace("'\\ ", "['\u2019]\\s?"), re.IGNORECASE)
+
+
+def month_names(language: str) -> MonthNames:
+    """The months' names in a language.
+
+    Stand-alone names are read only in languages that decline them: for others they are the same, and babel 2.18
+    gives those of the language that was read before.
+    """
+    table = table_of(language)
+    months = Locale.parse(table.cldr or language).months
+    wide = [months["format"]["wide"], dict(enumerate(table.forms, start=1))]
+    if is_declined(language):
+        wide.append(months["stand-alone"]["wide"])
+    known = _numbered(wide)
+    short = _numbered([months["format"]["abbreviated"]])
+    return MonthNames(known, {name: number for name, number in short.items() if name not in known})
+
+
+def is_declined(language: str) -> bool:
+    """Whether month names have further forms in a language."""
+    table = table_of(language)
+    return bool(table.forms or table.suffix)
+
+
+def _numbered(groups: Iterable[dict[int, str]]) -> dict[str, int]:
+    pairs = {(normalised(name).rstrip("."), number) for group in groups for number, name in group.items()}
+    pairs |= {(folded(name), number) for name, number in pairs if len(name) >= FOLDED_LENGTH}
+    names = [name for name, _ in pairs]
+    return {name: number for name, number in sorted(pairs) if names.count(name) == 1 and not name.isdigit()}
+
+
+def weekday_stems(language: str) -> list[str]:
+    """The weekdays' names in a language as patterns that allow other endings."""
+    table = table_of(language)
+    days = Locale.parse(table.cldr or language).days["format"]["wide"]
+    stems = {normalised(name)[: -1 if len(name) > FOLDED_LENGTH else None] for name in days.values()}
+    letters = 4 if table.suffix else 2
+    return [rf"{re.escape(stem)}\w{{0,{letters}}}" for stem in sorted(stems | {folded(stem) for stem in stems})]

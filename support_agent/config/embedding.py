@@ -1,0 +1,38 @@
+"""The embedding models' section of the configuration; `settings.Settings` holds it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from support_agent.core.frozen import Frozen
+
+
+class EmbeddingModel(StrEnum):
+    """The embedding models that a text can be compared with."""
+
+    MINILM = "minilm"
+    """all-MiniLM-L6-v2: English."""
+    USE = "use"
+    """Universal Sentence Encoder multilingual: 16 languages, short questions."""
+    E5 = "e5"
+    """multilingual-E5-small: about 100 languages, questions and passages."""
+
+
+class EmbeddingSettings(Frozen):
+    """What texts are compared with. The index of documents and passages needs MiniLM, whatever is listed here."""
+
+    models: Annotated[tuple[EmbeddingModel, ...], Field(min_length=1)] = (EmbeddingModel.MINILM, EmbeddingModel.USE)
+    """Which models choose among the company's documents and fields; each has vectors of its own. With `e5` as well more
+    mails in other languages than English are answered, at 20 ms a sentence and half a minute for the first start."""
+    threads: Annotated[int, Field(ge=0, le=256)] = 0
+    """Cores for one text; 0: what is fastest for each model, which is one for `use` and `e5`."""
+
+    @field_validator("models")
+    @classmethod
+    def _each_once(cls, models: tuple[EmbeddingModel, ...]) -> tuple[EmbeddingModel, ...]:
+        if len(set(models)) < len(models):
+            raise ValueError("a model is listed twice")
+        return models

@@ -1,0 +1,150 @@
+"""Where settings come from, and what is said about wrong ones: the file, the environment, misspelt names.
+
+Invariant: a message names where a value was set, its key and what to do; it never repeats the value, which
+may be a secret. Checked by tests/unit/config/test_settings.py.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from support_agent.config.toml_file import read_toml
+from support_agent.core.findings import nearest
+from support_agent.errors import ConfigError
+
+DATABASE_URL_HELP = "write sqlite:///file or postgresql://user@host/name"
+ENVIRONMENT = "environment variable"
+ENV_PREFIX = "SUPPORT_AGENT__"
+
+
+class Problem(NamedTuple):
+    """One refused setting: its section and key ("" where it has none), and the line that says what to do."""
+
+    section: str
+    key: str
+    text: str
+
+
+class SettingsRefused(ConfigError):
+    """Settings cannot be used; `problems` says which, so that `check` can name their lines."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(problem.text for problem in self.problems))
+
+
+def read_file(model: type[BaseSettings], path: Path) -> dict[str, Any]:
+    """The sections of a TOML file; raises SettingsRefused where a key stands outside them."""
+    data = read_toml(path).data
+    for key, value in data.items():
+        if not isinstance(value, dict):
+            todo = f"put it below a section such as [{_home_of(model, key) or 'agent'}]"
+            raise SettingsRefused([Problem("", key, f"{path}: {key} stands outside any section: {todo}")])
+    return data
+
+
+def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
+    """Sections from `SUPPORT_AGENT__SECTION__KEY`; a variable that names no setting is an error.
+
+    pydantic-settings ignores a misspelt section, so the names are looked at first.
+    """
+    problems = []
+    for name in sorted(os.environ):
+        if name.upper().startswith(ENV_PREFIX):
+            section, _, key = name[len(ENV_PREFIX) :].lower().partition("__")
+            if key not in _keys(model, section):
+                hint = nearest(f"{section}.{key}", _all_keys(model)).replace(".", "__").upper()
+                hint = hint.replace("DID YOU MEAN ", f"did you mean {ENV_PREFIX}")
+                problems.append(f"{ENVIRONMENT} {name}: no such setting{hint}; correct or unset it")
+    if problems:
+        raise ConfigError("\n".join(problems))
+    try:
+        return EnvSettingsSource(model)()
+    except SettingsError as error:
+        what = str(error).partition(" from source")[0]
+        raise ConfigError(f'environment: {what}: write lists as JSON, such as ["a", "b"]') from None
+
+
+def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Sections joined key by key; a later source wins."""
+    result: dict[str, Any] = {}
+    for source in sources:
+        for section, values in source.items():
+            result.setdefault(section, {}).update(values)
+    return result
+
+
+def explain(
+    model: type[BaseSettings],
+    loc: tuple[int | str, ...],
+    error_type: str,
+    message: str,
+    origins: Iterable[tuple[Mapping[str, Any], str]],
+) -> Problem:
+    """One refused key: where it was set, which key, what to do; without a key what is wrong between two of them."""
+    if not loc:
+        return Problem("", "", message.removeprefix("Value error, "))
+    section, key = str(loc[0]), str(loc[1]) if len(loc) > 1 else ""
+    origin = "default"
+    for source, name in origins:
+        if section in source and (not key or key in source[section]):
+            variable = f"{ENV_PREFIX}{section}__{key}".upper()
+            origin = f"{name} {variable}" if name == ENVIRONMENT else name
+            break
+    dotted = ".".join(str(part) for part in loc)
+    if error_type != "extra_forbidden":
+        return Problem(section, key, f"{origin}: {dotted}: {message.removeprefix('Value error, ')}")
+    if not key:
+        hint = nearest(section, model.model_fields)
+        what = f"unknown section [{section}]{hint}; sections: {', '.join(model.model_fields)}"
+        return Problem(section, key, f"{origin}: {what}")
+    hint = nearest(key, _keys(model, section))
+    if not hint and (home := _home_of(model, key)):
+        hint = f", did you mean {home}.{key}?"
+    what = f"unknown key {dotted}{hint}; keys of [{section}]: {', '.join(_keys(model, section))}"
+    return Problem(section, key, f"{origin}: {what}")
+
+
+def _keys(model: type[BaseSettings], section: str) -> tuple[str, ...]:
+    """The keys of a section; none for a section that does not exist."""
+    field = model.model_fields.get(section)
+    annotation = field.annotation if field else None
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return tuple(annotation.model_fields)
+    return ()
+
+
+def _all_keys(model: type[BaseSettings]) -> tuple[str, ...]:
+    return tuple(f"{section}.{key}" for section in model.model_fields for key in _keys(model, section))
+
+
+def _home_of(model: type[BaseSettings], key: str) -> str:
+    """The first section that has such a key, or ""."""
+    return next((section for section in model.model_fields if key in _keys(model, section)), "")
+
+
+def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
+    """A database URL with a relative SQLite path made absolute below `folder`; any other URL as it is.
+
+    Raises:
+        ConfigError: it is no SQLAlchemy URL; `name` says which setting it is.
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        section, _, key = name.rpartition(".")
+        text = f"{name}: not a database URL: {DATABASE_URL_HELP}"
+        raise SettingsRefused([Problem(section, key, text)]) from None
+    file = parsed.database or ""
+    if parsed.get_backend_name() != "sqlite" or file in {"", ":memory:"} or file.startswith("file:"):
+        return url
+    absolute = folder / Path(file).expanduser()
+    return parsed.set(database=str(absolute)).render_as_string(hide_password=False)

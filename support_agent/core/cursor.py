@@ -1,0 +1,28 @@
+"""How far a folder of the mailbox has been read: one value for the mailbox, the loop and the store (S30, S31)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AwareDatetime, ConfigDict, Field
+
+from support_agent.core.frozen import Frozen
+
+Unsigned32 = Annotated[int, Field(ge=0, lt=2**32)]
+
+
+class Cursor(Frozen):
+    """Everything up to and including `last_uid` is recorded; UIDs mean nothing under another `uid_validity`.
+
+    `rescan_until`: up to this UID the folder is read a second time, because it was numbered anew.
+    `left_before`: mail that arrived before is left alone, also where the folder is numbered anew; None: none is.
+    Source: RFC 3501, section 2.3.1.1.
+    """
+
+    model_config = ConfigDict(from_attributes=True)
+
+    folder: str
+    uid_validity: Unsigned32
+    last_uid: Unsigned32
+    rescan_until: Unsigned32 = 0
+    left_before: AwareDatetime | None = None

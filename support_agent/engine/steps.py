@@ -1,0 +1,167 @@
+"""The steps of one mail's journey, as the journey sees them: a name, the work, the type of its result.
+
+Invariant: a step gives the same result, or fails with the same error, on the first run and on every later one
+where only the record is read: results go through JSON and back at once, errors become one class of errors.py.
+Checked by tests/contract/engine, on the durable steps of `engine` and on steps of which nothing is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import structlog
+from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from support_agent.config.settings import EngineSettings
+from support_agent.errors import (
+    ConfigError,
+    GateRefused,
+    PermanentError,
+    Postponed,
+    SupportAgentError,
+    ToolCallRejected,
+    TransientError,
+)
+
+log = structlog.get_logger(__name__)
+
+ERROR_TEXT_CHARACTERS = 500
+ERROR_CLASSES: dict[str, type[SupportAgentError]] = {
+    cls.__name__: cls
+    for cls in (
+        SupportAgentError,
+        ConfigError,
+        TransientError,
+        Postponed,
+        PermanentError,
+        ToolCallRejected,
+        GateRefused,
+    )
+}
+JSON_VALUE: TypeAdapter[Any] = TypeAdapter(JsonValue)
+
+T = TypeVar("T")
+Work = Callable[[], JsonValue]
+Record = Callable[[str, Work], JsonValue]
+
+
+class Steps:
+    """The steps of one mail's journey.
+
+    Args:
+        record: Given a step's name and its work, returns what is recorded, or runs the work and records it.
+        settings: Bounds of the tries of one step.
+        wait: Called with the seconds to wait before the next try.
+    """
+
+    def __init__(self, record: Record, settings: EngineSettings, wait: Callable[[float], None]) -> None:
+        self._record = record
+        self._settings = settings
+        self._wait = wait
+        self._current: str | None = None
+
+    def step(self, name: str, work: Callable[[], T], returns: type[T] | TypeAdapter[T] | None = None) -> T:
+        """Run `work` and keep its result; on a later run of the same mail return that without running.
+
+        Args:
+            name: Fixed word. A mail that is run again must take the same steps in the same order.
+            work: Runs at least once; after a TransientError up to `engine.step_attempts` times, with backoff.
+            returns: Type of the result, dumped and validated by pydantic; a TypeAdapter for a union. Without
+                it the result is plain JSON (None, bool, int, float, str, list, dict with str keys).
+        Returns:
+            The result as it comes back from JSON, on the first run as on every later one.
+        Raises:
+            SupportAgentError: What `work` raised, as the class of errors.py it belongs to. Any other error is
+                a PermanentError with the code `unexpected`, or `not_json` where JSON cannot hold the result.
+        """
+        if self._current is not None:
+            raise PermanentError(
+                f"step {name!r} was called inside step {self._current!r} and would not be recorded: "
+                "call it from the journey itself",
+                code="nested_step",
+            )
+        adapter = _adapter(returns)
+        try:
+            stored = self._record(name, lambda: self._attempt(name, lambda: _dump(name, work(), adapter)))
+        except Exception as error:
+            raise known_error(error, f"step {name!r}") from error
+        return _restore(name, stored, adapter)
+
+    def unrecorded(self, name: str, work: Callable[[], T]) -> T:
+        """Run `work` each time, with the tries of a step: for what is too large to keep, and always gives the same.
+
+        Raises:
+            SupportAgentError: as `step`.
+        """
+        return self._attempt(name, work)
+
+    def _attempt(self, name: str, work: Callable[[], T]) -> T:
+        """Run the work until it succeeds, fails for good, or the tries are used up."""
+        attempt = 1
+        self._current = name
+        try:
+            while True:
+                try:
+                    result = work()
+                except TransientError as error:
+                    log.warning("step_failed", step=name, attempt=attempt, code=error.code)
+                    if attempt >= self._settings.step_attempts:
+                        raise
+                else:
+                    log.info("step_done", step=name, attempt=attempt)
+                    return result
+                self._wait(min(self._settings.retry_base_s * 2 ** (attempt - 1), self._settings.retry_max_s))
+                attempt += 1
+        except Exception as error:
+            raise known_error(error, f"step {name!r}") from error
+        finally:
+            self._current = None
+
+
+def known_error(error: Exception, where: str) -> SupportAgentError:
+    """Any error as exactly one class of errors.py, so that it is the same when it is read from the record."""
+    if isinstance(error, SupportAgentError):
+        nearest = next(cls for cls in type(error).__mro__ if ERROR_CLASSES.get(cls.__name__) is cls)
+        if type(error) is nearest:
+            return error
+        return nearest(str(error), code=error.code)
+    return PermanentError(f"unexpected {type(error).__name__} in {where}: {first_line(error)}", code="unexpected")
+
+
+def first_line(text: object) -> str:
+    """The first line of an error's text, cut to `ERROR_TEXT_CHARACTERS`."""
+    return (str(text).strip().splitlines() or [""])[0][:ERROR_TEXT_CHARACTERS]
+
+
+def _adapter(returns: type[T] | TypeAdapter[T] | None) -> TypeAdapter[T]:
+    if returns is None:
+        return JSON_VALUE
+    return returns if isinstance(returns, TypeAdapter) else TypeAdapter(returns)
+
+
+def _dump(name: str, value: T, adapter: TypeAdapter[T]) -> JsonValue:
+    """The value as JSON, if it comes back from that the same."""
+    try:
+        text = adapter.dump_json(value, warnings="error")
+        if adapter.validate_json(text) != value:
+            raise ValueError("it comes back as something else")
+    except (PydanticSerializationError, TypeError, ValueError) as error:
+        raise PermanentError(
+            f"the result of step {name!r} ({type(value).__name__}) is no JSON: {first_line(error)}",
+            code="not_json",
+        ) from error
+    return cast(JsonValue, json.loads(text))
+
+
+def _restore(name: str, stored: JsonValue, adapter: TypeAdapter[T]) -> T:
+    """The typed value from recorded JSON, which an older version of the program may have written."""
+    try:
+        return adapter.validate_json(json.dumps(stored))
+    except ValidationError as error:
+        raise PermanentError(
+            f"the record of step {name!r} does not fit this version of the program: handle the mail by hand",
+            code="journey_changed",
+        ) from error

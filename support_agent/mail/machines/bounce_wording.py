@@ -1,0 +1,171 @@
+# ruff: noqa: RUF001 - words in Cyrillic and other letters
+"""How servers of all makes write that a mail did not arrive, where they do not write it by RFC 3464.
+
+Invariant: rules about wording, never about one server; each looks at a bounded notice, line by line, so the time is
+linear. Checked by tests/unit/mail/machines/test_bounce_wording.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from support_agent.mail.machines.bounce_words import (
+    CONDITION,
+    DELAY_WORDS,
+    FAILED_WORDS,
+    FINAL_WORDS,
+    OTHERS_LINE,
+    RETURNED,
+    STATUS_WORDS,
+)
+from support_agent.mail.machines.delivery_status import ADDRESS_IN_TEXT, STATUS_CODE, usable_address
+
+MAX_NOTICE_CHARACTERS = 20_000
+MAX_NOTICE_LINES = 300
+MAX_LINE_CHARACTERS = 500
+SOMEBODY = "somebody"
+"""Stands for each address where words are looked for, so that its dots end no sentence and its name is no word."""
+
+TO_LINE = re.compile(r"^\s*(to|an|para|à|a|do|til|кому|宛先|收件人|받는 사람)\s*[:：]", re.IGNORECASE)
+COMMAND = re.compile(rf"\brcpt to:\s*<?\s*({ADDRESS_IN_TEXT.pattern})", re.IGNORECASE)
+ALONE = re.compile(
+    r"^[\s>*•·#|+\-]*(?:\d{1,3}[.)]\s+)?(?:(?:\"[^\"]{0,100}\"|'[^']{0,100}'|[\w ,.&-]{1,60}(?=[<\[(]))\s*)?"
+    rf"[<\[({{\"']*(?:(?:smtp|mailto|rfc822)\s*[:;]\s*)?({ADDRESS_IN_TEXT.pattern})[>\])}}\"']*"
+    r"\s*(?:$|[:;,.(\[<#]|[-\u2013\u2014=]|\.{3}|on\s|\d{3}\s|\*|\t|(?:is|was|has|could|does|cannot|failed|not"
+    r"|unknown|user|mailbox)\b)",
+    re.IGNORECASE,
+)
+"""A line that begins with an address: how lists of failed recipients look."""
+LISTED = re.compile(rf"^[ \t]{{0,20}}<?{ADDRESS_IN_TEXT.pattern}>?[ \t]{{0,9}}:?[ \t]{{0,9}}$", re.MULTILINE)
+LABELLED = re.compile(
+    r"\b(?:(?:failed|intended|invalid|undeliverable|bad|original|unknown|rejected|final)[ -]+)?"
+    r"(?:recipients?|address(?:ee|es)?|users?|mailbox|account|destinatari[oa]s?|destinataires?|empf[äa]nger"
+    r"|получател\w+|e-?mail)"
+    rf"(?:\(e?s\))?(?: address| name)?[\s:=<\[(\"'«„]+(?:smtp:|mailto:)?\s*({ADDRESS_IN_TEXT.pattern})",
+    re.IGNORECASE,
+)
+FORMERLY = re.compile(
+    rf"\b(?:expanded|(?:ultimately )?generated|forwarded) from:?\s*<?({ADDRESS_IN_TEXT.pattern})", re.IGNORECASE
+)
+"""The address that was written to, where the one that failed was made of it."""
+FROM_WHOM = re.compile(rf"\b(?:from|by|via):?\s+[<\[(\"']*{ADDRESS_IN_TEXT.pattern}", re.IGNORECASE)
+SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+
+
+class Notice(NamedTuple):
+    """The words of a bounce, and what follows them of the returned mail; `has_original` where such a mail begins."""
+
+    text: str
+    original: str
+    has_original: bool
+
+
+def read_notice(text: str) -> Notice:
+    """Cut the text of a mail where the returned mail begins."""
+    lines = text[:MAX_NOTICE_CHARACTERS].splitlines()
+    for at, line in enumerate(lines):
+        if at and RETURNED.search(line[:MAX_LINE_CHARACTERS]):
+            return Notice("\n".join(lines[:at][:MAX_NOTICE_LINES]), "\n".join(lines[at:]), True)
+    return Notice("\n".join(lines[:MAX_NOTICE_LINES]), "", False)
+
+
+def tells_of_failure(notice: str) -> bool:
+    """Whether a notice says that a mail failed or is late; sentences may go over lines."""
+    return FAILED_WORDS.search(_told(notice)) is not None
+
+
+def lists_address(notice: str) -> bool:
+    """Whether a line is an address and nothing else, as servers list those that failed."""
+    return LISTED.search(notice) is not None
+
+
+def is_delay(subject: str, notice: str) -> bool:
+    """Whether the mail is only late: the server goes on trying.
+
+    A subject that says so decides, for the notice goes on to tell what happens when the server gives up; that stands
+    in conditions, which are left out.
+    """
+    if DELAY_WORDS.search(_told(subject)):
+        return True
+    told = CONDITION.sub("", _told(notice))
+    return DELAY_WORDS.search(told) is not None and FINAL_WORDS.search(told) is None
+
+
+def status_in(notice: str, is_permanent: bool) -> str:
+    """The status code that a notice has or means, or ""."""
+    digit = "5" if is_permanent else "4"
+    codes = [match[0] for match in STATUS_CODE.finditer(notice) if match[1] != "2"]
+    if same := [code for code in codes if code[0] == digit] or codes:
+        return next((code for code in same if not code.endswith(".0.0")), same[0])
+    told = _told(notice)
+    return next((f"{digit}.{detail}" for detail, wording in STATUS_WORDS if wording.search(told)), "")
+
+
+def failed_addresses(notice: str, others: Collection[str]) -> tuple[str, ...]:
+    """The addresses that a notice says failed, from the surest kind of line that it has.
+
+    Args:
+        notice: The words before the returned mail.
+        others: Addresses that cannot be meant: who sent the bounce, and who gets it.
+    """
+    whole = [line[:MAX_LINE_CHARACTERS] for line in notice.splitlines()]
+    lines = [FROM_WHOM.sub(" ", line) for line in whole]
+    formerly = {usable_address(text) for line in whole for text in FORMERLY.findall(line)}
+    formerly = {address for address in formerly if _is_recipient(address, others)}
+    for finder in (_commanded, _listed, _in_sentences, _addressed, _only_one):
+        found = dict.fromkeys(map(usable_address, finder(lines)))
+        if wanted := tuple(a for a in found if _is_recipient(a, others)):
+            return tuple(dict.fromkeys([*wanted, *sorted(formerly)]))
+    return tuple(sorted(formerly))
+
+
+def _is_recipient(address: str, others: Collection[str]) -> bool:
+    local, _, domain = address.partition("@")
+    return "." in domain and address not in others and not re.search(r"^(postmaster|mailer-?daemon|abuse)", local)
+
+
+def _commanded(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        if not line.lstrip().startswith("250"):
+            yield from COMMAND.findall(line)
+
+
+def _listed(lines: list[str]) -> Iterator[str]:
+    for line in _of_recipients(lines):
+        if (match := ALONE.match(line)) or (match := LABELLED.search(line)):
+            yield match[1]
+
+
+def _in_sentences(lines: list[str]) -> Iterator[str]:
+    for paragraph in re.split(r"\n\s*\n", "\n".join(_of_recipients(lines))):
+        for sentence in SENTENCE_END.split(_joined(paragraph)):
+            if FAILED_WORDS.search(_told(sentence)):
+                yield from ADDRESS_IN_TEXT.findall(sentence)
+
+
+def _addressed(lines: list[str]) -> Iterator[str]:
+    for line in lines:
+        if match := TO_LINE.match(line):
+            yield from ADDRESS_IN_TEXT.findall(line[match.end() :])
+
+
+def _only_one(lines: list[str]) -> Iterator[str]:
+    found = {address for line in _of_recipients(lines) for address in ADDRESS_IN_TEXT.findall(line)}
+    if len(found) == 1:
+        yield from found
+
+
+def _of_recipients(lines: list[str]) -> list[str]:
+    return [line for line in lines if "@" not in line or not OTHERS_LINE.search(line)]
+
+
+def _joined(text: str) -> str:
+    return " ".join(text[:MAX_NOTICE_CHARACTERS].split())
+
+
+def _told(text: str) -> str:
+    """The words of a text on one line."""
+    joined = _joined(text)
+    return ADDRESS_IN_TEXT.sub(SOMEBODY, joined) if "@" in joined else joined

@@ -1,0 +1,159 @@
+"""A fitted vote on whether a machine wrote a mail without saying so: absences, receipts, tickets, notifications.
+
+It reads the embeddings of the subject, of the text and of its first and last sentence, and a few features of the
+layout, so it needs no words of any language. It speaks after the rules of screening and before any language model, and
+it can only take a mail from the customer's way: a mail that it takes for a machine's, or doubts, goes to a person, and
+nothing is sent to its writer; in doubt who asks for a person is told that one has the mail. The weights
+(`machine_vote.json`) are written by `python -m tests.benchmarks.wording --fit`, for each embedder its own; where none
+of them is loaded the rules decide alone.
+
+Invariant: the same mail and weights give the same probability, and a mail that a rule sent to the desk or filed stays
+there. Checked by tests/unit/mail/machines/test_machine_vote.py and, on the models, tests/integration/test_machine_vote.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from math import exp, log
+
+import numpy as np
+
+from support_agent.config.screening import ScreeningSettings
+from support_agent.core.frozen import Frozen
+from support_agent.mail.machines.automatic_wording import QUESTION_MARKS, SENTENCE
+from support_agent.mail.machines.screening import CLOSING_RULE, PERSON_RULE, Screening, Verdict
+from support_agent.mail.message import Message
+from support_agent.models.embedding.port import Embedder, Vectors
+
+MACHINE_RULE = "machine"
+"""The vote is sure that a machine wrote the mail."""
+MAYBE_MACHINE_RULE = "machine_doubt"
+"""The vote holds it for likely enough that a person must look."""
+JUDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE})
+"""Rules after which something is sent to the writer of the mail: an answer or an acknowledgement."""
+WEIGHTS_FILE = "machine_vote.json"
+PREFERRED = ("e5", "use")
+"""The embedders that there are weights for, the one that reads more languages first."""
+SUBJECT_CHARACTERS = 300
+TEXT_CHARACTERS = 600
+"""Machines say what they are at once."""
+SENTENCE_CHARACTERS = 300
+MAX_TEXT_CHARACTERS = 3_000
+MIN_SENTENCE_CHARACTERS = 4
+MOST_LINES = 12
+SURE = 30.0
+"""exp() of more is 1e13 and says no more."""
+NUMBER = re.compile(r"[#\[]\s*[\w-]*\d{3,}|\b[A-Z]{2,}[-_ ]?\d{3,}|n[.°ºr]+\s*\d{3,}|\d{5,}")
+"""What looks like the number of a ticket, an order or an invoice."""
+PREFIX = re.compile(r"\W{0,3}\w{1,4}\s*[:\uff1a]")
+LABELLED = re.compile(r"[^.?!]{2,25}: \S|.*:\s*$")
+
+
+class Weights(Frozen):
+    """Of one embedder: what is added, and one number for each feature, in the order of `features`."""
+
+    version: str
+    intercept: float
+    weights: tuple[float, ...]
+
+
+class MachineVote:
+    """The vote of one embedder's weights. May be used from several threads."""
+
+    def __init__(self, embedder: Embedder, weights: Weights, settings: ScreeningSettings) -> None:
+        self._embedder = embedder
+        self._version = weights.version
+        self._intercept = weights.intercept
+        self._weights = np.array(weights.weights)
+        self._settings = settings
+
+    def probability(self, subject: str, text: str) -> float:
+        """How likely a machine wrote it, scaled so that 0.5 is where one in a hundred customers is doubted.
+
+        Args:
+            text: What the sender wrote now.
+        """
+        (vectors,) = features(self._embedder, [(subject, text)])
+        score = float(vectors @ self._weights) + self._intercept
+        return 1.0 / (1.0 + exp(-max(-SURE, min(SURE, score))))
+
+    def judged(self, message: Message, screening: Screening) -> Screening:
+        """The screening, or that a person must read the mail because a machine wrote it or may have."""
+        if screening.rule not in JUDGED_RULES or not message.visible_text.strip():
+            return screening
+        probability = self.probability(message.subject, message.visible_text)
+        told = f"{probability:.2f} by the fitted vote {self._version}"
+        if probability >= self._settings.sure_from:
+            return _to_desk(MACHINE_RULE, f"a machine wrote it without saying so: {told}")
+        if probability >= self._settings.doubtful_from and screening.rule != PERSON_RULE:  # who asks for one is told
+            return _to_desk(MAYBE_MACHINE_RULE, f"a machine may have written it: {told}")
+        return screening
+
+
+def open_vote(embedders: Mapping[str, Embedder], settings: ScreeningSettings) -> MachineVote | None:
+    """The vote of the best embedder that is there; None where it is off or there is none.
+
+    Args:
+        embedders: By the name they have in `embedding.models`.
+    """
+    if not settings.machine_vote:
+        return None
+    name = next((name for name in PREFERRED if name in embedders), None)
+    return None if name is None else MachineVote(embedders[name], committed()[name], settings)
+
+
+@cache
+def committed() -> Mapping[str, Weights]:
+    """The weights that come with the program, by embedder."""
+    data = json.loads(files("support_agent.mail.machines").joinpath(WEIGHTS_FILE).read_text("utf-8"))
+    return {name: Weights.model_validate(entry) for name, entry in data.items()}
+
+
+def features(embedder: Embedder, mails: Sequence[tuple[str, str]]) -> Vectors:
+    """What the vote reads of mails, given as subject and text; one row a mail: four embeddings, then the layout."""
+    columns: list[list[str]] = [[], [], [], []]
+    for subject, text in mails:
+        first, last = _ends(text)
+        pieces = (subject[:SUBJECT_CHARACTERS], text[:TEXT_CHARACTERS], first, last)
+        for column, piece in zip(columns, pieces, strict=True):
+            column.append(piece)
+    vectors = [embedder.embed(column, "query") for column in columns]
+    return np.hstack([*vectors, np.array([layout(subject, text) for subject, text in mails], dtype=np.float32)])
+
+
+def layout(subject: str, text: str) -> list[float]:
+    """Features of the layout, 0..1 or a little above; none depends on a language."""
+    text = text[:MAX_TEXT_CHARACTERS]
+    lines = [line for line in text.splitlines() if line.strip()]
+    characters = max(1, len(text))
+    return [
+        min(len(lines), MOST_LINES) / MOST_LINES,
+        log(characters) / log(1_000),
+        float(any(mark in text for mark in QUESTION_MARKS)),
+        float(any(mark in subject for mark in QUESTION_MARKS)),
+        min(1.0, 8 * sum(map(str.isdigit, text)) / characters),
+        float(NUMBER.search(subject) is not None),
+        float(PREFIX.match(subject) is not None),
+        float("@" in text),
+        float("://" in text or "www." in text),
+        sum(LABELLED.match(line) is not None for line in lines) / max(1, len(lines)),
+        float(NUMBER.search(text) is not None),
+        float("!" in text),
+        float(subject[:1].islower()),
+        float(text[:1].islower()),
+    ]
+
+
+def _ends(text: str) -> tuple[str, str]:
+    """The first and the last sentence."""
+    parts = (" ".join(part.split()) for part in SENTENCE.split(text[:MAX_TEXT_CHARACTERS]))
+    sentences = [part for part in parts if len(part) >= MIN_SENTENCE_CHARACTERS] or [text.strip()]
+    return sentences[0][:SENTENCE_CHARACTERS], sentences[-1][:SENTENCE_CHARACTERS]
+
+
+def _to_desk(rule: str, why: str) -> Screening:
+    return Screening(verdict=Verdict.DESK, rule=rule, why=why)

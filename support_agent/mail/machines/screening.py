@@ -1,0 +1,384 @@
+"""May a machine answer this mail? A table of rules, read from the top; the first that holds decides.
+
+Invariant: a mail that any row forbids to answer is never answered, and the decision needs the mail and the
+settings only: no model, no database, no network. Checked by tests/unit/mail/machines/test_screening.py and, with the mails that
+come with the program, by `support-agent conformance`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from support_agent.config.settings import AgentSettings, DeskSettings
+from support_agent.core.frozen import Frozen
+from support_agent.core.levels import lower_address
+from support_agent.mail.addresses import parse_addresses
+from support_agent.mail.keys import ORIGIN_HEADER, Origin, is_own_message_id, read_origin
+from support_agent.mail.machines.automatic_wording import why_automatic
+from support_agent.mail.machines.bounces import why_bounce
+from support_agent.mail.machines.marks import (
+    CAME_TO_FIELDS,
+    REPORT_PARTS,
+    auto_submitted,
+    empty_return_path,
+    is_list_posting,
+    service_mark,
+    vendor_marks,
+)
+from support_agent.mail.message import NO_FROM, Message
+from support_agent.mail.text.attachment_text import speaks_through_attachments
+from support_agent.mail.text.body import LIMIT
+from support_agent.mail.text.closing import why_closing
+from support_agent.mail.text.decoding import decode_words, token_of
+from support_agent.mail.text.person_word import asks_for_person
+
+
+class Verdict(StrEnum):
+    """What happens next. `file`: kept and shown, never answered. `drop`: recorded as our own or a loop."""
+
+    ANSWER = "answer"
+    FILE = "file"
+    DESK = "desk"
+    DROP = "drop"
+
+
+class Screening(Frozen):
+    """`rule` is the id of the row that decided, None for `answer`; `why` is for the timeline and the desk."""
+
+    verdict: Verdict
+    rule: str | None
+    why: str
+
+
+class Case(NamedTuple):
+    """What a rule may look at."""
+
+    message: Message
+    agent: AgentSettings
+    desk: DeskSettings
+    is_customer: Callable[[str], bool]
+    is_staff_reply: Callable[[], bool]
+
+
+class Rule(NamedTuple):
+    """One row.
+
+    `finds` says why it holds for a mail, or "". `is_automatic` where only a machine's mail is so; `is_of_writer` where
+    no list adds what it looks for.
+    """
+
+    id: str
+    what: str
+    source: str
+    verdict: Verdict
+    finds: Callable[[Case], str]
+    is_automatic: bool = False
+    is_of_writer: bool = False
+
+
+def _nobody(address: str) -> bool:
+    return False
+
+
+def _no() -> bool:
+    return False
+
+
+def screen(
+    message: Message,
+    agent: AgentSettings,
+    desk: DeskSettings,
+    is_customer: Callable[[str], bool] = _nobody,
+    is_staff_reply: Callable[[], bool] = _no,
+) -> Screening:
+    """Decide what may be done with a mail.
+
+    Args:
+        message: As parsed.
+        agent: Our addresses, key and loop limits.
+        desk: The words by which a customer asks for a person.
+        is_customer: Whether the company knows an address; a known customer's odd address goes to a person
+        (S8).
+        is_staff_reply: Whether a proven person of ours answers a packet with it. The desk's address may be a
+        mailing list, so what a list adds is no reason to file it; what an automatic reply bears still is.
+    """
+    case = Case(message, agent, desk, is_customer, is_staff_reply)
+    for rule in RULES:
+        if why := rule.finds(case):
+            return Screening(verdict=rule.verdict, rule=rule.id, why=why)
+    return Screening(verdict=Verdict.ANSWER, rule=None, why="no rule forbids an automatic answer")
+
+
+def why_machine(message: Message, agent: AgentSettings, desk: DeskSettings) -> str:
+    """Why a mail is taken for a machine's, whatever row decides what is done with it; "" for a person's.
+
+    For a list posting only the fields that the writer's program sets count, because the list adds fields of its own.
+    """
+    case = Case(message, agent, desk, _nobody, _no)
+    if is_list_posting(message):
+        return next(filter(None, (rule.finds(case) for rule in RULES if rule.is_of_writer)), "")
+    return next(filter(None, (rule.finds(case) for rule in RULES if rule.is_automatic)), "") or _bulk(case)
+
+
+BOUNCE_RULE = "S1"
+"""The rule of bounces: filed by their marks, to the desk by their words alone."""
+AUTO_REPLY_RULE = "S2"
+OWN_MAIL_RULE = "S9"
+UNREADABLE_RULE = "S15"
+PERSON_RULE = "person"
+"""The rule by which a mail that asks for a person goes to the desk."""
+CLOSING_RULE = "closing"
+"""The rule by which a mail that only withdraws or closes what was asked goes to the desk."""
+MACHINE_NAME = re.compile(
+    r"mailer[-_.]?daemon|mdaemon|mail[-_.]?delivery([-_.].*)?|postmaster|owner-.+|listserv|majordomo"
+    r"|bounces?([-+=].*[\d=].*)?"
+    r"|(.+[-_.])?(do[-_.]?)?(no|not)[-_.]?(reply|respond)([-_.+].*)?"
+    r"|ne[-_.]?pas[-_.]?repondre|(no|nao)[-_.]?respond(er|a)|no[-_.]?contestar|non[-_.]?rispondere"
+    r"|(bitte[-_.]?)?nicht[-_.]?antworten|keine[-_.]?antwort|auto[-_.]?(reply|respond(er)?|mailer)"
+)
+MAYBE_MACHINE_NAME = re.compile(r"bounce.*|.+-bounces?|.+-owner|.+-request|daemon|nobody")
+"""Names of lists and servers that people have too: "home-owner", "feature-request", "bounce-castle"."""
+ENCRYPTED_TYPES = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
+CALENDAR_TYPES = frozenset({"text/calendar", "application/ics"})
+RESENT_FIELDS = ("Resent-To", "Resent-Cc")
+
+
+def _too_many_hops(case: Case) -> str:
+    received = len(case.message.all_headers("Received"))
+    if received > case.agent.max_received:
+        return f"{received} Received fields, more than {case.agent.max_received}: a loop between servers"
+    hops = max((origin.hops for origin in _origins(case)), default=0)
+    return f"{hops} automatic answers led to this mail: a loop" if hops >= case.agent.max_hops else ""
+
+
+def _own_mail(case: Case) -> str:
+    sender = case.message.from_
+    if sender is not None and _plain(sender.addr) in _own_addresses(case.agent):
+        return f"From is our own address {sender.addr}"
+    if any(origin.is_ours for origin in _origins(case)):
+        return "carries our signed origin header"
+    if is_own_message_id(case.agent.secret, case.message.message_id):
+        return "its Message-ID is one of ours"
+    return ""
+
+
+def _null_sender(case: Case) -> str:
+    return empty_return_path(case.message)
+
+
+def _auto_submitted(case: Case) -> str:
+    return next((field for token, field in auto_submitted(case.message) if token != "no"), "")
+
+
+def _report(case: Case) -> str:
+    types = case.message.content_types
+    declared = case.message.header("Content-Type") or ""
+    if types[:1] == ("multipart/report",) or "report-type=" in declared.lower():
+        return "a report about another mail (multipart/report)"
+    return next((f"holds a {kind}" for kind in types if kind in REPORT_PARTS), "")
+
+
+def _mailing_list(case: Case) -> str:
+    for name, value in case.message.headers:
+        lower = name.lower()
+        if lower.startswith(("list-", "x-mailman-")) or lower == "mailing-list":
+            return "" if case.is_staff_reply() else f"{name}: {value}"[:200]
+    return ""
+
+
+def _precedence(case: Case) -> str:
+    return _bulk(case) or ("" if case.is_staff_reply() else _of_precedence(case, {"list"}))
+
+
+def _bulk(case: Case) -> str:
+    """Low precedence but for "list", which lists set on what people write; a responder's own mark too."""
+    return _of_precedence(case, {"bulk", "junk", "auto_reply", "auto-reply"})
+
+
+def _of_precedence(case: Case, kinds: set[str]) -> str:
+    for name in ("Precedence", "X-Precedence"):
+        for value in case.message.all_headers(name):
+            if token_of(value) in kinds:
+                return f"{name}: {value}"
+    return ""
+
+
+def _suppressed(case: Case) -> str:
+    for value in case.message.all_headers("X-Auto-Response-Suppress"):
+        if set(re.split(r"[,;\s]+", value.lower())) & {"all", "autoreply", "oof"}:
+            return f"X-Auto-Response-Suppress: {value}"
+    return ""
+
+
+def _vendor_mark(case: Case) -> str:
+    return next(vendor_marks(case.message), "")
+
+
+def _service_mark(case: Case) -> str:
+    return service_mark(case.message)
+
+
+def _machine_name(case: Case) -> str:
+    sender = case.message.from_
+    if sender is not None:
+        local = sender.addr.rpartition("@")[0]
+        return f"From is {sender.addr}" if MACHINE_NAME.fullmatch(local) else ""
+    fields = case.message.all_headers("From")
+    if len(fields) > 1:
+        return ""
+    value = fields[0] if fields else ""
+    is_group = ":" in value and ";" in value
+    return "" if "@" in value and not is_group else "From has no address"
+
+
+def _may_have_unread_sender(case: Case) -> str:
+    """Whether anything besides a missing From is wrong with a mail: it may have one that could not be read."""
+    others = [defect for defect in case.message.defects if defect != NO_FROM and not defect.startswith("From ")]
+    is_there = any("@" in value for value in case.message.all_headers("From"))
+    return others[0] if others and case.message.from_ is None and not is_there else ""
+
+
+def _maybe_machine_name(case: Case) -> str:
+    sender = case.message.from_
+    is_meant = sender is not None and MAYBE_MACHINE_NAME.fullmatch(sender.addr.rpartition("@")[0])
+    return f"From is {sender.addr}" if sender is not None and is_meant else ""
+
+
+def _machine_name_of_customer(case: Case) -> str:
+    sender = case.message.from_
+    why = _machine_name(case)
+    return f"{why}, a known customer" if why and sender is not None and case.is_customer(sender.addr) else ""
+
+
+def _unclear_sender(case: Case) -> str:
+    return "" if case.message.from_ is not None else "From does not name exactly one address"
+
+
+def _spam_verdict(case: Case) -> str:
+    """The topmost field counts: a server puts its own above those that a mail brings along."""
+    for verdict in case.agent.spam_verdicts:
+        name, _, wanted = (text.strip() for text in verdict.partition(":"))
+        value = case.message.header(name)
+        if value is not None and _has_element(value.lower(), wanted.lower()):
+            return f"our server takes it for spam: {name}: {value}"[:200]
+    return ""
+
+
+def _has_element(value: str, wanted: str) -> bool:
+    """Whether a header value begins with a word, or has it as one of the elements between its semicolons."""
+    first = re.split(r"[\s,;]", value.strip(), maxsplit=1)[0]
+    return wanted in {first, value.strip(), *(element.strip() for element in value.split(";"))}
+
+
+def _reads_like_a_bounce(case: Case) -> str:
+    return why_bounce(case.message)
+
+
+def _reads_automatic(case: Case) -> str:
+    return why_automatic(case.message.subject, case.message.visible_text)
+
+
+def _not_addressed(case: Case) -> str:
+    own = _own_addresses(case.agent)
+    if not own:
+        return ""
+    named = {address.addr for address in (*case.message.to, *case.message.cc)}
+    for field in (*RESENT_FIELDS, *CAME_TO_FIELDS):
+        for value in case.message.all_headers(field):
+            named |= {address.addr for address in parse_addresses(value, decode_words).found}
+    is_addressed = any(_plain(address) in own for address in named)
+    return "" if is_addressed else "none of our addresses is among the recipients"
+
+
+def _cut(case: Case) -> str:
+    return next((defect for defect in case.message.defects if defect.startswith(LIMIT)), "")
+
+
+def _unreadable(case: Case) -> str:
+    types = set(case.message.content_types)
+    if cut := _cut(case):
+        return cut
+    if types & ENCRYPTED_TYPES or "-----BEGIN PGP MESSAGE-----" in case.message.text:
+        return "the mail is encrypted"
+    if types & CALENDAR_TYPES:
+        return "a calendar entry"
+    is_silent = not case.message.visible_text.strip() and not speaks_through_attachments(case.message)
+    return "there is no text of the sender's own" if is_silent else ""
+
+
+def _closes(case: Case) -> str:
+    return why_closing(case.message.subject, case.message.visible_text)
+
+
+def _asks_for_person(case: Case) -> str:
+    for text in (case.message.subject, case.message.visible_text):
+        if words := asks_for_person(text, case.desk.person_words):
+            return f"the customer asks for a person: {words!r}"
+    return ""
+
+
+def _origins(case: Case) -> list[Origin]:
+    values = case.message.all_headers(ORIGIN_HEADER)
+    return [origin for value in values if (origin := read_origin(case.agent.secret, value)) is not None]
+
+
+def _own_addresses(agent: AgentSettings) -> frozenset[str]:
+    return _plain_addresses((agent.address, *agent.aliases))
+
+
+@lru_cache(maxsize=16)
+def _plain_addresses(addresses: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(_plain(lower_address(address)) for address in addresses if address)
+
+
+def _plain(address: str) -> str:
+    """An address without its "+tag"."""
+    local, at, domain = address.rpartition("@")
+    return f"{local.partition('+')[0]}{at}{domain}"
+
+
+RULES: tuple[Rule, ...] = (
+    Rule("S11", "a loop, by its hops", "RFC 5321, 6.3", Verdict.DROP, _too_many_hops),
+    Rule(OWN_MAIL_RULE, "our own mail", "RFC 3834, 2 and 6", Verdict.DROP, _own_mail),
+    Rule("S37", "perhaps not read as far as From", "practice", Verdict.DESK, _may_have_unread_sender),
+    Rule(BOUNCE_RULE, "no return path", "RFC 3834, 2", Verdict.FILE, _null_sender, is_automatic=True),
+    Rule("S3", "a report", "RFC 6522, 3464, 8098, 5965", Verdict.FILE, _report, is_automatic=True, is_of_writer=True),
+    Rule(
+        AUTO_REPLY_RULE,
+        "Auto-Submitted",
+        "RFC 3834, 2 and 5; RFC 5436",
+        Verdict.FILE,
+        _auto_submitted,
+        is_automatic=True,
+        is_of_writer=True,
+    ),
+    Rule("S4", "mail of a list", "RFC 2369, RFC 2919", Verdict.FILE, _mailing_list),
+    Rule("S5", "low precedence", "practice", Verdict.FILE, _precedence),
+    Rule("S6", "wants no automatic reply", "MS-OXCMAIL, 2.2.3.2.14", Verdict.FILE, _suppressed, is_automatic=True),
+    Rule("S7", "a vendor's mark", "practice", Verdict.FILE, _vendor_mark, is_automatic=True),
+    Rule("S14", "spam, says our own server", "practice", Verdict.FILE, _spam_verdict),
+    Rule("S8", "a machine's name, of a known customer", "RFC 3834, 2", Verdict.DESK, _machine_name_of_customer),
+    Rule("S8", "a machine's name, or none", "RFC 3834, 2", Verdict.FILE, _machine_name, is_automatic=True),
+    Rule("S8", "a name of machines and of people", "RFC 3834, 2", Verdict.DESK, _maybe_machine_name),
+    Rule("S22", "From can be read in two ways", "RFC 5322, 3.6", Verdict.DESK, _unclear_sender),
+    Rule(
+        BOUNCE_RULE, "a bounce by its words", "practice: no mark", Verdict.DESK, _reads_like_a_bounce, is_automatic=True
+    ),
+    Rule(
+        AUTO_REPLY_RULE,
+        "an automatic reply by its words",
+        "practice: no mark",
+        Verdict.DESK,
+        _reads_automatic,
+        is_automatic=True,
+    ),
+    Rule("S7", "a mark of a ticket system or mass mailer", "practice", Verdict.DESK, _service_mark, is_automatic=True),
+    Rule("S10", "not addressed to us", "RFC 3834, 2", Verdict.DESK, _not_addressed),
+    Rule(UNREADABLE_RULE, "encrypted, calendar, empty, too big", "practice", Verdict.DESK, _unreadable),
+    Rule(CLOSING_RULE, "withdraws or closes, and asks nothing", "the customer's own word", Verdict.DESK, _closes),
+    Rule(PERSON_RULE, "asks for a person", "the customer's own word", Verdict.DESK, _asks_for_person),
+)

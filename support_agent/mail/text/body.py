@@ -1,0 +1,363 @@
+"""The parts of a mail: its text, its attachments, and the list of its content types.
+
+Invariant: each leaf part becomes body text or exactly one attachment; nothing inside an attached mail is
+read; a part that cannot be read is an attachment and a defect, never an exception. Checked by
+tests/unit/mail/text/test_body.py.
+"""
+
+from __future__ import annotations
+
+import email.message
+import email.policy
+import hashlib
+import re
+from dataclasses import dataclass, field
+from email.generator import BytesGenerator
+from functools import lru_cache
+from io import BytesIO
+from typing import Any, NamedTuple
+
+from support_agent.core.frozen import Frozen
+from support_agent.extraction.html_text import html_to_text
+from support_agent.mail.text.boundaries import holds_parts, split_by_found_boundary
+from support_agent.mail.text.decoding import decode_bytes, decode_words, header_text, safe_line, safe_text, token_of
+from support_agent.mail.text.flowed import unflow
+from support_agent.mail.text.limits import Part, may_read_parameters
+from support_agent.mail.text.tnef import is_tnef, read_tnef
+
+MAX_TEXT_CHARACTERS = 2_000_000
+"""Longer bodies are kept to this length, with a defect that brings the mail to a person."""
+MAX_NAME_CHARACTERS = 200
+ENCODINGS = frozenset(
+    {"", "7bit", "8bit", "binary", "base64", "quoted-printable", "x-uuencode", "uuencode", "uue", "x-uue"}
+)
+"""Of a body, as the standard library reads them."""
+BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*+(?:[A-Za-z0-9+/]{2,3})?={0,3}")
+ENCODED = re.compile(r"=[0-9A-F]{2}|=\r?$|^[A-Za-z0-9+/]{40,}={0,2}\r?$", re.MULTILINE)
+"""A line that is encoded in some way. Where no line is, the text is read as it stands, whatever the field says."""
+MAX_USUAL_TYPE = 200
+"""Characters of a Content-Type whose reading is kept."""
+MAX_DEPTH = 50
+"""Containers within containers; people write mails of about five."""
+MAX_PARTS = 2_000
+LIMIT = "limit: "
+"""Defects that start with this mean that a part of the mail has not been read (S15)."""
+TEXT_TYPES = frozenset({"text/plain", "text/html", "text/markdown", "text/x-markdown", "text/enriched"})
+MARKUP_TYPES = frozenset({"text/html", "text/enriched"})
+MAX_STUB_CHARACTERS = 1_000
+"""A plain text that only says that the mail is in HTML is no longer than this."""
+MAX_COMPARED_CHARACTERS = 200_000
+MUCH_LONGER = 3
+"""Times the length of such a text that the HTML has at least; any, where the text names HTML."""
+WORD = re.compile(r"\w+")
+MULTIPART = re.compile(r"\s*multipart\b(?:/[\w.+-]+)?", re.IGNORECASE)
+OTHER_BOUNDARY = "a multipart with another boundary than the one it names"
+NAMING_FIELDS = ("Content-Disposition", "Content-Type")
+UNREADABLE_NAME = "unreadable-name"
+TNEF_TYPES = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
+
+
+class _AsWritten(email.policy.Compat32):
+    """Writes a field as it was read: nothing is folded again, so that an attached mail stays what it was."""
+
+    def fold_binary(self, name: str, value: str) -> bytes:
+        return f"{name}: {value}{self.linesep}".encode("utf-8", "surrogateescape")
+
+
+class _Writer(BytesGenerator):
+    """Where a boundary is empty the standard library makes up a random one; a hash must not depend on chance."""
+
+    @classmethod
+    def _make_boundary(cls, text: str | None = None) -> str:
+        return "="
+
+
+AS_WRITTEN = _AsWritten(mangle_from_=False)
+TNEF_DEFECT = "a winmail.dat that is not read whole"
+
+
+class Attachment(Frozen):
+    """What was attached; the bytes stay in the raw mail, where `attached_bytes` of `message` finds them.
+
+    `text` is the text inside where it was asked for (`attachment_text`), else "".
+    """
+
+    name: str
+    content_type: str
+    size_bytes: int
+    sha256: str
+    is_inline_image: bool = False
+    """A picture within the text, as in many signatures."""
+    text: str = ""
+
+
+@dataclass
+class Body:
+    """What was found in the tree of parts; `content_types` is in document order, containers first.
+
+    `files` are the bytes of the attachments, one for each. `hidden_text` is what a winmail.dat holds, read where the
+    mail has no other. `is_crlf` says how the lines of an attached mail end.
+    """
+
+    texts: list[str] = field(default_factory=list)
+    attachments: list[Attachment] = field(default_factory=list)
+    files: list[bytes] = field(default_factory=list)
+    content_types: list[str] = field(default_factory=list)
+    defects: list[str] = field(default_factory=list)
+    hidden_text: str = ""
+    is_crlf: bool = True
+
+    @property
+    def text(self) -> str:
+        return "\n\n".join(text.strip("\n") for text in self.texts if text.strip())
+
+    def attach(self, name: str, content_type: str, raw: bytes, *, is_inline_image: bool = False) -> None:
+        """Add one attachment with its bytes."""
+        self.files.append(raw)
+        self.attachments.append(
+            Attachment(
+                name=name[:MAX_NAME_CHARACTERS],
+                content_type=content_type,
+                size_bytes=len(raw),
+                sha256=hashlib.sha256(raw).hexdigest(),
+                is_inline_image=is_inline_image,
+            )
+        )
+
+
+def read_body(message: Part, *, is_crlf: bool = True) -> Body:
+    """Walk the tree of a parsed mail. Of alternatives the plain text is read, else the richest."""
+    body = Body(is_crlf=is_crlf)
+    _walk(message, body, 0)
+    if len(body.content_types) > MAX_PARTS:
+        body.defects.append(f"{LIMIT}more than {MAX_PARTS} parts")
+    if not body.text and body.hidden_text:
+        body.texts.append(body.hidden_text)
+        body.defects = [f"{LIMIT}{one}" if one == TNEF_DEFECT else one for one in body.defects]
+    return body
+
+
+def _walk(part: Part, body: Body, depth: int) -> None:
+    if len(body.content_types) > MAX_PARTS:
+        return
+    content_type = part.get_content_type()
+    body.content_types.append(content_type)
+    if part.defects:
+        body.defects.extend(type(defect).__name__ for defect in part.defects)
+    children = part.get_payload() if part.is_multipart() else None
+    if children is None and (multipart := MULTIPART.match(str(part.get("Content-Type", "")))):
+        children, content_type = _recovered(part, body), multipart[0].strip().lower()
+        if children is None:
+            body.defects.append(f"{LIMIT}a multipart that cannot be split into its parts")
+    elif children is None and depth == 0 and "Content-Type" not in part and "MIME-Version" in part:
+        children = _recovered(part, body)
+        content_type = content_type if children is None else "multipart/mixed"
+    if children is None or content_type.startswith("message/"):
+        _read_leaf(part, content_type, body, is_root=depth == 0)
+    elif depth == MAX_DEPTH:
+        body.defects.append(f"{LIMIT}more than {MAX_DEPTH} parts within each other")
+    elif content_type == "multipart/alternative":
+        _walk_alternatives(_parts(children), body, depth + 1)
+    else:
+        for child in _parts(children):
+            _walk(child, body, depth + 1)
+
+
+def _recovered(part: Part, body: Body) -> list[Part] | None:
+    """The parts of a multipart that its header does not let the parser split; None where they cannot be told."""
+    split = split_by_found_boundary(raw_payload(part))
+    if split is None:
+        return None
+    body.defects.append(OTHER_BOUNDARY)
+    return _parts(split.get_payload())
+
+
+def _parts(children: Any) -> list[Part]:
+    return [child for child in children if isinstance(child, email.message.Message)]
+
+
+def _walk_alternatives(children: list[Part], body: Body, depth: int) -> None:
+    """Read all, keep the text of one: the first plain text that says something, else the last that does.
+
+    A limit that was met only in an alternative that is not used leaves nothing unread.
+    """
+    readings = [Body(is_crlf=body.is_crlf) for _ in children[:MAX_PARTS]]
+    for child, reading in zip(children, readings, strict=False):
+        if len(body.content_types) > MAX_PARTS:
+            break
+        _walk(child, reading, depth)
+        body.content_types += reading.content_types
+        body.attachments += reading.attachments
+        body.files += reading.files
+        body.hidden_text = body.hidden_text or reading.hidden_text
+    speaking = [reading for reading in readings if reading.text]
+    plain = [reading for reading in speaking if not MARKUP_TYPES & set(reading.content_types)]
+    chosen = next(iter(plain or reversed(speaking)), None)
+    if plain and speaking[-1] not in plain and _is_stub(plain[0].text, speaking[-1].text):
+        chosen = speaking[-1]
+    if chosen is not None:
+        body.texts.append(chosen.text)
+    for reading in readings:
+        is_used = chosen is None or reading is chosen
+        body.defects += [defect for defect in reading.defects if is_used or not defect.startswith(LIMIT)]
+
+
+def _is_stub(plain: str, rich: str) -> bool:
+    """Whether a plain text is no reading of the HTML beside it, but the place of one ("... does not support HTML")."""
+    if len(plain) > MAX_STUB_CHARACTERS or (len(rich) < MUCH_LONGER * len(plain) and "html" not in plain.lower()):
+        return False
+    words = set(WORD.findall(plain.lower()))
+    return 2 * len(words - set(WORD.findall(rich[:MAX_COMPARED_CHARACTERS].lower()))) > len(words)
+
+
+def _read_leaf(part: Part, content_type: str, body: Body, *, is_root: bool) -> None:
+    declared = str(part.get("Content-Type", ""))
+    has_disposition = "Content-Disposition" in part
+    name = _name(part, body) if has_disposition or "name" in declared.lower() else ""
+    raw = _payload(part, body)
+    disposition = _disposition(part) if has_disposition else None
+    is_attached = disposition == "attachment" or (bool(name) and not is_root)
+    if content_type.startswith("multipart/") or (content_type in TEXT_TYPES and not is_attached):
+        text = _text(_text_type(declared), content_type, raw, body)
+        if is_root and holds_parts(text):
+            body.defects.append(f"{LIMIT}parts of MIME in a mail that is said to be one text")
+        body.texts.append(text)
+        return
+    is_inline_image = content_type.startswith("image/") and disposition == "inline" and "Content-ID" in part
+    body.attach(name, content_type, raw, is_inline_image=is_inline_image)
+    if content_type in TNEF_TYPES or is_tnef(raw):
+        _read_tnef(raw, body)
+
+
+def _read_tnef(raw: bytes, body: Body) -> None:
+    """The files inside a winmail.dat follow it in the list; its text counts where the mail has no other."""
+    tnef = read_tnef(raw)
+    for file in tnef.files:
+        content_type = safe_line(file.content_type).lower() or "application/octet-stream"
+        body.attach(safe_line(file.name), content_type, file.data)
+    text = safe_text(tnef.text) or html_to_text(safe_text(tnef.html)[:MAX_TEXT_CHARACTERS]).text
+    body.hidden_text = body.hidden_text or text[:MAX_TEXT_CHARACTERS]
+    if not tnef.is_whole:
+        body.defects.append(TNEF_DEFECT)
+
+
+def _disposition(part: Part) -> str | None:
+    try:
+        return part.get_content_disposition()
+    except Exception:  # see _name
+        return None
+
+
+def _name(part: Part, body: Body) -> str:
+    if not all(may_read_parameters(str(part.get(field, ""))) for field in NAMING_FIELDS):
+        body.defects.append(f"{LIMIT}more parameters of a part than can be read")
+        return UNREADABLE_NAME
+    try:
+        return decode_words(header_text(str(part.get_filename() or "")))[:MAX_NAME_CHARACTERS]
+    except Exception:  # the standard library raises several kinds on parameters that are cut or lie
+        return UNREADABLE_NAME
+
+
+def _payload(part: Part, body: Body) -> bytes:
+    """The decoded bytes of a leaf; of an attached mail, the mail as it was."""
+    try:
+        if part.is_multipart():
+            return b"\n".join(_written(child, body.is_crlf) for child in _parts(part.get_payload()))
+        return _decoded(part, body)
+    except Exception as error:  # see _name
+        body.defects.append(f"part not decoded: {type(error).__name__}")
+        return raw_payload(part).encode("utf-8", "surrogateescape")
+
+
+def _decoded(part: Part, body: Body) -> bytes:
+    """The bytes of a leaf, by its transfer encoding as it was meant (RFC 2045, section 6)."""
+    declared, payload = str(part.get("Content-Transfer-Encoding", "")), raw_payload(part)
+    encoding = transfer_encoding(declared)
+    if encoding == declared.lower():
+        decoder = part
+    else:  # the library compares the field as it stands
+        decoder = email.message.Message(policy=part.policy)
+        decoder["Content-Transfer-Encoding"] = encoding
+        decoder.set_payload(payload)
+    raw = decoder.get_payload(decode=True)
+    is_unclear = (not encoding and declared.strip()) or len(set(part.get_all("Content-Transfer-Encoding", []))) > 1
+    is_prose = encoding == "base64" and not BASE64.fullmatch("".join(payload.split()))
+    if is_prose or ((is_unclear or encoding not in ENCODINGS) and ENCODED.search(payload)):
+        body.defects.append(f"{LIMIT}a part that cannot be decoded: {safe_line(declared)[:40]!r}")
+    return raw if isinstance(raw, bytes) else b""
+
+
+def transfer_encoding(declared: str) -> str:
+    """The word of a Content-Transfer-Encoding without comments, quotation marks and parameters; "" for none."""
+    word = "-".join(token_of(declared).strip(" \t\r\n\"'").split())
+    return word.replace("-bit", "bit")
+
+
+def raw_payload(part: Part) -> str:
+    """The body of a leaf as it came, still encoded, each byte above 127 as a surrogate; "" where it has parts.
+
+    Not by `get_payload()`: that decodes a body of eight bits by the declared charset, and raises TypeError where this
+    is written as RFC 2231 has it (`charset*=utf-8''utf-8`).
+    """
+    payload = vars(part).get("_payload")
+    return payload if isinstance(payload, str) else ""
+
+
+def _written(mail: Part, is_crlf: bool) -> bytes:
+    buffer = BytesIO()
+    _Writer(buffer, policy=AS_WRITTEN).flatten(mail, linesep="\r\n" if is_crlf else "\n")
+    return buffer.getvalue()
+
+
+class _TextType(NamedTuple):
+    """What a Content-Type says of a text."""
+
+    charset: str | None
+    is_flowed: bool
+    is_delsp: bool
+
+
+def _text_type(declared: str) -> _TextType:
+    """The parameters of a text's type; the same few values stand in most mails, so the usual ones are kept."""
+    return _usual_text_type(declared) if len(declared) <= MAX_USUAL_TYPE else _read_text_type(declared)
+
+
+def _read_text_type(declared: str) -> _TextType:
+    part = email.message.Message()
+    if declared and may_read_parameters(declared):
+        part["Content-Type"] = declared
+    try:
+        charset = part.get_content_charset()
+    except Exception:  # see _name
+        charset = None
+    return _TextType(charset, _parameter(part, "format") == "flowed", _parameter(part, "delsp") == "yes")
+
+
+_usual_text_type = lru_cache(maxsize=256)(_read_text_type)
+
+
+def _parameter(part: Part, name: str) -> str:
+    """A parameter of the content type in lower case, or ""."""
+    if name not in str(part.get("Content-Type", "")).lower():
+        return ""
+    try:
+        return str(part.get_param(name) or "").strip().lower()
+    except Exception:  # see _name
+        return ""
+
+
+def _text(declared: _TextType, content_type: str, raw: bytes, body: Body) -> str:
+    decoded = decode_bytes(raw, declared.charset)
+    if not decoded.is_as_declared:
+        body.defects.append("charset is not as declared")
+    text = decoded.text
+    if len(text) > MAX_TEXT_CHARACTERS:
+        body.defects.append(f"{LIMIT}a body of more than {MAX_TEXT_CHARACTERS} characters")
+        text = text[:MAX_TEXT_CHARACTERS]
+    if content_type not in MARKUP_TYPES:
+        is_flowed = content_type == "text/plain" and declared.is_flowed
+        return unflow(text, is_delsp=declared.is_delsp) if is_flowed else text
+    extract = html_to_text(text)
+    if not extract.is_whole:
+        body.defects.append(f"{LIMIT}HTML that breaks off")
+    return extract.text

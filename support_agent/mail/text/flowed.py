@@ -1,0 +1,48 @@
+"""Put the paragraphs of format=flowed text together again (RFC 3676).
+
+Invariant: no word is lost or added; a quotation stays marked at its depth, and "-- " stays a line of its own.
+Checked by tests/unit/mail/text/test_flowed.py.
+"""
+
+from __future__ import annotations
+
+import re
+
+QUOTES = re.compile(r">*")
+SIGNATURE = "-- "
+
+
+def unflow(text: str, *, is_delsp: bool) -> str:
+    """Join the lines that end in a space with the next line of the same depth (RFC 3676, section 4).
+
+    Args:
+        text: Lines that end in LF.
+        is_delsp: The space at the end was put there by the sender's program and goes (DelSp=yes, for writing without
+            spaces between words).
+    """
+    out: list[str] = []
+    flowing: list[str] = []
+    depth_before = 0
+
+    def finish() -> None:
+        if flowing:
+            out.append(_quoted(depth_before, "".join(flowing)))
+            flowing.clear()
+
+    for line in text.split("\n"):
+        depth = len(QUOTES.match(line)[0])  # type: ignore[index]  # the pattern matches anywhere
+        content = line[depth:].removeprefix(" ") if line[depth : depth + 1] == " " else line[depth:]
+        is_signature = content == SIGNATURE
+        if depth != depth_before or is_signature:
+            finish()
+        depth_before = depth
+        is_soft = content.endswith(" ") and not is_signature
+        flowing.append(content[:-1] if is_soft and is_delsp else content)
+        if not is_soft:
+            finish()
+    finish()
+    return "\n".join(out)
+
+
+def _quoted(depth: int, content: str) -> str:
+    return f"{'>' * depth} {content}" if depth and content else ">" * depth + content

@@ -1,0 +1,325 @@
+"""Split a mail's plain text into what the sender wrote now, what is quoted, and the signature.
+
+Invariant: each line of the text lands in exactly one of the three parts, in order, and the work is linear in
+the length of the text (every pattern is tried on one bounded line, look-ahead is a fixed number of lines).
+Checked by tests/unit/mail/text/test_quotation.py.
+
+Where a rule is in doubt the line stays visible: a quotation taken for the customer's words costs a hand-over
+to a person, a customer's words taken for a quotation would be silently unanswered.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from support_agent.mail.addresses import Address
+from support_agent.mail.text.quotation_words import (
+    ATTRIBUTION_STARTS,
+    DATE_LABELS,
+    FOLLOWING,
+    FORWARD_LINES,
+    FROM_LABELS,
+    OTHER_LABELS,
+    REPLY_ABOVE,
+    RULER_WORDS,
+    SENT_LABELS,
+    SUBJECT_LABELS,
+    TO_LABELS,
+    WROTE,
+    WROTE_BEFORE_NAME,
+    WROTE_SUFFIXES,
+)
+from support_agent.mail.text.signatures import signature_start
+
+MAX_PATTERN_CHARACTERS = 500
+"""Longer lines are no attribution, header or signature line: no pattern is tried on them."""
+ATTRIBUTION_LINES = 4
+"""Mail clients wrap "On <date>, <name> <address> wrote:" over at most this many lines."""
+HEADER_BLOCK_LINES = 8
+"""Outlook's copied header block (From, Sent, To, Cc, Subject) with room for wrapped lines."""
+MIN_HEADER_LINES = 3
+QUOTE_WITHIN_LINES = 6
+"""Blank lines between an attribution and its quotation, at most."""
+BARE_LABEL_LINES = 16
+"""The same block as old Lotus Notes writes it: each label and each value on a line of its own, with blank ones."""
+
+VISIBLE, QUOTED, SIGNATURE = "v", "q", "s"
+
+
+def _any(words: tuple[str, ...]) -> str:
+    """One alternative of the words, the longest first."""
+    return "|".join(sorted(dict.fromkeys(words), key=len, reverse=True))
+
+
+SEPARATOR = re.compile(rf"(?:{_any(RULER_WORDS)})\s*:?", re.IGNORECASE)
+DASHES = ("--", "==")
+FORWARD = frozenset(FORWARD_LINES)
+ABOVE = re.compile(rf"[\W_]*+(?:please |bitte |por favor )?(?:{_any(REPLY_ABOVE)})[\W_]*$", re.IGNORECASE)
+ABOVE_HINTS = ("above this", "dieser linie", "dieser zeile", "esta l", "cette ligne", "questa ", "deze ")
+RULER = re.compile(r"\s*[_=*-]{8,}\s*$")
+FROM = frozenset(FROM_LABELS)
+SENT, DATED, TO, SUBJECT = map(frozenset, (SENT_LABELS, DATE_LABELS, TO_LABELS, SUBJECT_LABELS))
+HEADER = FROM | SENT | DATED | TO | SUBJECT | frozenset(OTHER_LABELS)
+MAX_LABEL_CHARACTERS = 60
+LABEL_EDGE = " \t\xa0*\u200e\u200f"
+BARE_SUBJECT = frozenset((*SUBJECT_LABELS, "thema"))
+WROTE_END = re.compile(
+    rf"(?:(?<![^\W\d_])(?:{_any(WROTE)})(?: (?:{_any(FOLLOWING)}))?(?: ?\([^()]{{0,80}}\))?"
+    rf"|(?<![^\W\d_])(?:{_any(WROTE_BEFORE_NAME)})(?![^\W\d_]).{{0,200}}|(?:{_any(WROTE_SUFFIXES)}))\s?[:\uff1a]$",
+    re.IGNORECASE,
+)
+ATTRIBUTION_START = re.compile(
+    rf"[\s*_-]*+(?:(?:{_any(ATTRIBUTION_STARTS)})\b.*?(?:\d|@)|[\d\"'<\w\u200f\u202b].{{0,200}}?(?:\d{{4}}|\d\d[:.]\d\d|@))",
+    re.IGNORECASE,
+)
+DIGIT_OR_AT = re.compile(r"[\d@]")
+"""What each start of an attribution has, and few lines of a text; much quicker to look for."""
+ADDRESS_END = re.compile(r"\d.*<[^\s<>@]{1,90}@[^\s<>@]{1,250}>\W{0,3}[:\uff1a]$")
+"""A date and "<address>:", an attribution in any language even without its verb."""
+SENTENCE_END = re.compile(r"(?:[.!?:\u3002\uff1f]|[^\s\d][.!?])\s*$")
+STAMP = re.compile(r"@|\d[:.]\d\d\b|\d{4}[-/\u5e74.]\d|\d[-/.]\d{1,2}[-/.]\d\d")
+"""What clients put into an attribution and people who retell hardly ever: an address, a time of day, a date of
+digits."""
+DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d{1,2}[-/.]\s?\d{1,2}[-/.]\s?\d\d")
+TIME = re.compile(r"(?<![\d.:])\d{1,2}(?:[:.]\d\d(?!\d|\.\d)|\s?[hH]\s?\d\d(?!\d))")
+MAILBOX = re.compile(r"<\s?[^\s<>@]{1,90}@[^\s<>@]{1,250}>|\[mailto:", re.IGNORECASE)
+"""An address as clients write it and people do not."""
+QUOTE = re.compile(r"\s{0,3}>")
+BARE_WORDS = 6
+"""Of an attribution without a date: a name and the verb."""
+INNER_END = re.compile(r"[.?!]\s+\S|\?")
+"""A sentence that ends within a line, or a question: no name has them."""
+BAR = "|"
+COLONS = (":", "\uff1a")
+
+
+class Split(NamedTuple):
+    """The three parts, each without blank lines at its ends."""
+
+    visible: str
+    quoted: str
+    signature: str
+
+
+def split_quotation(text: str, sender: Address | None = None) -> Split:
+    """Split plain text whose lines end in LF.
+
+    Understands "> " quotation (also answered inline or below), attribution lines, Outlook's copied header block and
+    rulers in the languages of `quotation_words`, "-- " signatures (RFC 3676, section 4.3), the "Sent from my ..." line
+    of phones, and a block of contact data under the sender's name.
+
+    Args:
+        sender: Whose name and address tell a signature without a mark from text.
+    """
+    lines = text.split("\n")
+    kinds = _mark_quotations(lines)
+    for start, end in _visible_stretches(kinds):
+        begin = signature_start(lines, start, end, sender)
+        kinds[begin:end] = [SIGNATURE] * (end - begin)
+    parts: dict[str, list[str]] = {VISIBLE: [], QUOTED: [], SIGNATURE: []}
+    for line, kind in zip(lines, kinds, strict=True):
+        parts[kind].append(line.rstrip())
+    return Split(*("\n".join(part).strip("\n") for part in parts.values()))
+
+
+def _mark_quotations(lines: list[str]) -> list[str]:
+    kinds = [VISIBLE] * len(lines)
+    has_final_colon = [line.rstrip().endswith(COLONS) for line in lines]
+    lower = "\n".join(line for line in lines if len(line) <= MAX_PATTERN_CHARACTERS).lower()
+    may_be_above = any(hint in lower for hint in ABOVE_HINTS)
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        if not line:
+            at += 1
+            continue
+        if _is_quoted(line):
+            length = 1
+        else:
+            may_attribute = True in has_final_colon[at : at + ATTRIBUTION_LINES]
+            length = _quoted_length(lines, at, may_attribute, may_be_above)
+        if length:
+            kinds[at : at + length] = [QUOTED] * length
+        at += max(length, 1)
+    return kinds
+
+
+def _is_quoted(line: str) -> bool:
+    return line[:1] == ">" or (line[:1].isspace() and QUOTE.match(line) is not None)
+
+
+def _quoted_length(lines: list[str], at: int, may_attribute: bool, may_be_above: bool) -> int:
+    """How many lines from here are quoted for sure; 0 when this one is the sender's own.
+
+    Args:
+        lines: All lines of the text.
+        at: Index of a line that is not marked as quoted.
+        may_attribute: Whether a line near enough ends like an attribution.
+        may_be_above: Whether words of `ABOVE_HINTS` are anywhere in the text.
+    """
+    if len(lines[at]) > MAX_PATTERN_CHARACTERS:
+        return 0
+    rest = len(lines) - at
+    if _starts_copied_mail(lines, at, may_be_above):
+        return rest
+    if may_attribute and _is_bare_attribution(lines[at]) and (barred := _quoted_with_bars(lines, at + 1)):
+        return 1 + barred
+    length = _attribution_length(lines, at) if may_attribute else 0
+    length = length or _labels_above_quote(lines, at)
+    if length == 0 or _is_quote_next(lines, at + length):
+        return length
+    # A client that quotes without marks: everything below is the old mail. A person who retells gives no address in
+    # angle brackets, and seldom the date with the time ("Yesterday at 10:30 your colleague wrote:").
+    attribution = " ".join(lines[at : at + length])
+    is_of_client = MAILBOX.search(attribution) or (DATE.search(attribution) and TIME.search(attribution))
+    return rest if is_of_client else 0
+
+
+def _starts_copied_mail(lines: list[str], at: int, may_be_above: bool) -> bool:
+    """Whether a client's ruler or copied header block begins here."""
+    line = lines[at]
+    if ("--" in line or "==" in line) and _is_separator(line):
+        return True
+    bare = line.strip(" \t*:\uff1a").lower()
+    if bare in FORWARD or (may_be_above and any(hint in bare for hint in ABOVE_HINTS) and ABOVE.match(line)):
+        return True
+    if bare[:1] in ("_", "=", "-", "") and RULER.match(line):
+        following = _next_text(lines, at + 1, 3)
+        return following is not None and _is_header_block(lines, following, has_ruler=True)
+    if (":" in line or "\uff1a" in line) and _is_header_block(lines, at, has_ruler=False):
+        return True
+    return "@" in line and _is_bare_header_block(lines, at)
+
+
+def _is_separator(line: str) -> bool:
+    """Whether known words stand between two runs of dashes."""
+    ruler = line.strip(" \t*_>")
+    words = ruler.strip("-= \t")
+    return bool(words) and ruler.startswith(DASHES) and ruler.endswith(DASHES) and bool(SEPARATOR.fullmatch(words))
+
+
+def _is_header_block(lines: list[str], at: int, *, has_ruler: bool) -> bool:
+    """Whether copied mail header lines begin here: who, when, and to whom.
+
+    A customer types labels too: "From: Berlin / To: Paris / Date: 3 May", or the sender, the subject and the day of a
+    mail that got lost. So without a client's ruler above it takes a date with its year or a time, and all of the four
+    lines where their label says no more than "Date"; "Sent" is a program's word, and one beside a mailbox is enough.
+    """
+    if _label(lines[at]) not in HEADER:
+        return False
+    window = lines[at : at + HEADER_BLOCK_LINES]
+    found = [(_label(line), line[:MAX_PATTERN_CHARACTERS]) for line in window if _has_value(line)]
+    labels = {label for label, _ in found}
+    senders = " ".join(line for label, line in found if label in FROM)
+    is_sent = bool(labels & SENT)
+    if not senders:
+        return False
+    if has_ruler:
+        return len([label for label, _ in found if label in HEADER]) >= MIN_HEADER_LINES and (is_sent or "@" in senders)
+    if not labels & TO:
+        return False
+    stamps = [line for label, line in found if label in SENT | DATED and (DATE.search(line) or TIME.search(line))]
+    if is_sent:
+        return bool(stamps or MAILBOX.search(senders))
+    return bool(stamps and labels & SUBJECT)
+
+
+def _label(line: str) -> str:
+    """What stands before the first colon near the start of a line, without marks of bold, in lower case; or ""."""
+    head = line[:MAX_LABEL_CHARACTERS]
+    label, colon, _ = head.replace("\uff1a", ":").partition(":")
+    return label.strip(LABEL_EDGE).lower() if colon else ""
+
+
+def _has_value(line: str) -> bool:
+    return bool(line.replace("\uff1a", ":", 1).partition(":")[2].strip(LABEL_EDGE))
+
+
+def _is_bare_header_block(lines: list[str], at: int) -> bool:
+    """Whether the address here, a date, and "To" and "Subject" on lines of their own follow (Lotus Notes)."""
+    window = [line for line in lines[at : at + BARE_LABEL_LINES] if len(line) <= MAX_PATTERN_CHARACTERS]
+    bare = [index for index, line in enumerate(window) if line.strip().lower() in TO]
+    return (
+        bool(bare)
+        and any(line.strip().lower() in BARE_SUBJECT for line in window[bare[0] :])
+        and any(STAMP.search(line) for line in window[1 : bare[0]])
+    )
+
+
+def _attribution_length(lines: list[str], at: int) -> int:
+    """How many lines from here are an attribution ("On ... wrote:"); 0 if none."""
+    first = lines[at]
+    if (_ends_like_attribution(first) or _is_bare_attribution(first)) and _is_quote_next(lines, at + 1):
+        return 1
+    if not DIGIT_OR_AT.search(first) or not ATTRIBUTION_START.match(first):
+        return 0
+    joined = ""
+    for length, line in enumerate(lines[at : at + ATTRIBUTION_LINES], start=1):
+        if not line.strip() or len(line) > MAX_PATTERN_CHARACTERS or _is_quoted(line):
+            return 0
+        joined = f"{joined} {line.strip()}".strip()[-MAX_PATTERN_CHARACTERS:]
+        if joined.endswith(COLONS):
+            is_attribution = WROTE_END.search(joined) is not None or ADDRESS_END.search(joined) is not None
+            if is_attribution or (STAMP.search(joined) and _is_quote_next(lines, at + length)):
+                return length
+        if SENTENCE_END.search(line) and not _may_be_cut_date(line):
+            return 0  # the sender's own sentence ended: what follows is another one
+    return 0
+
+
+def _is_bare_attribution(line: str) -> bool:
+    """Whether a line is a name and "wrote:" and nothing else, in the languages of `WROTE`."""
+    line = line.strip()
+    match = WROTE_END.search(line)
+    return match is not None and len(line.split()) <= BARE_WORDS and not INNER_END.search(line)
+
+
+def _quoted_with_bars(lines: list[str], at: int) -> int:
+    """How many lines from here are quoted with a bar, as some clients do below an attribution; 0 for a table."""
+    start = _next_text(lines, at, QUOTE_WITHIN_LINES)
+    if start is None or lines[start][:1] != BAR:
+        return 0
+    end = start
+    while end < len(lines) and (lines[end][:1] == BAR or not lines[end].strip()):
+        if BAR in lines[end][1:]:
+            return 0
+        end += 1
+    return end - at
+
+
+def _labels_above_quote(lines: list[str], at: int) -> int:
+    """How many lines from here are copied header lines directly above a quotation ("Subject: Refund"); 0 if none."""
+    if any(map(_is_quoted, lines[max(0, at - QUOTE_WITHIN_LINES) : at])):
+        return 0  # within a quotation the sender's own words stand between its lines
+    end = at
+    while end < min(len(lines), at + HEADER_BLOCK_LINES) and _label(lines[end]) in HEADER and _has_value(lines[end]):
+        end += 1
+    is_copied = end - at > 1 or any(label in SUBJECT for label in map(_label, lines[at:end]))
+    return end - at if is_copied and _is_quote_next(lines, end) else 0
+
+
+def _may_be_cut_date(line: str) -> bool:
+    """Whether a line that ends in a full stop may be half of a date ("Am Mo., 9." / "ma 9. maalisk.")."""
+    words = line.split()
+    return line.rstrip().endswith(".") and len(words[-1]) <= 9 and STAMP.search(line) is None and len(words) <= 6
+
+
+def _ends_like_attribution(line: str) -> bool:
+    """Whether a line in any language has an address or a time and a final colon; believed only above a "> " line."""
+    return line.rstrip().endswith(COLONS) and STAMP.search(line) is not None
+
+
+def _is_quote_next(lines: list[str], at: int) -> bool:
+    following = _next_text(lines, at, QUOTE_WITHIN_LINES)
+    return following is not None and _is_quoted(lines[following])
+
+
+def _next_text(lines: list[str], at: int, within: int) -> int | None:
+    """Index of the next line that is not blank, looking at no more than `within` lines."""
+    return next((i for i in range(at, min(at + within, len(lines))) if lines[i].strip()), None)
+
+
+def _visible_stretches(kinds: list[str]) -> list[tuple[int, int]]:
+    """Where the visible lines are, without the quoted ones between."""
+    return [match.span() for match in re.finditer(f"{VISIBLE}+", "".join(kinds))]

@@ -1,0 +1,99 @@
+"""How an OpenAI-compatible server is asked, and what an answer that is none means: which error it is, what to do.
+
+Used by both clients, `models.openai`, which chooses, and `facts.openai_writer`, which writes internal drafts. Checked
+by tests/unit/models/test_openai.py and tests/unit/facts/test_openai_writer.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx2
+
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
+
+MOST_BYTES = 4_000_000
+"""Of one reply: with the probabilities of its tokens the longest that is asked for has some 100 kB."""
+MOST_TOKENS = 10_000_000
+"""Of one request; a server that counts more, or fewer than none, counts wrong, and no budget could hold by it."""
+
+
+class _Refused(PermanentError):
+    """A reply that is not read to its end."""
+
+    code = "model_reply"
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """The bytes of a reply, until there are too many."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        read = 0
+        async for part in self._stream:
+            read += len(part)
+            if read > MOST_BYTES:
+                raise _Refused(f"the model's server sent more than {MOST_BYTES} bytes: check model.base_url")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def http_client(timeout_s: float) -> httpx2.AsyncClient:
+    """What the server is asked with: it follows no redirect, unpacks nothing, and cuts off a reply without end."""
+
+    async def bound(response: httpx2.Response) -> None:
+        if response.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
+            raise _Refused("the model's server packs its replies unasked: let it send them plain")
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Bounded(response.stream)
+
+    return httpx2.AsyncClient(
+        timeout=timeout_s,
+        follow_redirects=False,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [bound]},
+    )
+
+
+def error_of_status(status: int, base_url: str, name: str) -> SupportAgentError:
+    """The error for an HTTP status above 299; it repeats no text of a mail or a reply.
+
+    Args:
+        status: What the server answered.
+        base_url: The setting `model.base_url`.
+        name: The setting `model.name`.
+    """
+    answered = f"the model's server at {base_url} answered {status}"
+    if status in (401, 403):
+        return ConfigError(f"{answered}: check model.api_key and what it may use")
+    if status == 404:
+        return ConfigError(f"{answered}: check model.base_url, which often ends in /v1, and model.name ({name})")
+    if status < 400:
+        return ConfigError(f"{answered}, a redirect: set model.base_url to where it points")
+    if status >= 500 or status in (408, 409, 425, 429):
+        return TransientError(answered, code="model")
+    todo = "use a model that can call tools and whose context holds the request"
+    return PermanentError(f"{answered}: {todo}", code="model_request")
+
+
+def error_of_connection(error: BaseException, base_url: str) -> SupportAgentError:
+    """The error where nobody answers, or where the reply was not read to its end."""
+    if isinstance(error.__cause__, _Refused):
+        return error.__cause__
+    return TransientError(f"no connection to the model's server at {base_url}", code="model")
+
+
+def check_server(base_url: str, name: str) -> None:
+    """Refuse settings that cannot be those of a server.
+
+    Raises:
+        ConfigError: no URL, or no name.
+    """
+    if not base_url.startswith(("http://", "https://")):
+        raise ConfigError(f"model.base_url is {base_url!r}: write a URL such as http://localhost:8000/v1")
+    if not name:
+        raise ConfigError("model.name is empty: write the name of a model that model.base_url serves")

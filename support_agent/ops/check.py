@@ -1,0 +1,328 @@
+"""Whether a workspace can be used: configuration, documents, accounts, canned questions, templates.
+
+Invariant: what `workspace.init` writes has no error, and every finding says what to do, with its file and
+line where it has a place. Checked by tests/unit/ops/test_check.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import get_args
+
+from support_agent.answer.checks import check_templates
+from support_agent.answer.templates import Templates
+from support_agent.company.account_specs import read_specs
+from support_agent.company.company import QUESTIONS_FILE, Company, check_company
+from support_agent.company.document_languages import languages_of
+from support_agent.company.documents import load_documents, numbers_in
+from support_agent.company.questions import load_questions
+from support_agent.company.translations import untranslated
+from support_agent.config.loading import load
+from support_agent.config.settings import CompanySettings, OAuthSettings, Server, Settings, SignIn
+from support_agent.config.sources import ENV_PREFIX, ENVIRONMENT, SettingsRefused
+from support_agent.config.toml_file import TomlFile, read_toml
+from support_agent.core.findings import Finding, Severity
+from support_agent.core.locales import FALLBACK_LOCALE
+from support_agent.errors import ConfigError
+from support_agent.facts.topics import topics_of, version_of_topics
+from support_agent.mail.addresses import normal_address
+from support_agent.planner.calibration import calibration_findings
+from support_agent.tools.base import UNSURE_SECTION
+from support_agent.tools.data import Keep, Sort
+from support_agent.tools.ending import Reason
+from support_agent.tools.fact_room import FindingReason
+
+_AT_LINE = re.compile(r"\(at line (\d+),")
+"""Where tomllib says that a file is no TOML."""
+_TITLE = re.compile(r"^title\s*:")
+
+
+def check_file(path: Path, today: date) -> list[Finding]:
+    """Everything that is wrong with the workspace of a configuration file, refused settings included.
+
+    Args:
+        path: support-agent.toml.
+        today: Documents that are not valid on this day are findings.
+    """
+    try:
+        settings = load(path)
+    except SettingsRefused as error:
+        config = _Config.read(path)
+        return [config.refused(problem.section, problem.key, problem.text) for problem in error.problems]
+    except ConfigError as error:
+        return [_unreadable(path, line) for line in str(error).splitlines()]
+    return check(settings, today, path)
+
+
+def check(settings: Settings, today: date, path: Path | None = None) -> list[Finding]:
+    """Everything that is wrong with settings that could be read, and with the files they name.
+
+    Args:
+        path: The file that the settings come from, to name their lines; None: they come from elsewhere.
+    """
+    return [
+        *check_agent(settings, path),
+        *_servers(settings, path),
+        *check_company(settings.company, today),
+        *_documents_told_apart(settings.company),
+        *_records_asked_about(settings.company),
+        *_same_titles(settings.company.policies),
+        *_same_labels(settings.company.accounts),
+        *check_templates(settings.company.templates, tool_codes()),
+        *_languages(settings.company, path),
+        *check_calibration(settings),
+    ]
+
+
+def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
+    """What is wrong with who the agent is: its addresses and people, its key, its model."""
+    agent, desk, config = settings.agent, settings.desk, _Config.read(path)
+    findings = [
+        *_addresses(config, "agent.address", [agent.address], "the address that answers come from"),
+        *_addresses(config, "agent.aliases", agent.aliases, "an address that reaches this mailbox"),
+        *_addresses(config, "desk.address", [desk.address], "the people who get what cannot be answered"),
+        *_addresses(config, "desk.staff", desk.staff, "the address of a person"),
+    ]
+    own = {normal_address(address) for address in (agent.address, *agent.aliases)} - {None}
+    for key, addresses in (("desk.address", [desk.address]), ("desk.staff", desk.staff)):
+        if own & {normal_address(address) for address in addresses}:
+            what = f"{key} is the agent's own address, so what people should read comes back to the agent"
+            findings.append(config.finding(key, what, "write an address that people read"))
+    if not agent.secret.get_secret_value():
+        todo = "set it to a file with 32 random characters or more; `support-agent init` writes one"
+        findings.append(config.finding("agent.secret_file", "agent.secret_file is not set", todo))
+    if settings.model.planner == "openai":
+        for key, value in (("model.base_url", settings.model.base_url), ("model.name", settings.model.name)):
+            if not value:
+                todo = 'fill it in, or set model.planner = "llama"'
+                findings.append(config.finding(key, f'{key} is not set, and model.planner is "openai"', todo))
+    return findings
+
+
+def check_calibration(settings: Settings) -> list[Finding]:
+    """Why the calibration of the choice is not used, or not as a whole."""
+    if not settings.planner.calibration.exists():
+        return []
+    try:
+        company = Company.load(settings.company)
+    except ConfigError:
+        return calibration_findings(settings, None)  # `check_company` says what is wrong
+    with closing(company.accounts):
+        return calibration_findings(settings, version_of_topics(topics_of(company)))
+
+
+def tool_codes() -> dict[str, tuple[str, ...]]:
+    """The codes that tools put into answers and packets, by the section of words.yaml with their words."""
+    orders = get_args(Sort.model_fields["order"].annotation)
+    return {
+        "step": (*get_args(Keep), *orders),
+        "reason": tuple(reason.value for reason in Reason),
+        "finding": (*(reason.value for reason in FindingReason), UNSURE_SECTION),
+    }
+
+
+@dataclass(frozen=True)
+class _Config:
+    """The configuration file, as far as it can be read: findings on settings name their lines in it."""
+
+    path: Path | None
+    file: TomlFile | None
+
+    @classmethod
+    def read(cls, path: Path | None) -> _Config:
+        try:
+            return cls(path, read_toml(path) if path else None)
+        except ConfigError:
+            return cls(path, None)
+
+    def finding(self, key: str, what: str, todo: str, *, severity: Severity = Severity.ERROR) -> Finding:
+        """`key` is dotted ("desk.address"); a key that is not in the file has its section's line."""
+        section, _, name = key.partition(".")
+        line = self.file.line(section, name) if self.file else None
+        return Finding(severity=severity, path=self.path, line=line, what=what, todo=todo)
+
+    def refused(self, section: str, key: str, text: str) -> Finding:
+        """A setting that `load` refused; one that does not come from the file has no place in it."""
+        what, line = text.removeprefix(f"{self.path}: "), None
+        if self.file is not None and not text.startswith(ENVIRONMENT):
+            if not section:
+                line = _line_of_key(self.file.text, key)
+            elif not key or key in self.file.data.get(section, {}):
+                line = self.file.line(section, key)
+        path = self.path if line else None
+        return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo="correct it")
+
+
+def _line_of_key(text: str, key: str) -> int | None:
+    """The line of a key that stands before the first section."""
+    start = re.compile(rf"\s*{re.escape(key)}\s*=")
+    return next((number for number, line in enumerate(text.splitlines(), 1) if start.match(line)), None)
+
+
+def _unreadable(path: Path, text: str) -> Finding:
+    """The file is no TOML, or a variable of the environment is not understood."""
+    what = text.removeprefix(f"{path}: ")
+    line = int(match.group(1)) if (match := _AT_LINE.search(what)) else None
+    is_of_file = what != text
+    return Finding(severity=Severity.ERROR, path=path if is_of_file else None, line=line, what=what, todo="correct it")
+
+
+def _addresses(config: _Config, key: str, addresses: Iterable[str], meaning: str) -> Iterator[Finding]:
+    for address in addresses:
+        plain = normal_address(address)
+        if not address:
+            yield config.finding(key, f"{key} is not set", f"write {meaning}")
+        elif plain is None or not plain.isascii():
+            what = f"{key}: {address!r} is no plain address such as help@example.com"
+            yield config.finding(key, what, f"write {meaning}")
+
+
+def _servers(settings: Settings, path: Path | None) -> Iterator[Finding]:
+    """What `run` needs and a dry run does not: warnings, as it may be set only where the agent runs."""
+    config = _Config.read(path)
+    for section, server, verb in (("imap", settings.imap, "read"), ("smtp", settings.smtp, "sent")):
+        if not server.host:
+            todo = "fill it in before `support-agent run`"
+            what = f"{section}.host is not set, so no mail can be {verb}"
+            yield config.finding(f"{section}.host", what, todo, severity=Severity.WARNING)
+        elif key := _missing_login(section, server, settings.oauth):
+            todo = f"set {ENV_PREFIX}{key.upper().replace('.', '__')} where the agent runs"
+            what = f"{key} is not set, so the login will be refused"
+            yield config.finding(key, what, todo, severity=Severity.WARNING)
+    if not settings.agent.can_identify:
+        what = "agent.authserv_ids is empty, so every sender has level 0 and nothing is answered"
+        todo = "add the authserv-id that your own border server writes into Authentication-Results (RFC 8601)"
+        todo += ", or set agent.verify_dkim where it writes none"
+        yield config.finding("agent.authserv_ids", what, todo, severity=Severity.WARNING)
+
+
+def _missing_login(section: str, server: Server, oauth: OAuthSettings) -> str:
+    """The key that a login lacks, or ""; a mailbox always needs a login, a sender only with a user or a token."""
+    is_by_token = server.auth is SignIn.XOAUTH2
+    if not server.user:
+        return f"{section}.user" if section == "imap" or is_by_token else ""
+    if not is_by_token:
+        return "" if server.password.get_secret_value() else f"{section}.password"
+    lacking = (key for key in ("token_url", "client_id") if not getattr(oauth, key))
+    is_unsigned = oauth.refresh_token_file is None and oauth.client_secret_file is None
+    return next((f"oauth.{key}" for key in lacking), "oauth.refresh_token_file" if is_unsigned else "")
+
+
+def _documents_told_apart(settings: CompanySettings) -> Iterator[Finding]:
+    """`between` of a canned question names documents that exist; what is in them is told elsewhere."""
+    path = settings.policies / QUESTIONS_FILE
+    try:
+        load_questions(path)
+        file = read_toml(path)
+    except ConfigError:
+        return  # there is none, or `check_questions` says what is wrong with it
+    known = numbers_in(settings.policies)
+    for nth, question in enumerate(file.data.get("question", [])):
+        unknown = sorted(set(question.get("between", ())) - known)
+        if unknown:
+            numbers = ", ".join(map(str, unknown))
+            yield Finding(
+                severity=Severity.ERROR,
+                path=path,
+                line=file.line("question", "between", nth),
+                what=f"question {question['number']} tells apart document {numbers}, which does not exist",
+                todo="name documents by the numbers of their files, or leave between out",
+            )
+
+
+def _records_asked_about(settings: CompanySettings) -> Iterator[Finding]:
+    """`about_records` of a canned question names a kind of records, and no two questions the same one."""
+    path = settings.policies / QUESTIONS_FILE
+    try:
+        asked = [question for question in load_questions(path) if question.about_records]
+        file = read_toml(path) if asked else None
+        specs, _ = read_specs(read_toml(settings.accounts))
+    except ConfigError:
+        return  # the checks of the two files say what is wrong
+    if file is None or specs is None:
+        return
+    numbers = [table["number"] for table in file.data["question"]]
+    first: dict[str, int] = {}
+    for question in asked:
+        kind, twin = question.about_records, first.setdefault(question.about_records, question.number)
+        what, todo = f"question {question.number} is about the records {kind!r}, ", "leave about_records out"
+        line = file.line("question", "about_records", numbers.index(question.number))
+        if kind not in specs.records:
+            known = f"name one of {', '.join(specs.records)}, or " if specs.records else ""
+            yield Finding(
+                severity=Severity.ERROR, path=path, line=line, what=f"{what}which do not exist", todo=known + todo
+            )
+        elif twin != question.number:
+            what = f"{what}and so is question {twin}, which is the one that is asked"
+            yield Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=f"{todo} of one of them")
+
+
+def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding]:
+    """The company's own locale has templates, and a language that has templates has the other words too."""
+    try:
+        templates = Templates.load(settings.templates)
+    except ConfigError:
+        return  # `check_templates` says what is wrong
+    if not templates.has_language(settings.locale):
+        what = f"company.locale is {settings.locale!r}, and there are no templates for it"
+        todo = f"add the folder, or choose one of {', '.join(sorted(templates.languages))}"
+        yield _Config.read(path).finding("company.locale", what, todo)
+    for language in languages_of(settings.policies):
+        if not templates.has_language(language):
+            what = f"there are no templates for {language!r}, so nobody is sent the documents in it"
+            yield Finding(
+                severity=Severity.WARNING,
+                path=settings.policies / language,
+                line=None,
+                what=what,
+                todo=f"add {settings.templates.name}/{language}, or move the documents elsewhere",
+            )
+    yield from untranslated(settings.accounts, settings.policies / QUESTIONS_FILE, templates.languages)
+
+
+def _same_titles(policies: Path) -> Iterator[Finding]:
+    """The model picks documents by title: two of one title cannot be told apart."""
+    try:
+        documents = load_documents(policies)
+    except ConfigError:
+        return  # `check_documents` says what is wrong
+    first: dict[str, int] = {}
+    for document in documents:
+        twin = first.setdefault(document.head.title.strip().casefold(), document.number)
+        if twin != document.number:
+            lines = document.path.read_text("utf-8-sig").splitlines()
+            yield Finding(
+                severity=Severity.ERROR,
+                path=document.path,
+                line=next((number for number, line in enumerate(lines, 1) if _TITLE.match(line)), None),
+                what=f"the title is also that of document {twin}, so the model cannot tell them apart",
+                todo="give one of them another title",
+            )
+
+
+def _same_labels(accounts: Path) -> Iterator[Finding]:
+    """The same for account fields and for series, by their English labels."""
+    try:
+        file = read_toml(accounts)
+    except ConfigError:
+        return  # `check_accounts` says what is wrong
+    specs, _ = read_specs(file)
+    if specs is None:
+        return
+    for kind, entries in (("fields", specs.fields), ("series", specs.series), ("records", specs.records)):
+        first: dict[str, str] = {}
+        for name, spec in entries.items():
+            twin = first.setdefault(spec.label_for(FALLBACK_LOCALE).strip().casefold(), name)
+            if twin != name:
+                yield Finding(
+                    severity=Severity.ERROR,
+                    path=accounts,
+                    line=file.line(f"{kind}.{name}", "label"),
+                    what=f"the English label is also that of {twin}, so the model cannot tell them apart",
+                    todo="give one of them another label",
+                )

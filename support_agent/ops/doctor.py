@@ -1,0 +1,257 @@
+"""Whether the agent could work now: each part it needs, how it is, and what to do about it.
+
+Invariant: every check is run, whatever the others find, and none changes anything: no mail is read, sent or
+marked, nothing is downloaded, no database is made. Checked by tests/unit/ops/test_doctor.py, and against real
+servers by tests/integration/test_doctor.py. What the database says is in `store_health`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from support_agent.config.facts import Looks
+from support_agent.config.settings import AgentSettings, ChromaSettings, ModelSettings, SentCopies, Settings
+from support_agent.core.cursor import Cursor
+from support_agent.core.diagnosis import Diagnosis, error, mails, ok, warning
+from support_agent.core.findings import Severity
+from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
+from support_agent.models.embedders import needed_models
+from support_agent.models.language_model import Scores
+from support_agent.models.pinned import LANGUAGE_MODEL
+from support_agent.models.progress import progress_on
+from support_agent.models.pulling import State, cache_dir, language_model, listing
+from support_agent.ops.check import check_agent, check_calibration
+from support_agent.ops.store_health import look_at_clock, look_at_database, look_at_traffic, read_progress
+from support_agent.planner.calibration import read_calibration
+
+MANY_MAILS = 20
+"""More mails than this, handled at a first start without being asked for, would be a surprise."""
+MEGABYTE_BYTES = 1_000_000
+_SERVER_TODO = "see that it runs and can be reached from here, then run `support-agent doctor` again"
+
+
+class SeenMailbox(NamedTuple):
+    """How many mails there are to handle, and the folder for copies of what goes out; None: there is none."""
+
+    mails: int
+    sent_folder: str | None
+
+
+@dataclass(frozen=True)
+class Probes:
+    """What the checks reach the outside through; see `app.real_probes`. Each raises the errors of `errors.py`.
+
+    `look_at_mailbox` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
+    `ask_model` makes one choice on the model's server, `count_entries` is the number of texts in the vector
+    store (None: not filled yet).
+    """
+
+    now: datetime
+    look_at_mailbox: Callable[[Settings, Cursor | None], SeenMailbox]
+    check_sender: Callable[[Settings], None]
+    ask_model: Callable[[ModelSettings], Scores]
+    count_entries: Callable[[ChromaSettings], int | None]
+
+
+def diagnose(settings: Settings, probes: Probes) -> list[Diagnosis]:
+    """Run every check; at least one diagnosis for each part, but the clock where nothing can be said."""
+    return [diagnosis for subject, run in CHECKS for diagnosis in _run(subject, run, settings, probes)]
+
+
+def _run(subject: str, run: Check, settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    """What a check says; where it fails, what it said before and why it failed."""
+    try:
+        yield from run(settings, probes)
+    except SupportAgentError as failure:
+        yield _failure(subject, failure)
+    except Exception as defect:  # one check never hides the others
+        what = f"the check failed: {type(defect).__name__}: {defect}"
+        yield error(subject, what, "report this as a defect")
+
+
+def _failure(subject: str, failure: SupportAgentError) -> Diagnosis:
+    """What is for the operator to put right ends in how, behind its last colon."""
+    what = str(failure)
+    match failure:
+        case TransientError():
+            todo = _SERVER_TODO
+        case ToolCallRejected():
+            todo = "use a model that can call tools"
+        case _ if ": " in what:
+            what, _, todo = what.rpartition(": ")
+        case _:
+            todo = "correct it in support-agent.toml"
+    return error(subject, what, todo)
+
+
+def _configuration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, findings = "configuration", check_agent(settings)
+    for finding in findings:
+        say = error if finding.severity is Severity.ERROR else warning
+        yield say(subject, finding.what, finding.todo)
+    if not settings.agent.can_identify:
+        what = "agent.authserv_ids is empty, so every sender has level 0 and nothing is answered"
+        todo = "add the authserv-id that your own border server writes into Authentication-Results"
+        todo += ", or set agent.verify_dkim where it writes none"
+        yield error(subject, what, todo)
+    elif not findings:
+        yield ok(subject, f"answers come from {settings.agent.address}, people are {settings.desk.address}")
+
+
+def _senders(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    if settings.agent.can_identify:
+        yield ok("senders", _believed(settings.agent))
+
+
+def _believed(agent: AgentSettings) -> str:
+    """Whose word about senders counts, and what the border server must do for that."""
+    if not agent.authserv_ids:
+        return "known by the topmost Authentication-Results" if agent.believes_results_without_id else "checked by DKIM"
+    named = ", ".join(agent.authserv_ids)
+    if agent.believes_results_at == "top":
+        return f"known by the Authentication-Results of {named}, on top of the mail only"
+    return (
+        f"known by the topmost Authentication-Results of {named}, wherever it stands: that server must add one to each "
+        'mail or take away those that a mail brings along; if not, set agent.believes_results_at = "top"'
+    )
+
+
+def _mailbox(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, imap = "mailbox", settings.imap
+    if not imap.host:
+        yield _not_set(subject, "imap.host")
+        return
+    is_first_start, cursor, fetched_at = read_progress(settings)
+    count, sent_folder = probes.look_at_mailbox(settings, cursor)
+    found, place = mails(count), f"{imap.host}: logged in to {imap.folder}"
+    if not is_first_start:
+        yield ok(subject, f"{place}, {found} to handle")
+    elif imap.skip_existing:
+        yield ok(subject, f"{place}, the first start leaves {found} alone")
+    elif count > MANY_MAILS:
+        todo = "set imap.skip_existing = true to leave alone what is there already"
+        yield warning(subject, f"{place}, the first start handles {found}, old ones too", todo)
+    else:
+        yield ok(subject, f"{place}, the first start handles {found}")
+    if sent_folder is None and imap.sent_copies is not SentCopies.NONE:
+        named = f"the folder {imap.sent_folder!r}" if imap.sent_folder else "a folder for sent mail"
+        todo = "make it, name another one in imap.sent_folder, or set imap.sent_copies = 'none'"
+        yield warning(subject, f"{imap.host} lacks {named}, so there are no copies of what goes out", todo)
+    if fetched_at is not None and probes.now - fetched_at > timedelta(seconds=imap.alarm_after_s):
+        silent_s = round((probes.now - fetched_at).total_seconds())
+        what = f"{imap.folder} was last read to its end {silent_s} seconds ago, at {fetched_at:%Y-%m-%d %H:%M} UTC"
+        yield warning(subject, what, "see that `support-agent run` is running, and what its log says")
+
+
+def _sender(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    if not settings.smtp.host:
+        yield _not_set("sender", "smtp.host")
+        return
+    probes.check_sender(settings)
+    how = "logged in" if settings.smtp.user else "connected, without a login"
+    yield ok("sender", f"{settings.smtp.host}: {how}")
+
+
+def _model(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, model = "model", settings.model
+    if model.planner == "llama":
+        if model.path is not None:
+            path = language_model(model, progress_on(sys.stderr))  # looks at the file, fetches nothing
+            yield ok(subject, f"{path}: a GGUF file of your own")
+        else:
+            yield _stored(subject, LANGUAGE_MODEL.name, model)
+        return
+    if probes.ask_model(model).log_probabilities is not None:
+        yield ok(subject, f"{model.base_url}: {model.name} made a choice and says how sure it is")
+        return
+    what = f"{model.base_url}: {model.name} does not say how sure it is, so more mails go to people"
+    yield warning(subject, what, "use a server that returns logprobs, if you want fewer")
+
+
+def _embedding(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    for model in needed_models(settings):
+        yield _stored("embedding model", model.name, settings.model)
+    if settings.screening.machine_vote and not {"use", "e5"} & set(settings.embedding.models):
+        what = "the fitted vote on what machines write has no model, so the rules of screening decide alone"
+        yield warning(
+            "machine vote", what, 'list "use" or "e5" in embedding.models, or set screening.machine_vote = false'
+        )
+
+
+def _stored(subject: str, name: str, settings: ModelSettings) -> Diagnosis:
+    """How much of a pinned model is in the cache; its files are not read again."""
+    listed = next(entry for entry in listing(cache_dir(settings)) if entry.name == name)
+    size = f"{listed.size_bytes // MEGABYTE_BYTES} MB"
+    if listed.state is State.VERIFIED:
+        return ok(subject, f"{listed.title}: verified, {size} at {listed.path}")
+    if listed.state is State.UNVERIFIED:
+        what, todo = "is there, not verified yet", "run `support-agent model verify`"
+    else:
+        is_partial = listed.state is State.PARTIAL
+        what = f"is {'not complete' if is_partial else 'not there'}, the first start fetches it ({size})"
+        todo = "run `support-agent model pull`"
+    return warning(subject, f"{listed.title} {what}", todo)
+
+
+def _calibration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, problems = "calibration", check_calibration(settings)
+    for problem in problems:
+        say = error if problem.severity is Severity.ERROR else warning
+        yield say(subject, f"{problem.path}: {problem.what}", problem.todo)
+    if problems:
+        return
+    found = read_calibration(settings.planner.calibration)
+    if found is None:
+        yield ok(subject, "none: choices are those of the shipped weights and planner.threshold_answer")
+        return
+    origin = found.made_from
+    questions = origin.examples + origin.without_topic + origin.mails
+    yield ok(subject, f"{found.version} of {found.made_at:%Y-%m-%d}, from {questions} questions")
+
+
+def _vectors(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    subject, where = "vector store", settings.chroma.url or str(settings.chroma.path)
+    if not settings.chroma.url and not settings.chroma.path.exists():
+        yield ok(subject, f"{where}: the first start makes it")
+        return
+    count = probes.count_entries(settings.chroma)
+    yield ok(subject, f"{where}: {f'{count} texts' if count is not None else 'the first start fills it'}")
+
+
+def _fact_room(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    from support_agent.facts.learning.configured_policy import policy_for  # numpy and a graph take a second to import
+
+    subject, facts, sources = "fact room", settings.facts, settings.search.sources
+    if facts.looks is Looks.NEVER:
+        yield ok(subject, "off: a document answers by the choice alone")
+        return
+    policy_for(facts)  # a file that cannot be used stops the start
+    drafts = "with drafts" if settings.grading.writes_drafts else "without drafts"
+    web = f"questions leave the house for {', '.join(sources)}" if sources else "no web is asked"
+    yield ok(subject, f"looks: {facts.looks}, policy {facts.policy}, {drafts}; {web}")
+
+
+Check = Callable[[Settings, Probes], Iterator[Diagnosis]]
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("configuration", _configuration),
+    ("senders", _senders),
+    ("mailbox", _mailbox),
+    ("sender", _sender),
+    ("model", _model),
+    ("embedding model", _embedding),
+    ("calibration", _calibration),
+    ("database", lambda settings, probes: look_at_database(settings, probes.now)),
+    ("automatic mail", lambda settings, probes: look_at_traffic(settings, probes.now)),
+    ("vector store", _vectors),
+    ("fact room", _fact_room),
+    ("clock", lambda settings, probes: look_at_clock(settings, probes.now)),
+)
+"""What is looked at, in this order."""
+
+
+def _not_set(subject: str, key: str) -> Diagnosis:
+    return error(subject, f"{key} is not set", "fill it in in support-agent.toml")

@@ -1,0 +1,204 @@
+"""Adjusts the choice to the company at hand: `support-agent calibrate`.
+
+Two numbers are fitted by maximum likelihood, with a prior towards none, so that few questions change little: how sharp
+the probabilities are, and how likely none of the topics answers. Then each kind of topic gets its threshold. One below
+`planner.threshold_answer` must be proven, step by step from there, so that the bound holds however many were tried.
+Checked by tests/unit/ops/evals/test_calibrating.py.
+Source: temperature and bias as in Guo et al. 2017; fixed sequence of tests as in Angelopoulos et al. 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import ceil, exp, log
+from typing import NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from support_agent.ops.evals.intents import Decided, Way, decided_of
+from support_agent.ops.evals.leaving_out import Asked
+from support_agent.ops.evals.measures import CERTAINTY, Ranked, bounds, calibration_error
+from support_agent.planner.calibration import CompanyCalibration, KindThreshold, TopicKind, Verdict
+from support_agent.planner.choice import NONE_KEY, Choice, Chooser
+from support_agent.planner.combiner import Calibration
+
+LEAST = 1e-9
+"""A probability counts no less."""
+SHARPNESS_PRIOR, SHIFT_PRIOR = 0.25, 0.5
+"""Standard deviations of the prior on the logarithm of the sharpness and on the shift of `none`."""
+FIRST_STEP, LAST_STEP = 0.5, 0.001
+STEPS = 100
+"""Thresholds that are tried are hundredths."""
+FEWEST_WRONG = 3
+"""Fewer wrong answers raise no threshold while there are too few answers."""
+Scores = NDArray[np.float64]
+
+
+class Fit(NamedTuple):
+    """The calibration, and all questions as they are decided before it and with it."""
+
+    calibration: Calibration
+    before: list[Decided]
+    after: list[Decided]
+
+
+def fit(asked: Sequence[Asked], way: Way) -> Fit:
+    """Fit the calibration to questions whose right topics are known, and decide them once more with it.
+
+    Args:
+        way: Of deciding, without a calibration.
+    """
+    choices = [way.choose(one.question, one.matches) for one in asked]
+    calibration = fitted([(choice, one.right) for choice, one in zip(choices, asked, strict=True)])
+    chooser = way.chooser
+    adjusted = way._replace(
+        chooser=Chooser(chooser.model, chooser.combiner, calibration=calibration, model_votes=chooser.model_votes)
+    )
+    again = [adjusted.choose(one.question, one.matches) for one in asked]
+    before, after = (
+        [decided_of(choice, one.right - {NONE_KEY}, way.least) for choice, one in zip(of, asked, strict=True)]
+        for of in (choices, again)
+    )
+    return Fit(calibration, before, after)
+
+
+def fitted(choices: Sequence[tuple[Choice, frozenset[str]]]) -> Calibration:
+    """The sharpness and shift that make the right options likeliest, prior included.
+
+    Args:
+        choices: Made without a calibration, each with what is right; where that is not on the list, none is.
+    """
+    longest = max((len(choice.votes) for choice, _ in choices), default=0)
+    scores = np.full((len(choices), longest), -np.inf)
+    none, right = np.zeros_like(scores), np.zeros_like(scores)
+    for row, (choice, keys) in enumerate(choices):
+        votes = choice.votes
+        scores[row, : len(votes)] = [log(max(LEAST, vote.probability)) for vote in votes]
+        none[row, : len(votes)] = [vote.key == NONE_KEY for vote in votes]
+        found = [vote.key in keys for vote in votes]
+        right[row, : len(votes)] = found if any(found) else none[row, : len(votes)]
+
+    def loss(log_sharpness: float, shift: float) -> float:
+        raised = np.exp(exp(log_sharpness) * scores + shift * none)
+        hits = (raised * right).sum(axis=1) / raised.sum(axis=1)
+        prior = (log_sharpness / SHARPNESS_PRIOR) ** 2 / 2 + (shift / SHIFT_PRIOR) ** 2 / 2
+        return prior - float(np.log(np.maximum(hits, LEAST)).sum())
+
+    log_sharpness, shift = _lowest(loss)
+    return Calibration(sharpness=round(exp(log_sharpness), 4), none_shift=round(shift, 4))
+
+
+def _lowest(loss: Callable[[float, float], float]) -> tuple[float, float]:
+    """Where a function of two numbers is lowest, from (0, 0) on, by ever smaller steps along both."""
+    place, step = (0.0, 0.0), FIRST_STEP
+    best = loss(*place)
+    while step > LAST_STEP:
+        near = [(place[0] + x * step, place[1] + y * step) for x, y in ((1, 0), (-1, 0), (0, 1), (0, -1))]
+        value, there = min((loss(*there), there) for there in near)
+        if value < best:
+            best, place = value, there
+        else:
+            step /= 2
+    return place
+
+
+def thresholds(decided: Sequence[Decided], risk: float, default: float, floor: float) -> tuple[KindThreshold, ...]:
+    """The threshold of each kind of topic that any question is about or gets.
+
+    Args:
+        risk: The share of wrong answers that is allowed, above 0.
+        default: `planner.threshold_answer`.
+        floor: No threshold is below it.
+    """
+    found = (_of_kind(kind, decided, risk, default, floor) for kind in get_args(TopicKind))
+    return tuple(one for one in found if one.questions or one.answers or one.verdict != "kept")
+
+
+def _of_kind(kind: TopicKind, decided: Sequence[Decided], risk: float, default: float, floor: float) -> KindThreshold:
+    answers = [one for one in decided if one.topic.partition(":")[0] == kind]
+    threshold, verdict = threshold_for(answers, risk, default, floor)
+    count, wrong = counts(answers, threshold)
+    low, high = bounds(wrong, count) if count else (0.0, 1.0)
+    return KindThreshold(
+        kind=kind,
+        verdict=verdict,
+        threshold=threshold,
+        answers=count,
+        wrong=wrong,
+        low=low,
+        high=high,
+        questions=sum(any(key.partition(":")[0] == kind for key in one.right) for one in decided),
+        right=count - wrong,
+        right_before=counts(answers, default)[0] - counts(answers, default)[1],
+    )
+
+
+def threshold_for(answers: Sequence[Ranked], risk: float, default: float, floor: float) -> tuple[float, Verdict]:
+    """The threshold that keeps the share of wrong answers below the risk, and what speaks for it.
+
+    1. Where the upper bound at the default is within the risk, it is lowered by hundredths while that stays so.
+    2. Else the lowest threshold above it whose upper bound is within the risk.
+    3. Else, where there are enough answers to prove it, or three wrong ones and the lower bound is above the risk, the
+       lowest threshold at which no more than the risk were wrong; a single one does not count against it.
+    4. Else the default: there are too few answers.
+    """
+
+    def is_proven(threshold: float) -> bool:
+        count, wrong = counts(answers, threshold)
+        return count > 0 and bounds(wrong, count)[1] <= risk
+
+    def is_within(threshold: float) -> bool:
+        count, wrong = counts(answers, threshold)
+        return wrong <= max(1, risk * count) and bounds(wrong, count)[0] <= risk
+
+    if is_proven(default):
+        lower = [step / STEPS for step in range(ceil(default * STEPS) - 1, ceil(floor * STEPS) - 1, -1)]
+        unproven = next((place for place, step in enumerate(lower) if not is_proven(step)), len(lower))
+        return ([default, *lower][unproven], "proven")
+    higher = [step / STEPS for step in range(int(default * STEPS) + 1, STEPS + 1)]
+    if proven := next(filter(is_proven, higher), None):
+        return proven, "proven"
+    count, wrong = counts(answers, default)
+    is_broken = wrong >= FEWEST_WRONG and bounds(wrong, count)[0] > risk
+    raised = next(filter(is_within, [default, *higher]), 1.0)
+    if raised > default and (is_broken or count >= answers_needed(risk)):
+        return raised, "raised"
+    return default, "kept"
+
+
+def counts(answers: Sequence[Ranked], threshold: float) -> tuple[int, int]:
+    """How many answers are sure enough, and how many of them are wrong."""
+    sure = [one.is_right for one in answers if one.confidence >= threshold]
+    return len(sure), len(sure) - sum(sure)
+
+
+def answers_needed(risk: float) -> int:
+    """So many answers without a wrong one prove that no more than this share is wrong."""
+    return ceil(log(1 - CERTAINTY) / log(1 - risk))
+
+
+def table(made: CompanyCalibration, found: Fit) -> str:
+    """The calibration as people read it."""
+    origin = made.made_from
+    lines = [
+        f"computed from {origin.examples} example questions, each left out, {origin.without_topic} of them again "
+        f"without their topic and the nearest one, and {origin.mails} questions of mails",
+        f"for combiner {made.made_for.combiner}, embedders {', '.join(made.made_for.embedders)}, "
+        f"model_votes {made.made_for.model_votes}",
+        f"sharpness {made.sharpness:.3f}, none {made.none_shift:+.3f}; expected calibration error "
+        f"{calibration_error(found.before):.3f} before, {calibration_error(found.after):.3f} with it",
+        *map(_told, made.thresholds),
+    ]
+    if any(one.verdict == "kept" for one in made.thresholds):
+        needed = answers_needed(made.risk)
+        lines.append(f"kept: too few answers to say; {needed} without a wrong one would prove {made.risk:g}")
+    return "\n".join(lines)
+
+
+def _told(one: KindThreshold) -> str:
+    wrong = f"{one.wrong} of {one.answers} answers wrong (share {one.low:.3f} to {one.high:.3f})"
+    if not one.answers:
+        wrong = "no threshold keeps the risk, so a person answers" if one.verdict == "raised" else "no answers"
+    before = f", {one.right_before} before" if one.right_before != one.right else ""
+    return f"{one.kind}: {one.threshold:.2f} {one.verdict}; {wrong}; {one.right} of {one.questions} right{before}"

@@ -1,0 +1,36 @@
+"""Where the questions of a measurement are read from: a file, or the folder that holds it under its usual name.
+
+Checked by tests/unit/ops/evals/test_files.py.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support_agent.errors import ConfigError
+
+
+def data_file(data: Path, name: str) -> Path:
+    """The file itself, or the one of that name in the folder.
+
+    Raises:
+        ConfigError: it is not there.
+    """
+    path = data / name if data.is_dir() else data
+    if not path.is_file():
+        raise ConfigError(f"{path}: no such file: name the folder that holds {name}, or the file, with --data")
+    return path
+
+
+def read_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        ConfigError: it cannot be read, or is not UTF-8.
+    """
+    try:
+        return path.read_text("utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}: check its permissions") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not UTF-8 text: save it as UTF-8") from None

@@ -1,0 +1,267 @@
+"""How well topics are chosen on labelled questions: `support-agent eval intents`.
+
+The labels are the topics, their names the titles, the training lines the example questions. Every test line is decided
+as the question of a mail would be, by the same search, combiner and cascade. Checked by
+tests/unit/ops/evals/test_intents.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from support_agent.core.frozen import Frozen
+from support_agent.errors import ConfigError
+from support_agent.facts.search import CompanySearch
+from support_agent.facts.topics import Topic
+from support_agent.ops.evals.measures import answered_right, auroc, calibration_error, share
+from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, is_hopeless
+from support_agent.tools.base import Match
+
+OUT_OF_SCOPE = "oos"
+"""The label of a line that no topic answers."""
+KIND = "document:"
+
+
+class Line(Frozen):
+    """One labelled question."""
+
+    text: str
+    label: str
+
+
+class Step(StrEnum):
+    """The steps of the cascade, by what they say of a question."""
+
+    SETTLED = "settled without the language model"
+    HOPELESS = "hopeless, so the language model was not asked"
+    ASKED = "settled with the language model"
+
+
+class Decided(Frozen):
+    """What became of one question: the likeliest topic, how sure it was, and what that took.
+
+    `right` are the topics that answer it; where none does, only handing over is right.
+    """
+
+    topic: str
+    right: tuple[str, ...]
+    confidence: float
+    step: Step
+    forward_passes: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+
+    @property
+    def is_right(self) -> bool:
+        return self.topic in self.right
+
+
+def read_lines(path: Path) -> list[Line]:
+    """Lines of `{"text": ..., "label": ...}`.
+
+    Raises:
+        ConfigError: the file cannot be read, or a line is something else.
+    """
+    try:
+        rows = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{path}: {error}: give a file of lines such as " + '{"text": "...", "label": "..."}'
+        ) from error
+    lines = []
+    for number, row in enumerate(filter(str.strip, rows), start=1):
+        try:
+            lines.append(Line.model_validate(json.loads(row)))
+        except (ValidationError, json.JSONDecodeError) as error:
+            what = f'{path}:{number}: not a line such as {{"text": "...", "label": "..."}}'
+            raise ConfigError(what) from error
+    return lines
+
+
+def topics_of_lines(lines: Sequence[Line]) -> tuple[Topic, ...]:
+    """A topic a label, its name in words as title and its lines as examples; `oos` is none."""
+    by_label: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        if line.label != OUT_OF_SCOPE:
+            by_label[line.label].append(line.text)
+    return tuple(
+        Topic(key=KIND + label, title=" ".join(label.replace("_", " ").split()), questions=tuple(dict.fromkeys(texts)))
+        for label, texts in sorted(by_label.items())
+    )
+
+
+class Way(NamedTuple):
+    """How questions are decided: `options` are the topics as the model sees them, by key; `least` is the threshold an
+    answer needs, 0..1, and `shortlist` how many topics the model chooses among."""
+
+    chooser: Chooser
+    options: Mapping[str, Option]
+    least: float
+    shortlist: int
+
+    def choose(self, question: str, matches: Sequence[Match]) -> Choice:
+        """Choose a topic as for the question of a mail; `matches` say what speaks for each topic."""
+        chances = self.chooser.unasked(matches).chances
+        likeliest = sorted(zip(chances, matches, strict=False), key=lambda pair: -pair[0])[: self.shortlist]
+        return self.chooser.topic(question, matches, [self.options[match.topic] for _, match in likeliest], self.least)
+
+
+def decided_of(choice: Choice, right: Iterable[str], least: float) -> Decided:
+    """What became of a question.
+
+    Args:
+        right: The topics that answer it.
+        least: The threshold that was chosen with.
+    """
+    best = next(vote for vote in choice.votes if vote.key != NONE_KEY)
+    before = next(vote.unasked or 0.0 for vote in choice.votes if vote.key == NONE_KEY)
+    step = Step.HOPELESS if is_hopeless([before], least) else Step.SETTLED
+    return Decided(
+        topic=best.key,
+        right=tuple(right),
+        confidence=best.probability,
+        step=Step.ASKED if choice.usage.forward_passes else step,
+        forward_passes=choice.usage.forward_passes,
+        tokens=choice.usage.tokens,
+    )
+
+
+class StepReport(Frozen):
+    """One step of the cascade: how many questions ended there, how many with the right topic first, and what one took.
+
+    `answered` are those that were sure enough; seconds, passes and tokens are those of one question.
+    """
+
+    name: Step
+    lines: int
+    right: int
+    answered: int
+    seconds: float
+    forward_passes: float
+    tokens: float
+
+
+class Report(Frozen):
+    """The measures of one run; shares are 0..1, None where there is nothing to count.
+
+    `answered_right` is, by precision, the most of the lines in scope that can be answered rightly while that share of
+    the answers is right. `scope_auroc` tells lines in scope from others, `right_auroc` right ones from wrong ones.
+    """
+
+    lines: int
+    in_scope: int
+    accuracy: float
+    answered_right: dict[str, float]
+    threshold: float
+    coverage: float
+    precision: float | None
+    out_of_scope_answered: float | None
+    right_auroc: float | None
+    scope_auroc: float | None
+    calibration_error: float
+    seconds: float
+    forward_passes: float
+    tokens: float
+    steps: tuple[StepReport, ...]
+
+
+PRECISIONS = (0.90, 0.95, 0.98)
+
+
+def report_of(decided: Sequence[Decided], threshold: float) -> Report:
+    """The measures over all lines; seconds, passes and tokens are those of one decision."""
+    inside = [one for one in decided if one.right]
+    outside = [one for one in decided if not one.right]
+    answered = [one for one in decided if one.confidence >= threshold]
+    whole = _step(Step.SETTLED, decided, threshold)
+    return Report(
+        lines=len(decided),
+        in_scope=len(inside),
+        accuracy=share([one.is_right for one in inside]) or 0.0,
+        answered_right={f"{least:.2f}": answered_right(decided, least, len(inside)) for least in PRECISIONS},
+        threshold=threshold,
+        coverage=len(answered) / max(1, len(decided)),
+        precision=share([one.is_right for one in answered]),
+        out_of_scope_answered=share([one.confidence >= threshold for one in outside]),
+        right_auroc=auroc(
+            [one.confidence for one in inside if one.is_right], [one.confidence for one in inside if not one.is_right]
+        ),
+        scope_auroc=auroc([one.confidence for one in inside], [one.confidence for one in outside]),
+        calibration_error=calibration_error(decided),
+        seconds=whole.seconds,
+        forward_passes=whole.forward_passes,
+        tokens=whole.tokens,
+        steps=tuple(_step(step, [one for one in decided if one.step is step], threshold) for step in Step),
+    )
+
+
+def _step(name: Step, of: Sequence[Decided], threshold: float) -> StepReport:
+    count = max(1, len(of))
+    return StepReport(
+        name=name,
+        lines=len(of),
+        right=sum(one.is_right for one in of),
+        answered=sum(one.confidence >= threshold for one in of),
+        seconds=sum(one.seconds for one in of) / count,
+        forward_passes=sum(one.forward_passes for one in of) / count,
+        tokens=sum(one.tokens for one in of) / count,
+    )
+
+
+def evaluate(
+    search: CompanySearch, way: Way, lines: Sequence[Line], stopwatch: Callable[[], float]
+) -> tuple[Report, list[Decided]]:
+    """Decide every line.
+
+    Args:
+        search: Already brought up to date with the topics.
+        stopwatch: Seconds, from any start.
+    """
+    decided = []
+    for line in lines:
+        started = stopwatch()
+        choice = way.choose(line.text, search.nearest(line.text))
+        right = [KIND + line.label] if line.label != OUT_OF_SCOPE else []
+        one = decided_of(choice, right, way.least)
+        decided.append(one.model_copy(update={"seconds": stopwatch() - started}))
+    return report_of(decided, way.least), decided
+
+
+def table(report: Report) -> str:
+    """The report as people read it."""
+    rows = [
+        ("questions", f"{report.lines}, {report.in_scope} of them in scope"),
+        ("right at the top, in scope", f"{report.accuracy:.3f}"),
+        *(
+            (f"answered right while {least} of the answers are", f"{value:.3f}")
+            for least, value in report.answered_right.items()
+        ),
+        (f"answered at {report.threshold:g}", f"{report.coverage:.3f}"),
+        ("of these right", _shown(report.precision)),
+        ("out of scope and answered", _shown(report.out_of_scope_answered)),
+        ("AUROC, right against wrong", _shown(report.right_auroc)),
+        ("AUROC, in against out of scope", _shown(report.scope_auroc)),
+        ("expected calibration error", f"{report.calibration_error:.3f}"),
+        ("a decision", _cost(report)),
+        *(
+            (step.name, f"{step.lines}, {step.right} right at the top, {step.answered} answered; {_cost(step)}")
+            for step in report.steps
+        ),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def _shown(share: float | None) -> str:
+    return "-" if share is None else f"{share:.3f}"
+
+
+def _cost(of: Report | StepReport) -> str:
+    return f"{of.seconds:.3f} s, {of.forward_passes:.1f} passes, {of.tokens:.0f} tokens each"

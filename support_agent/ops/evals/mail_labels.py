@@ -1,0 +1,148 @@
+"""The labels of a company's own mails: what each may be answered with.
+
+The format stands in the help of `support-agent eval`. Checked by tests/unit/ops/evals/test_mails.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from support_agent.company.account_specs import ALL_COLUMNS
+from support_agent.core.frozen import Frozen
+from support_agent.errors import ConfigError
+from support_agent.ops.evals.files import data_file, read_text
+from support_agent.planner.work import TOPIC_KINDS
+
+LABELS = "labels.jsonl"
+HANDED_OVER, ASKED_BACK = "escalate", "ask_clarification"
+KINDS = TOPIC_KINDS | {"calculate": "series"}
+"""Which kind of topic an outcome is about."""
+_OUTCOME = re.compile(rf"({'|'.join(KINDS)})\((\w+)[^()]*\)")
+
+
+class Sections(Frozen):
+    """Headings of a document that answer a question: each of `any_of` does, and without all `needs` it is not whole."""
+
+    any_of: frozenset[str]
+    needs: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Label:
+    """One mail; `expected` holds, for each question, every acceptable outcome, `sections` those of its documents."""
+
+    path: Path
+    customer: str | None
+    level: int
+    kind: str
+    language: str
+    expected: tuple[tuple[str, ...], ...]
+    sections: tuple[Mapping[int, Sections], ...] = ()
+
+    @property
+    def answerable(self) -> tuple[tuple[str, ...], ...]:
+        """The questions that the agent has an answer to."""
+        return tuple(outcomes for outcomes in self.expected if outcomes != ("escalate",))
+
+    def of_document(self, number: int) -> tuple[Sections, ...]:
+        """What is acceptable of a document, for each question that has it; empty where it answers none."""
+        return tuple(question[number] for question in self.sections if number in question)
+
+
+def _is_outcome(text: str) -> str:
+    if text not in {HANDED_OVER, ASKED_BACK} and not _OUTCOME.fullmatch(text):
+        raise ValueError(f"{text!r} is no outcome, such as send_document(1), escalate or ask_clarification")
+    return text
+
+
+Outcome = Annotated[str, AfterValidator(_is_outcome)]
+
+
+class _Row(Frozen):
+    """One line of `labels.jsonl`."""
+
+    file: str
+    customer: str | None = None
+    level: Annotated[int, Field(ge=0, le=3)]
+    kind: str = "mail"
+    language: str = "en"
+    expected: Annotated[tuple[tuple[Outcome, ...], ...], Field(min_length=1)]
+    sections: tuple[dict[int, Sections], ...] = ()
+
+    @model_validator(mode="after")
+    def _each_question_has_sections(self) -> Self:
+        if self.sections and len(self.sections) != len(self.expected):
+            raise ValueError("sections has one object a question, as expected has one list")
+        return self
+
+
+def read_labels(folder: Path) -> tuple[Label, ...]:
+    """The labels of the mails in a folder.
+
+    Raises:
+        ConfigError: a line cannot be used, or its mail is not there.
+    """
+    path = data_file(folder, LABELS)
+    labels = []
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = _Row.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "the line"
+            todo = "see `support-agent eval --help`"
+            raise ConfigError(f"{path}:{number}: {where}: {first['msg']}: {todo}") from None
+        if not _is_beside(path, row.file):
+            raise ConfigError(f"{path}:{number}: no mail {row.file} beside it: put it there, or take the line out")
+        labels.append(_label(path.parent, row))
+    if not labels:
+        raise ConfigError(f"{path}: no line in it: write one for each mail; see `support-agent eval --help`")
+    return tuple(labels)
+
+
+def _is_beside(path: Path, name: str) -> bool:
+    """Whether a file of that name is in the same folder."""
+    try:
+        return Path(name).name == name and path.with_name(name).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _label(folder: Path, row: _Row) -> Label:
+    return Label(
+        path=folder / row.file,
+        customer=row.customer,
+        level=row.level,
+        kind=row.kind,
+        language=row.language,
+        expected=tuple(acceptable(outcomes) for outcomes in row.expected),
+        sections=row.sections,
+    )
+
+
+def acceptable(outcomes: Sequence[str]) -> tuple[str, ...]:
+    """The outcomes of a label; where a column of a record is acceptable, so is the whole record, which has it."""
+    whole = (
+        outcome.rpartition(",")[0] + f",{ALL_COLUMNS})" for outcome in outcomes if outcome.startswith("send_record(")
+    )
+    return tuple(dict.fromkeys([*outcomes, *whole]))
+
+
+def document_of(outcome: str) -> int | None:
+    """The number of the document that an outcome sends; None for every other one."""
+    is_document = outcome.startswith("send_document(")
+    return int(outcome.removeprefix("send_document(").removesuffix(")")) if is_document else None
+
+
+def topic_of(outcome: str) -> str | None:
+    """The topic that an outcome is about ("document:1"); None where a person answers, or is asked back."""
+    call = _OUTCOME.fullmatch(outcome)
+    return f"{KINDS[call[1]]}:{call[2]}" if call else None

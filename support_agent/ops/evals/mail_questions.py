@@ -1,0 +1,34 @@
+"""The questions of labelled mails that a document answers, or nobody does: what `facts record` looks into.
+
+Invariant: a question is the customer's own words, as the planner takes them from a mail. Checked by
+tests/unit/ops/evals/test_mail_questions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from support_agent.facts.learning.recording import Asking
+from support_agent.mail.message import parse
+from support_agent.ops.evals.mail_labels import HANDED_OVER, Label, Sections, document_of
+from support_agent.planner.pieces import Read
+from support_agent.planner.questions import questions_of
+
+
+def askings(labels: Sequence[Label], read: Read) -> Iterator[Asking]:
+    """A question a mail; mails with several questions, or about values, are left out."""
+    for label in labels:
+        if len(label.expected) == 1:
+            message = parse(label.path.read_bytes())
+            question = " ".join(questions_of(message.subject, message.visible_text, read))
+            yield from asking(label.path.stem, question, label.expected[0], *label.sections)
+
+
+def asking(
+    key: str, question: str, outcomes: Sequence[str], sections: Mapping[int, Sections] | None = None
+) -> Iterator[Asking]:
+    """One question with what answers it, by its acceptable outcomes; none where it is about a value."""
+    numbers = [number for number in map(document_of, outcomes) if number is not None]
+    if numbers or set(outcomes) == {HANDED_OVER}:
+        named = {number: (sections or {})[number].any_of for number in numbers if number in (sections or {})}
+        yield Asking(key=key, question=question, answers={number: named.get(number, frozenset()) for number in numbers})

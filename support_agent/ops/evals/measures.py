@@ -1,0 +1,112 @@
+"""Measures of answers that say how sure they are: risk and coverage, AUROC, calibration, bounds on a share.
+
+Checked by tests/unit/ops/evals/test_measures.py.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from math import exp, lgamma, log
+from typing import Protocol
+
+CERTAINTY = 0.95
+"""Of the bounds on a share."""
+BINS = 15
+HALVINGS = 60
+"""Of the interval in which a bound is looked for: more digits than a float has."""
+
+
+class Ranked(Protocol):
+    """An answer that was or could have been given."""
+
+    @property
+    def confidence(self) -> float: ...
+
+    @property
+    def is_right(self) -> bool: ...
+
+
+def answered_right(answers: Sequence[Ranked], precision: float, answerable: int) -> float:
+    """The largest share of the answerable questions that is answered rightly while `precision` of the answers is."""
+    found = (right for wrong, right in _curve(answers) if right >= precision * (right + wrong))
+    return max(found, default=0) / max(1, answerable)
+
+
+def risk_coverage(answers: Sequence[Ranked], asked: int) -> list[tuple[float, float]]:
+    """Pairs of coverage (of all that was asked) and risk (the share of wrong answers), as the threshold goes down."""
+    return [((right + wrong) / max(1, asked), wrong / (right + wrong)) for wrong, right in _curve(answers)]
+
+
+def _curve(answers: Sequence[Ranked]) -> Iterator[tuple[int, int]]:
+    """Counts of wrong and right answers at each threshold between two confidences, the highest first."""
+    wrong = right = 0
+    ranked = sorted(answers, key=lambda one: -one.confidence)
+    for _, alike in groupby(ranked, key=lambda one: one.confidence):
+        hits = [one.is_right for one in alike]
+        right, wrong = right + sum(hits), wrong + len(hits) - sum(hits)
+        yield wrong, right
+
+
+def auroc(higher: Sequence[float], lower: Sequence[float]) -> float | None:
+    """How often one of the first is above one of the second, ties counted half; None where one is empty."""
+    if not higher or not lower:
+        return None
+    ranked = sorted([*((value, 1) for value in higher), *((value, 0) for value in lower)])
+    total, below = 0.0, 0
+    for _, alike in groupby(ranked, key=lambda pair: pair[0]):
+        which = [first for _, first in alike]
+        others = len(which) - sum(which)
+        total += sum(which) * (below + others / 2)
+        below += others
+    return total / (len(higher) * len(lower))
+
+
+def reliability(answers: Sequence[Ranked]) -> list[tuple[float, float, int]]:
+    """Mean confidence, share right and number of the answers in each bin of confidence that has any."""
+    bins: dict[int, list[Ranked]] = defaultdict(list)
+    for one in answers:
+        bins[min(int(one.confidence * BINS), BINS - 1)].append(one)
+    return [
+        (sum(one.confidence for one in of) / len(of), sum(one.is_right for one in of) / len(of), len(of))
+        for _, of in sorted(bins.items())
+    ]
+
+
+def calibration_error(answers: Sequence[Ranked]) -> float:
+    """Expected calibration error: the mean distance of confidence and share right over fifteen bins."""
+    bins = reliability(answers)
+    return sum(count * abs(sure - right) for sure, right, count in bins) / max(1, len(answers))
+
+
+def share(hits: Sequence[bool]) -> float | None:
+    """0..1; None of nothing."""
+    return sum(hits) / len(hits) if hits else None
+
+
+def bounds(wrong: int, answers: int) -> tuple[float, float]:
+    """The share of wrong answers is above the first and below the second with 95 % certainty each.
+
+    Source: Clopper and Pearson 1934, each side with the whole of the uncertainty.
+    """
+    low = 0.0 if wrong == 0 else _share_where(lambda p: 1 - _at_most(wrong - 1, answers, p), 1 - CERTAINTY)
+    high = 1.0 if wrong == answers else _share_where(lambda p: -_at_most(wrong, answers, p), CERTAINTY - 1)
+    return low, high
+
+
+def _share_where(rising: Callable[[float], float], wanted: float) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < wanted else (low, middle)
+    return high
+
+
+def _at_most(most: int, count: int, share: float) -> float:
+    """How likely at most so many of `count` are hits, where each is one with this probability, above 0 and below 1."""
+    whole = lgamma(count + 1)
+    return sum(
+        exp(whole - lgamma(hits + 1) - lgamma(count - hits + 1) + hits * log(share) + (count - hits) * log(1 - share))
+        for hits in range(most + 1)
+    )

@@ -1,0 +1,404 @@
+"""Why a case went as it did: its story for `show`, and for `why` each line that was sent beside its sources.
+
+Invariant: everything here is read from the store, as it was when it happened, the queries of account values too.
+Checked by tests/unit/ops/test_explain.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import assert_never
+
+from pydantic import JsonValue, ValidationError
+
+from support_agent.answer.final_answer import (
+    AggregateItem,
+    CalculationItem,
+    ClarificationItem,
+    DocumentItem,
+    FieldItem,
+    FinalAnswer,
+    Item,
+    Operand,
+    RecordItem,
+    TableItem,
+)
+from support_agent.answer.formatting import format_value
+from support_agent.answer.packet import FoundDocument
+from support_agent.company.accounts import Queries
+from support_agent.company.values import Period
+from support_agent.core.frozen import Frozen
+from support_agent.desk.packing import call_text
+from support_agent.errors import ConfigError, PermanentError
+from support_agent.mail.message import parse
+from support_agent.ops.provenance_report import (
+    VERSION_CHARACTERS,
+    WhyHeader,
+    WhyLine,
+    document_named,
+    headers_of,
+    lines_of,
+    text_of,
+)
+from support_agent.ops.retrieval_report import LookStory, looks_of
+from support_agent.planner.plan import Call
+from support_agent.store.records import (
+    CaseId,
+    CaseState,
+    LetterKind,
+    LetterRecord,
+    MailId,
+    MailStatus,
+    MailTimeline,
+    OutboxRecord,
+    OutboxStatus,
+    PlanRecord,
+    Settlement,
+    Timeline,
+)
+from support_agent.store.store import Store
+from support_agent.workflow.decide import Decision
+
+STAFF_LOCALE = "en"
+
+
+class Considered(Frozen):
+    """An option of a choice with its votes; `key` is a topic ("document:6") or a member of a closed set."""
+
+    key: str
+    probability: float
+    similarity: float
+    picked: float | None
+    judged: float | None
+
+
+class CallStory(Frozen):
+    """One call, whether it happened or not; `considered` are the chosen option and its runners-up."""
+
+    question: int
+    call: str
+    tool: str
+    args: dict[str, str | int | bool]
+    confidence: float
+    threshold: float
+    status: str
+    result: str
+    considered: tuple[Considered, ...]
+
+
+class PlanStory(Frozen):
+    """How a mail was decided, and what with; `forward_passes` and `tokens` are those of looking, too."""
+
+    outcome: str
+    reason: str | None
+    planned_at: datetime
+    questions: tuple[str, ...]
+    calls: tuple[CallStory, ...]
+    found: tuple[FoundDocument, ...]
+    looks: tuple[LookStory, ...]
+    model: str
+    combiner_version: str
+    company_version: str
+    index_version: str
+    seconds: float
+    forward_passes: int
+    tokens: int
+
+
+class ItemStory(Frozen):
+    """One item of an answer: what it says in a line, and what that was made from."""
+
+    kind: str
+    says: str
+    source: str
+
+
+class SentStory(Frozen):
+    """One outgoing mail and what became of it; `settled` is what others than the server said of it, and who."""
+
+    kind: LetterKind
+    message_id: str
+    recipient: str
+    subject: str
+    text: str
+    items: tuple[ItemStory, ...]
+    templates_version: str
+    status: OutboxStatus
+    attempts: int
+    next_try_at: datetime
+    sent_at: datetime | None
+    detail: str | None
+    settled: tuple[Settlement, ...]
+
+
+class MailStory(Frozen):
+    """One inbound mail and everything that came of it; `text` is what its sender wrote, without quotation."""
+
+    mail_id: MailId
+    message_id: str
+    received_at: datetime
+    from_address: str
+    subject: str
+    text: str
+    level: int | None
+    level_why: str | None
+    screening_verdict: str | None
+    screening_rule: str | None
+    plan: PlanStory | None
+    sent: tuple[SentStory, ...]
+    status: MailStatus
+    reason_code: str | None
+    why: str | None
+    handled_at: datetime | None
+
+
+class CaseStory(Frozen):
+    """A case from its first mail to now."""
+
+    case_id: CaseId
+    customer_address: str
+    subject: str
+    state: CaseState
+    opened_at: datetime
+    mails: tuple[MailStory, ...]
+
+
+class WhyMail(Frozen):
+    """One mail that was sent, explained: its subject and its text line by line, and its headers.
+
+    The HTML part is not shown: the gate refuses one that says anything else than the text.
+    """
+
+    case_id: CaseId | None
+    mail_id: MailId
+    kind: LetterKind
+    message_id: str
+    recipient: str
+    subject: WhyLine
+    lines: tuple[WhyLine, ...]
+    headers: tuple[WhyHeader, ...]
+
+
+def timeline(store: Store, case_id: str) -> CaseStory:
+    """The story of a case, the oldest mail first.
+
+    Raises:
+        ConfigError: there is no such case.
+        PermanentError: a record was written by a version of the program that cannot be read any more.
+    """
+    found = _timeline(store, case_id)
+    return CaseStory(
+        case_id=found.case.id,
+        customer_address=found.case.customer_address,
+        subject=found.case.subject,
+        state=found.case.state,
+        opened_at=found.case.opened_at,
+        mails=tuple(_mail_story(store, entry) for entry in found.mails),
+    )
+
+
+def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
+    """Every mail that was sent in a case (or waits to be), each line beside its sources.
+
+    Raises:
+        ConfigError, PermanentError: as `timeline`.
+    """
+    return tuple(
+        _why(row, record, queries)
+        for entry in _timeline(store, case_id).mails
+        for queries in [_queries(store, entry)]
+        for row, record in _composed(entry)
+    )
+
+
+def _queries(store: Store, entry: MailTimeline) -> Queries | None:
+    """The account queries that the values of a mail's answer came from."""
+    stored = None if entry.plan is None else store.queries(entry.plan.company_version)
+    return None if stored is None else Queries.model_validate(stored)
+
+
+def _why(row: OutboxRecord, record: LetterRecord, queries: Queries | None) -> WhyMail:
+    try:
+        subject, lines = lines_of(record, queries)
+    except ValidationError as error:
+        raise _unreadable(f"what was sent for mail {row.mail_id}") from error
+    return WhyMail(
+        case_id=row.case_id,
+        mail_id=row.mail_id,
+        kind=row.kind,
+        message_id=row.message_id,
+        recipient=row.recipient,
+        subject=subject,
+        lines=lines,
+        headers=headers_of(row),
+    )
+
+
+def _timeline(store: Store, case_id: str) -> Timeline:
+    found = store.timeline(CaseId(case_id))
+    if found is None:
+        raise ConfigError(f"no case {case_id}: `support-agent cases` lists them", code="no_case")
+    return found
+
+
+def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, LetterRecord]]:
+    """Each mail of the outbox with what it was made from."""
+    records = {(record.kind, record.number): record for record in entry.letters}
+    found = ((row, records.get((row.kind, row.number))) for row in entry.outbox)
+    return [(row, record) for row, record in found if record is not None]
+
+
+def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
+    mail = entry.mail
+    message = parse(store.raw_mail(mail.id))
+    try:
+        plan = None if entry.plan is None else _plan_story(entry.plan)
+        sent = tuple(_sent_story(row, record, store.settlements.of(row.id)) for row, record in _composed(entry))
+    except ValidationError as error:
+        raise _unreadable(f"mail {mail.id}") from error
+    return MailStory(
+        mail_id=mail.id,
+        message_id=mail.message_id,
+        received_at=mail.received_at,
+        from_address=message.from_.addr if message.from_ is not None else "",
+        subject=message.subject,
+        text=message.visible_text,
+        level=mail.level,
+        level_why=mail.sender_why,
+        screening_verdict=mail.screening_verdict,
+        screening_rule=mail.screening_rule,
+        plan=plan,
+        sent=sent,
+        status=mail.status,
+        reason_code=mail.reason_code,
+        why=mail.why,
+        handled_at=mail.handled_at,
+    )
+
+
+def _plan_story(record: PlanRecord) -> PlanStory:
+    decision = Decision.model_validate(record.trace)
+    return PlanStory(
+        outcome=record.outcome,
+        reason=record.reason,
+        planned_at=record.planned_at,
+        questions=decision.plan.questions,
+        calls=tuple(map(_call_story, decision.plan.calls)),
+        found=decision.found,
+        looks=looks_of(decision),
+        model=record.model,
+        combiner_version=record.combiner_version,
+        company_version=record.company_version,
+        index_version=record.index_version,
+        seconds=record.seconds,
+        forward_passes=record.forward_passes,
+        tokens=record.tokens,
+    )
+
+
+def _call_story(call: Call) -> CallStory:
+    votes = sorted(call.considered, key=lambda vote: -vote.probability)
+    return CallStory(
+        question=call.question,
+        call=call_text(call.tool, call.args),
+        tool=call.tool,
+        args=call.args,
+        confidence=call.confidence,
+        threshold=call.threshold,
+        status=call.status,
+        result=call.result,
+        considered=tuple(Considered.model_validate(vote, from_attributes=True) for vote in votes),
+    )
+
+
+def _sent_story(row: OutboxRecord, record: LetterRecord, settled: tuple[Settlement, ...]) -> SentStory:
+    subject, text = text_of(record)
+    return SentStory(
+        kind=row.kind,
+        message_id=row.message_id,
+        recipient=row.recipient,
+        subject=subject,
+        text=text,
+        items=_items(record.payload) if row.kind is LetterKind.ANSWER else (),
+        templates_version=record.templates_version,
+        status=row.status,
+        attempts=row.attempts,
+        next_try_at=row.next_try_at,
+        sent_at=row.sent_at,
+        detail=row.last_detail,
+        settled=settled,
+    )
+
+
+def _items(payload: Mapping[str, JsonValue]) -> tuple[ItemStory, ...]:
+    final = FinalAnswer.model_validate(payload)
+    return tuple(_item_story(item) for answer in final.answers for item in answer.items)
+
+
+def _item_story(item: Item) -> ItemStory:
+    says, source = _told(item)
+    return ItemStory(kind=item.kind, says=says, source=source)
+
+
+def _told(item: Item) -> tuple[str, str]:
+    """What an item says in one line, and what it was made from."""
+    match item:
+        case DocumentItem():
+            version = f"{document_named(item.number, item.language)}, version {item.version[:VERSION_CHARACTERS]}"
+            sentences = ", ".join(str(excerpt.index) for excerpt in item.excerpts)
+            chosen = f"sentences {sentences}" if sentences else "its link alone"
+            return item.title, f"{version} of {item.valid_from}, {chosen}"
+        case FieldItem():
+            value = "no entry" if item.value is None else format_value(item.value, STAFF_LOCALE)
+            return f"{item.label}: {value}", f"account field {item.field}"
+        case TableItem():
+            says = f"{item.label}: {_rows(len(item.rows))}"
+            return says, _series_told(item.series, item.period, item.steps)
+        case AggregateItem():
+            return _operand_says(item.operand), _operand_source(item.operand)
+        case CalculationItem():
+            operands = f"{_operand_says(item.left)}; {_operand_says(item.right)}"
+            result = format_value(item.result, STAFF_LOCALE)
+            source = f"{_operand_source(item.left)}; {_operand_source(item.right)}"
+            return f"{item.operation}: {result} ({operands})", source
+        case ClarificationItem():
+            return item.text, f"canned question {item.number}"
+        case RecordItem():
+            return _record_told(item)
+        case _ as never:
+            assert_never(never)
+
+
+def _record_told(item: RecordItem) -> tuple[str, str]:
+    values = (
+        f"{one.label}: {'no entry' if one.value is None else format_value(one.value, STAFF_LOCALE)}"
+        for one in item.columns
+    )
+    columns = ", ".join(one.column for one in item.columns)
+    return f"{item.label} {item.identifier}, {', '.join(values)}", f"record {item.record}, {columns}"
+
+
+def _operand_says(operand: Operand) -> str:
+    value = "none" if operand.value is None else format_value(operand.value, STAFF_LOCALE)
+    return f"{operand.label}, {operand.aggregation}: {value}"
+
+
+def _operand_source(operand: Operand) -> str:
+    return f"{_series_told(operand.series, operand.period, operand.steps)}, {_rows(operand.row_count)}"
+
+
+def _series_told(series: str, period: Period, steps: tuple[str, ...]) -> str:
+    done = "".join(f", {step}" for step in steps)
+    return f"series {series}, {period.name} ({period.first} to {period.last}){done}"
+
+
+def _rows(count: int) -> str:
+    return f"{count} row" if count == 1 else f"{count} rows"
+
+
+def _unreadable(what: str) -> PermanentError:
+    return PermanentError(
+        f"the record of {what} was written by another version of the program: read it with that one",
+        code="record_version",
+    )

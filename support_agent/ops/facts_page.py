@@ -1,0 +1,323 @@
+"""What was found out about a question as one web page, for staff: documents, steps, entities, and each node's grades.
+
+Invariant: a pure function of the findings and the documents, which needs no script and fetches nothing; no text in it
+becomes markup, and what a model wrote stands in an element that says so. Checked by tests/unit/ops/test_facts_page.py.
+Source: the demonstration of GE-Chat (2025): the document with its evidence by score, the steps, the sub-graph.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+
+import jinja2
+
+from support_agent.answer.formatting import clean_line, clean_lines
+from support_agent.company.documents import Document, Sentence
+from support_agent.desk.looked import numbered
+from support_agent.errors import ConfigError
+from support_agent.facts.graph.layout import HEIGHT, WIDTH, Picture, picture_of
+from support_agent.facts.graph.shown import EntityGraph, GraphRelation
+from support_agent.facts.inquiry.room import evidence_of
+from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Node, Pointer, Visit
+
+TEMPLATE = "facts_page.html.j2"
+STRONG, FAIR = 0.9, 0.7
+"""From these on a highlight is of the strongest, and of the next kind."""
+QUOTE_CHARACTERS = 300
+"""Of a passage or an address in the trace."""
+
+
+class Mark(NamedTuple):
+    """Why a sentence is highlighted: how strongly ("strong", "fair", "weak"; "near" beside evidence), and in words."""
+
+    strength: str
+    notes: tuple[str, ...] = ()
+
+
+class MarkedSentence(NamedTuple):
+    """A sentence with the id by which it is linked to."""
+
+    id: str
+    text: str
+    number: int | None
+    mark: Mark | None
+
+
+class Block(NamedTuple):
+    """A paragraph, or a run of list items ("item") or table rows ("row")."""
+
+    kind: str
+    sentences: tuple[MarkedSentence, ...]
+
+
+class Section(NamedTuple):
+    """What stands under a heading; one with evidence is shown open."""
+
+    heading: str
+    blocks: tuple[Block, ...]
+    has_evidence: bool
+
+
+class ShownDocument(NamedTuple):
+    """A document with evidence, whole."""
+
+    number: int
+    title: str
+    url: str
+    language: str | None
+    sections: tuple[Section, ...]
+
+
+class Quote(NamedTuple):
+    """A passage: where it stands, the link to it on this page if it has one, and how it begins."""
+
+    where: str
+    anchor: str | None
+    text: str
+
+
+class Considered(NamedTuple):
+    """A passage that a node saw; without a grade, it has no verdict either."""
+
+    quote: Quote
+    grade: float | None
+    is_used: bool
+
+
+class ShownStep(NamedTuple):
+    """A step of the draft, in the model's words, and the sentence that bears it out."""
+
+    claim: str
+    quote: Quote | None
+    probability: float
+    score: float
+
+
+class Row(NamedTuple):
+    """A node of the trace."""
+
+    visit: Visit
+    name: str
+    considered: tuple[Considered, ...]
+    written: tuple[str, ...]
+
+
+class ShownRelation(NamedTuple):
+    """Two names, and the sentence that has both."""
+
+    one: str
+    other: str
+    is_evidence: bool
+    quote: Quote
+
+
+class ShownGraph(NamedTuple):
+    """The sub-graph, as a picture and in words."""
+
+    graph: EntityGraph
+    picture: Picture
+    relations: tuple[ShownRelation, ...]
+
+
+def facts_page(question: str, found: Findings, documents: Mapping[str, Document], graph: EntityGraph) -> str:
+    """The page as HTML.
+
+    Args:
+        question: The customer's.
+        found: What the fact room found out about it.
+        documents: Those that staff may see, by the name of their source ("document:6"), as they were searched.
+        graph: The entities around the draft's steps.
+    """
+    return _Page(question, found, documents, graph).render()
+
+
+def check_page(file: Path | None) -> None:
+    """Refuse a file for the page, before anything is asked.
+
+    Raises:
+        ConfigError: it exists, its name does not end in .html, or its folder is not there.
+    """
+    if file is None:
+        return
+    if file.suffix.lower() != ".html":
+        raise ConfigError(f"--html {file}: the page is HTML: name a file that ends in .html")
+    if os.path.lexists(file):
+        raise ConfigError(f"--html {file}: exists: delete it, or name another file")
+    if not file.parent.is_dir():
+        raise ConfigError(f"--html {file}: there is no folder {file.parent}: make it, or name another file")
+
+
+def write_page(file: Path, html: str) -> None:
+    """Write a new file in one step; only its owner may read it (0600), as it says what a customer asked.
+
+    Raises:
+        ConfigError: as `check_page`, or it cannot be written.
+    """
+    check_page(file)
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=file.parent, prefix=".facts-") as new:
+            new.write(html)
+            new.flush()
+            file.hardlink_to(new.name)  # unlike a renaming, it refuses a file that appeared meanwhile
+    except OSError as error:
+        raise ConfigError(f"--html {file}: {error.strerror}: name a file that can be written") from error
+
+
+class _Page:
+    """The parts of one page; what the template shows of them."""
+
+    def __init__(self, question: str, found: Findings, documents: Mapping[str, Document], graph: EntityGraph) -> None:
+        self._question = question
+        self._found = found
+        self._documents = documents
+        self._entities = graph
+        self._chained = next((visit for visit in reversed(found.trace) if visit.steps), None)
+        self._marks = self._marked()
+        self._whole = [key for key in documents if any(source == key for source, _ in self._marks)]
+
+    def render(self) -> str:
+        draft = next((visit for visit in reversed(self._found.trace) if visit.node is Node.GENERATOR), None)
+        return _template().render(
+            question=self._question,
+            outcome=self._found.outcome,
+            draft=_lines(draft),
+            steps=list(self._steps()),
+            documents=[self._document(key) for key in self._whole],
+            pages=numbered(self._found.pages, self._documents.values()),
+            strong=STRONG,
+            fair=FAIR,
+            shown=self._graph(),
+            rows=[self._row(visit) for visit in self._found.trace],
+            box=(WIDTH, HEIGHT),
+        )
+
+    # What is highlighted
+
+    def _marked(self) -> dict[tuple[str, int], Mark]:
+        """The sentences that are evidence, then those that stand beside them in a passage that helped."""
+        borne: dict[tuple[str, int], dict[int, float]] = {}
+        for number, step in enumerate(self._chained.steps if self._chained else (), start=1):
+            if step.pointer is not None:
+                borne.setdefault((step.pointer.source, step.pointer.first), {})[number] = step.probability
+        marks: dict[tuple[str, int], Mark] = {}
+        for entry in evidence_of(self._found.outcome):
+            for position in entry.sentences:
+                place = (f"{DOCUMENT_SOURCE}{entry.document}", position)
+                marks.setdefault(place, _mark(borne.get(place, {}), entry.grade))
+        for graded in self._found.outcome.evidence:
+            source = graded.pointer.source
+            for position in range(len(self._sentences(graded.pointer))):
+                marks.setdefault((source, graded.pointer.first + position), Mark("near"))
+        return {place: mark for place, mark in marks.items() if self._is_there(*place)}
+
+    def _is_there(self, source: str, position: int) -> bool:
+        return source in self._documents and position < len(self._documents[source].sentences)
+
+    def _sentences(self, pointer: Pointer) -> tuple[Sentence, ...]:
+        document = self._documents.get(pointer.source)
+        return document.sentences[pointer.first : pointer.last + 1] if document else ()
+
+    def _document(self, key: str) -> ShownDocument:
+        document = self._documents[key]
+        sections = []
+        for heading, group in groupby(document.sentences, key=lambda sentence: sentence.heading):
+            own = list(group)
+            blocks = tuple(self._blocks(key, own))
+            has_evidence = any((key, sentence.index) in self._marks for sentence in own)
+            sections.append(Section(heading, blocks, has_evidence))
+        head = document.head
+        return ShownDocument(head.number, head.title, head.url, document.language, tuple(sections))
+
+    def _blocks(self, key: str, sentences: Iterable[Sentence]) -> Iterator[Block]:
+        for (_, kind), group in groupby(
+            sentences, key=lambda one: (one.kind == "sentence" and one.paragraph, one.kind)
+        ):
+            marked = (
+                MarkedSentence(_id(key, one.index), one.text, one.number, self._marks.get((key, one.index)))
+                for one in group
+            )
+            yield Block(kind, tuple(marked))
+
+    # The steps, the entities, the trace
+
+    def _steps(self) -> Iterator[ShownStep]:
+        for step in self._chained.steps if self._chained else ():
+            quote = None if step.pointer is None else self._quote(step.pointer)
+            yield ShownStep(step.claim, quote, step.probability, step.score)
+
+    def _graph(self) -> ShownGraph | None:
+        graph = self._entities
+        if not graph.entities:
+            return None
+        return ShownGraph(graph, picture_of(graph), tuple(self._relation(graph, one) for one in graph.relations))
+
+    def _relation(self, graph: EntityGraph, relation: GraphRelation) -> ShownRelation:
+        mark = self._marks.get((relation.pointer.source, relation.pointer.first))
+        names = [graph.entities[end].name for end in (relation.one, relation.other)]
+        return ShownRelation(names[0], names[1], bool(mark and mark.notes), self._quote(relation.pointer))
+
+    def _row(self, visit: Visit) -> Row:
+        grades: Sequence[float | None] = visit.passage_grades or (None,) * len(visit.passages)
+        threshold = visit.threshold or 0.0
+        considered = tuple(
+            Considered(self._quote(pointer), grade, grade is not None and grade >= threshold)
+            for pointer, grade in zip(visit.passages, grades, strict=False)
+        )
+        return Row(visit, visit.node.value.replace("_", " "), considered, _lines(visit))
+
+    def _quote(self, pointer: Pointer) -> Quote:
+        places = f"sentence {pointer.first + 1}"
+        if pointer.last > pointer.first:
+            places = f"sentences {pointer.first + 1} to {pointer.last + 1}"
+        if not pointer.is_document:
+            return Quote(f"web page {_cut(clean_line(pointer.source))}, {places}", None, "")
+        document = self._documents.get(pointer.source)
+        title = f", {document.head.title}" if document else ""
+        where = f"document {pointer.source.removeprefix(DOCUMENT_SOURCE)}{title}, {places}"
+        text = " ".join(sentence.text for sentence in self._sentences(pointer))
+        is_shown = pointer.source in self._whole and self._is_there(pointer.source, pointer.first)
+        return Quote(where, _id(pointer.source, pointer.first) if is_shown else None, _cut(text))
+
+
+def _mark(borne: Mapping[int, float], grade: float | None) -> Mark:
+    """By the likeliest step that a sentence bears out, else by the grade of its passage."""
+    if borne:
+        return Mark(_strength(max(borne.values())), tuple(f"step {n}: {p:.2f}" for n, p in borne.items()))
+    return Mark(_strength(grade or 0.0), ("not graded" if grade is None else f"passage: {grade:.2f}",))
+
+
+def _strength(value: float) -> str:
+    return "strong" if value >= STRONG else "fair" if value >= FAIR else "weak"
+
+
+def _lines(visit: Visit | None) -> tuple[str, ...]:
+    """What the model wrote there, line by line."""
+    return clean_lines(visit.model_text.text) if visit and visit.model_text else ()
+
+
+def _id(source: str, position: int) -> str:
+    return f"d{source.removeprefix(DOCUMENT_SOURCE)}-s{position + 1}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= QUOTE_CHARACTERS else f"{text[:QUOTE_CHARACTERS].rstrip()}…"
+
+
+def _clean(value: object) -> object:
+    """Texts without characters that turn others around or cannot be written."""
+    return clean_line(value) if type(value) is str else value
+
+
+@lru_cache(maxsize=1)
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_clean
+    )
+    return environment.from_string(files(__package__).joinpath(TEMPLATE).read_text(encoding="utf-8"))

@@ -1,0 +1,265 @@
+"""The lines of a mail that was sent, each with the sources of its parts, and where its headers came from.
+
+Invariant: joined again, the parts of the lines are the text that was sent, and every part has its source; a
+part is described from its stored source, never guessed from its words. Checked by tests/unit/ops/test_explain.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Literal, assert_never
+
+from support_agent.answer.sources import (
+    AccountSource,
+    ClarificationSource,
+    ComputedSource,
+    CustomerSource,
+    DocumentSource,
+    InboundSource,
+    Rendered,
+    RenderedAnswer,
+    RenderedPacket,
+    SettingsSource,
+    Source,
+    SubjectSource,
+    TemplateSource,
+    WordSource,
+)
+from support_agent.company.accounts import Queries
+from support_agent.core.frozen import Frozen
+from support_agent.mail.keys import ORIGIN_HEADER
+from support_agent.mail.message import parse
+from support_agent.mail.outgoing import reply_subject
+from support_agent.outbound.letters import Headers
+from support_agent.store.records import LetterKind, LetterRecord, OutboxRecord
+
+VERSION_CHARACTERS = 12
+RECORD_PARTS = frozenset({"record", "identifier", "column", "column_value"})
+QUERY_PARTS = frozenset({"value", "day", "row_day", "row_label", "row_value", "identifier", "column_value"})
+"""Parts of an account source that the query returned; the others are labels and periods."""
+NOT_STORED = "(not stored for the version of the company that decided this mail)"
+UNKNOWN_HEADER = "unknown"
+PIECE = re.compile(r"[^\n]*\n|[^\n]+")
+
+_PLACES = {"step": "number of sentence", "cell": "row", "rule": "rule under row"}
+_MAILBOX = "settings: agent.name and agent.address"
+_PARENT = "the mail that is answered: its Message-ID and References"
+_FIXED = "fixed"
+HEADER_SOURCES: Mapping[str, str] = {
+    "date": "computed: when the mail was made",
+    "from": _MAILBOX,
+    "reply-to": _MAILBOX,
+    "message-id": "computed: keyed hash of the case, the mail it goes out for and its kind",
+    "in-reply-to": _PARENT,
+    "references": _PARENT,
+    "auto-submitted": f"{_FIXED} for this kind of mail (RFC 3834, section 5)",
+    "x-auto-response-suppress": f"{_FIXED} for this kind of mail",
+    ORIGIN_HEADER.lower(): "computed: keyed hash of the Message-ID, with the hop count",
+    "mime-version": _FIXED,
+    "content-type": f"{_FIXED} for this kind of mail; the boundary is computed from the Message-ID",
+    "content-transfer-encoding": _FIXED,
+}
+
+
+SourceKind = Literal[
+    "template",
+    "word",
+    "document",
+    "account",
+    "clarification",
+    "settings",
+    "customer",
+    "subject",
+    "computed",
+    "inbound",
+    "person",
+]
+
+
+class WhySource(Frozen):
+    """A part of a line and where it came from, in words (`what`) and as data, as far as it has that.
+
+    `name` is a template's file or an account field or series, `line` the template's, `version` the first 12
+    hex digits of the document's, `language` that of the document, `query` the one that returned the value.
+    """
+
+    kind: SourceKind
+    text: str
+    what: str
+    name: str | None = None
+    line: int | None = None
+    number: int | None = None
+    version: str | None = None
+    language: str | None = None
+    sentence: int | None = None
+    query: str | None = None
+
+
+class WhyLine(Frozen):
+    """One line, without its end; an empty line has the source of its end."""
+
+    text: str
+    sources: tuple[WhySource, ...]
+
+
+class WhyHeader(Frozen):
+    """One header field of the mail, unfolded and decoded, and where its value came from."""
+
+    name: str
+    value: str
+    what: str
+
+
+def text_of(record: LetterRecord) -> tuple[str, str]:
+    """Subject and text of a composed mail."""
+    if record.kind is LetterKind.PERSON_REPLY:
+        return reply_subject(str(record.payload["parent_subject"])), str(record.payload["words"])
+    subject, text = _rendered(record)
+    return subject.text, text.text
+
+
+def lines_of(record: LetterRecord, queries: Queries | None) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+    """The subject and the lines of the text of a composed mail.
+
+    Args:
+        queries: Those of the version of the company that decided the mail; None: that is not stored.
+    """
+    if record.kind is LetterKind.PERSON_REPLY:
+        return _person_lines(record)
+    subject, text = _rendered(record)
+    first = next(_lines(subject, queries), WhyLine(text="", sources=()))
+    return first, tuple(_lines(text, queries))
+
+
+def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
+    """The header fields of a mail as it went out; the Subject has its own line."""
+    to = "settings: desk.address" if row.kind.is_for_desk else "the customer's From address"
+    sources = {**HEADER_SOURCES, "to": to}
+    return tuple(
+        WhyHeader(name=name, value=value, what=sources.get(name.lower(), UNKNOWN_HEADER))
+        for name, value in parse(row.raw).headers
+        if name.lower() != "subject"
+    )
+
+
+def _rendered(record: LetterRecord) -> tuple[Rendered, Rendered]:
+    if record.kind.is_for_desk:
+        packet = RenderedPacket.model_validate(record.rendered)
+        return packet.subject, packet.text
+    answer = RenderedAnswer.model_validate(record.rendered)
+    return answer.subject, answer.text
+
+
+def _person_lines(record: LetterRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+    """A person wrote the words; only the subject is the customer's, with "Re:" before it."""
+    subject, words = text_of(record)
+    parent = Headers.model_validate(record.header_inputs).parent_mail_id
+    asked = WhySource(kind="subject", text=subject, what=f"the subject of mail {parent}, with one Re:")
+    wrote = f"a person, in mail {record.mail_id}"
+    lines = tuple(
+        WhyLine(text=line, sources=(WhySource(kind="person", text=line, what=wrote),))
+        for line in words.removesuffix("\n").split("\n")
+    )
+    return WhyLine(text=subject, sources=(asked,)), lines
+
+
+def _lines(rendered: Rendered, queries: Queries | None) -> Iterator[WhyLine]:
+    """The spans cut at line ends; neighbours from one source are one part."""
+    parts: list[WhySource] = []
+    for span in rendered.spans:
+        described = _described(span.source, queries)
+        for piece in PIECE.findall(span.text):
+            text = piece.removesuffix("\n")
+            if text or not parts:
+                _add(parts, described.model_copy(update={"text": text}))
+            if piece.endswith("\n"):
+                yield _line(parts)
+                parts = []
+    if parts:
+        yield _line(parts)
+
+
+def _add(parts: list[WhySource], part: WhySource) -> None:
+    if parts and parts[-1].model_copy(update={"text": part.text}) == part:
+        parts[-1] = part.model_copy(update={"text": parts[-1].text + part.text})
+    else:
+        parts.append(part)
+
+
+def _line(parts: list[WhySource]) -> WhyLine:
+    return WhyLine(text="".join(part.text for part in parts), sources=tuple(parts))
+
+
+def _described(source: Source, queries: Queries | None) -> WhySource:
+    """A source in words; its `text` is filled in by the caller."""
+    match source:
+        case TemplateSource():
+            what = f"template {source.name}:{source.line}"
+            return WhySource(kind="template", text="", what=what, name=source.name, line=source.line)
+        case WordSource():
+            what = f"word for {source.section} {source.code!r}, {source.name}:{source.line}"
+            return WhySource(kind="word", text="", what=what, name=source.name, line=source.line)
+        case DocumentSource():
+            return _document(source)
+        case AccountSource():
+            return _account(source, queries)
+        case ClarificationSource():
+            what = f"canned question {source.number}"
+            return WhySource(kind="clarification", text="", what=what, number=source.number)
+        case SettingsSource():
+            key = "company.name" if source.part == "company" else "agent.address"
+            return WhySource(kind="settings", text="", what=f"settings: {key}", name=key)
+        case CustomerSource():
+            return WhySource(kind="customer", text="", what="the customer's name in the accounts")
+        case SubjectSource():
+            return WhySource(kind="subject", text="", what="the subject of the mail that is answered")
+        case ComputedSource():
+            return WhySource(kind="computed", text="", what=f"computed: {source.part.replace('_', ' ')}")
+        case InboundSource():
+            what = f"the case: {source.part.replace('_', ' ')}"
+            return WhySource(kind="inbound", text="", what=what, name=source.part)
+        case _ as never:
+            assert_never(never)
+
+
+def _document(source: DocumentSource) -> WhySource:
+    version = source.version[:VERSION_CHARACTERS]
+    place = source.part.replace("_", " ")
+    if source.sentence is not None:
+        place = f"{_PLACES.get(source.part, source.part)} {source.sentence}"
+    if source.column is not None:
+        place = f"{place}, column {source.column}"
+    return WhySource(
+        kind="document",
+        text="",
+        what=f"{document_named(source.number, source.language)}, version {version}, {place}",
+        number=source.number,
+        version=version,
+        language=source.language,
+        sentence=source.sentence,
+    )
+
+
+def document_named(number: int, language: str | None) -> str:
+    """A document as people are shown it: "document 1 (de)"; without its language where that is not stored."""
+    return f"document {number}" if language is None else f"document {number} ({language})"
+
+
+def _account(source: AccountSource, queries: Queries | None) -> WhySource:
+    """A value names its query; labels and periods are no values."""
+    known, kind = _queries_of(source, queries)
+    row = "" if source.row is None else f" {source.row}"
+    query = " ".join(known.get(source.name, NOT_STORED).split()) if source.part in QUERY_PARTS else None
+    what = f"{kind} {source.name}, {source.part.replace('_', ' ')}{row}"
+    return WhySource(kind="account", text="", what=what, name=source.name, query=query)
+
+
+def _queries_of(source: AccountSource, queries: Queries | None) -> tuple[Mapping[str, str], str]:
+    """The queries of the kind of data that a value is of, and what that kind is called."""
+    known = queries or Queries(fields={}, series={})
+    if source.part in RECORD_PARTS:
+        return known.records, "record"
+    if source.name in known.series or source.part not in ("label", "value"):
+        return known.series, "series"
+    return known.fields, "account field"

@@ -1,0 +1,326 @@
+"""Make stored mails again and compare; decide stored mails again and show what is different now.
+
+Invariant: `replay` uses nothing but what is stored, so a mail that differs means that the program or the store
+has changed since. Checked by tests/unit/ops/test_replay.py, which changes both and everything else.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import JsonValue, ValidationError, computed_field
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.grounds import Grounds, unfounded
+from support_agent.answer.sources import RenderedAnswer, RenderedPacket
+from support_agent.answer.templates import Templates
+from support_agent.cases.rate_limits import Rates
+from support_agent.company.documents import Document, parse_document
+from support_agent.company.values import Customer
+from support_agent.core.frozen import Frozen
+from support_agent.core.levels import CUSTOMER
+from support_agent.desk.packing import call_text
+from support_agent.errors import ConfigError, GateRefused, PermanentError
+from support_agent.mail.message import parse
+from support_agent.mail.senders.identity import Sender
+from support_agent.ops.dry_run import Rehearsal, rehearse
+from support_agent.outbound.letters import Headers, Letter, again
+from support_agent.store.records import (
+    CaseId,
+    LetterKind,
+    LetterRecord,
+    MailId,
+    MailRecord,
+    OutboxRecord,
+    PlanRecord,
+)
+from support_agent.store.store import Store
+from support_agent.workflow.decide import Decider
+
+CONTEXT_LINES = 2
+"""Unchanged lines around each change of a diff."""
+CustomerLookup = Callable[[str], Customer | None]
+TemplatesLookup = Callable[[str], Templates]
+Status = Literal["same", "changed", "newly_answered", "newly_escalated"]
+
+
+class Replayed(Frozen):
+    """One outgoing mail, made again.
+
+    `diff` is a unified diff of the mail as it went out and as it comes out now, "" where the bytes are the
+    same; `problems` says what else no longer fits, or why the mail cannot be made at all.
+    """
+
+    case_id: CaseId | None
+    mail_id: MailId
+    kind: LetterKind
+    message_id: str
+    recipient: str
+    diff: str
+    problems: tuple[str, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_identical(self) -> bool:
+        """Whether the same bytes came out and everything they were made from is still there."""
+        return not self.diff and not self.problems
+
+
+class Said(Frozen):
+    """What came of a plan: the calls that were made, and the answer, "" where a person got the mail."""
+
+    outcome: Literal["answer", "escalate"]
+    reason: str | None
+    calls: tuple[str, ...]
+    text: str
+    html: str
+
+
+class Replanned(Frozen):
+    """One mail, decided again; `diff` is that of the customer's text."""
+
+    case_id: CaseId | None
+    mail_id: MailId
+    subject: str
+    status: Status
+    before: Said
+    after: Said
+    diff: str
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_changed(self) -> bool:
+        """Whether the customer would get something else."""
+        return self.status != "same"
+
+
+class Report(Frozen):
+    """All that a replay found; `replanned` is None where nothing was planned again."""
+
+    replayed: tuple[Replayed, ...]
+    replanned: tuple[Replanned, ...] | None = None
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def counts(self) -> dict[Status, int]:
+        """How many of the mails that were planned again have each status."""
+        found = [entry.status for entry in self.replanned or ()]
+        return {status: found.count(status) for status in get_args(Status)}
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_different(self) -> bool:
+        """Whether anything came out otherwise than it was sent."""
+        return not all(entry.is_identical for entry in self.replayed) or any(
+            entry.is_changed for entry in self.replanned or ()
+        )
+
+
+def chosen(store: Store, *, case: str | None = None, since: datetime | None = None) -> tuple[MailId, ...]:
+    """The mails of one case, those recorded since an instant, or all; the oldest first.
+
+    Raises:
+        ConfigError: there is no such case.
+    """
+    if case is None:
+        return tuple(mail.id for mail in store.mails(since=since))
+    timeline = store.timeline(CaseId(case))
+    if timeline is None:
+        raise ConfigError(f"no case {case}: `support-agent cases` lists them", code="no_case")
+    return tuple(entry.mail.id for entry in timeline.mails)
+
+
+def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
+    """Make every outgoing mail of these mails again, from what is stored, and compare it with the outbox."""
+
+    @cache
+    def templates(version: str) -> Templates:
+        files = store.templates(version)
+        if files is None:
+            raise PermanentError(f"templates {version[:12]} are not stored", code="no_templates")
+        return Templates.from_files(files)
+
+    rows = [row for mail_id in mails for row in store.outgoing(mail_id=mail_id)]
+    return tuple(_replayed(store, row, templates) for row in rows)
+
+
+def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
+    problems: list[str] = []
+    diff = ""
+    record = store.letter_for(row.mail_id, row.kind, row.number)
+    if record is None:
+        problems.append("what it was made from is not stored")
+    else:
+        try:
+            letter = again(record, templates(record.templates_version))
+            raw = _composed(store, record, letter)
+        except (GateRefused, ConfigError, PermanentError, ValidationError) as error:
+            problems.append(f"it cannot be made again: {_first_line(error)}")
+        else:
+            diff = _byte_diff(row.raw, raw)
+            problems += _disagreements(row, record, letter)
+        problems += _unfounded(store, record)
+    return Replayed(
+        case_id=row.case_id,
+        mail_id=row.mail_id,
+        kind=row.kind,
+        message_id=row.message_id,
+        recipient=row.recipient,
+        diff=diff,
+        problems=tuple(problems),
+    )
+
+
+def _composed(store: Store, record: LetterRecord, letter: Letter) -> bytes:
+    headers = Headers.model_validate(record.header_inputs)
+    original = store.raw_mail(MailId(headers.parent_mail_id))
+    return letter.compose(headers, parse(original), original)
+
+
+def _disagreements(row: OutboxRecord, record: LetterRecord, letter: Letter) -> Iterator[str]:
+    """What the stored parts say of each other that the mail's own bytes do not show."""
+    headers = Headers.model_validate(record.header_inputs)
+    if not _are_same_spans(record.kind, letter.rendered, record.rendered):
+        yield "the stored spans, which `why` shows, are not those of the text"
+    if row.recipient != headers.to:
+        yield f"it went to {row.recipient}, but was made for {headers.to}"
+
+
+def _are_same_spans(kind: LetterKind, made: Mapping[str, JsonValue], stored: Mapping[str, JsonValue]) -> bool:
+    """Whether the spans are the same; what later versions added to a source was not stored, and has its default."""
+    if kind is LetterKind.PERSON_REPLY:
+        return made == stored
+    parts = RenderedPacket if kind.is_for_desk else RenderedAnswer
+    try:
+        return parts.model_validate(made) == parts.model_validate(stored)
+    except ValidationError:
+        return False
+
+
+def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
+    """What an answer says of documents and the stored versions of them do not say."""
+    if record.kind is not LetterKind.ANSWER:
+        return ()
+
+    def stored_document(version: str) -> Document | None:
+        stored = store.document(version)
+        return None if stored is None else parse_document(Path(f"{stored.number:03d}-stored.md"), stored.raw)
+
+    try:
+        final = FinalAnswer.model_validate(record.payload)
+        return tuple(unfounded(final, Grounds(stored_document), final.locale))
+    except ValidationError:
+        return ()  # said already: it cannot be made again
+    except ConfigError as error:
+        return (f"a document cannot be read: {_first_line(error)}",)
+
+
+def plan_again(
+    store: Store, decider: Decider, mails: Sequence[MailId], customer_of: CustomerLookup | None = None
+) -> tuple[Replanned, ...]:
+    """Decide these mails again, as if it were the instant they were decided at; nothing is stored or sent.
+
+    The sender's level is the stored one. The values of accounts are read now: what has changed in the
+    company's database since is a difference too. A mail that was never planned (filed, handed over by a rule)
+    is left out.
+
+    Args:
+        decider: With whatever model, policies, templates and settings are to be tried.
+        customer_of: The customer of an address; by default the decider's own accounts are asked.
+    """
+    lookup = customer_of or decider.company.accounts.customer
+    found = ((store.mail(mail_id), store.plan(mail_id)) for mail_id in mails)
+    return tuple(
+        _replanned(store, decider, lookup, mail, plan) for mail, plan in found if mail is not None and plan is not None
+    )
+
+
+def _replanned(
+    store: Store, decider: Decider, customer_of: CustomerLookup, mail: MailRecord, plan: PlanRecord
+) -> Replanned:
+    message = parse(store.raw_mail(mail.id))
+    address = message.from_.addr if message.from_ is not None else ""
+    sender = Sender(address=address, level=mail.level or 0, why=mail.sender_why or "")
+    customer = customer_of(address) if sender.level >= CUSTOMER else None
+    before = _said_before(store, mail, plan)
+    message = decider.with_attached_text(message, lambda: store.raw_mail(mail.id), sender)
+    sent = Rates(store, decider.settings.agent).answers_before(
+        mail.id, mail.case_id, sender, plan.planned_at, until=plan.planned_at
+    )
+    case_id, memory = mail.case_id or "", store.memory_before(mail.id)
+    rehearsal = rehearse(decider, message, sender, customer, plan.planned_at, sent, case_id=case_id, memory=memory)
+    after = _said_now(rehearsal)
+    status = _status(before, after)
+    diff = _text_diff(before.text, after.text) or _text_diff(before.html, after.html)
+    return Replanned(
+        case_id=mail.case_id,
+        mail_id=mail.id,
+        subject=message.subject,
+        status=status,
+        before=before,
+        after=after,
+        diff=diff if status == "changed" else "",
+    )
+
+
+def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
+    """What was really sent: a plan whose answer the gate refused counts as escalated."""
+    calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
+    record = store.letter_for(mail.id, LetterKind.ANSWER)
+    if record is None:
+        return Said(outcome="escalate", reason=mail.reason_code or plan.reason, calls=calls, text="", html="")
+    rendered = RenderedAnswer.model_validate(record.rendered)
+    return Said(
+        outcome="answer",
+        reason=plan.reason,
+        calls=calls,
+        text=_whole_text(rendered.subject.text, rendered.text.text),
+        html=rendered.html.text,
+    )
+
+
+def _said_now(rehearsal: Rehearsal) -> Said:
+    letter, calls = rehearsal.letter, rehearsal.decision.plan.calls
+    return Said(
+        outcome="escalate" if letter is None else "answer",
+        reason=rehearsal.decision.plan.reason,
+        calls=tuple(call_text(call.tool, call.args) for call in calls if call.status == "done"),
+        text="" if letter is None else _whole_text(letter.subject, letter.text),
+        html="" if letter is None else letter.html,
+    )
+
+
+def _status(before: Said, after: Said) -> Status:
+    if before.outcome != after.outcome:
+        return "newly_answered" if after.outcome == "answer" else "newly_escalated"
+    return "same" if (before.text, before.html) == (after.text, after.html) else "changed"
+
+
+def _whole_text(subject: str, text: str) -> str:
+    return f"Subject: {subject}\n\n{text}"
+
+
+def _byte_diff(sent: bytes, made: bytes) -> str:
+    """A unified diff of two mails, never empty where a byte differs."""
+    if sent == made:
+        return ""
+    texts = [raw.decode("ascii", "backslashreplace").replace("\r\n", "\n") for raw in (sent, made)]
+    return _diff(texts[0], texts[1], "sent", "replayed") or "the bytes differ in their line ends alone"
+
+
+def _text_diff(before: str, after: str) -> str:
+    return "" if before == after else _diff(before, after, "before", "now")
+
+
+def _diff(before: str, after: str, name: str, other: str) -> str:
+    lines = difflib.unified_diff(before.split("\n"), after.split("\n"), name, other, lineterm="", n=CONTEXT_LINES)
+    return "\n".join(lines)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,216 @@
+"""What the database of cases says of the agent's health, for `doctor`: what is stuck, how mails ended, the clock.
+
+Invariant: looking changes nothing, no database is made, and what is dated by a clock that was ahead is not counted.
+Checked by tests/unit/ops/test_store_health.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from support_agent.cases.pause import read_pause
+from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import Settings
+from support_agent.core.cursor import Cursor
+from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
+from support_agent.errors import SupportAgentError
+from support_agent.mail.machines.screening import OWN_MAIL_RULE
+from support_agent.store.database import normalise_url
+from support_agent.store.records import MailStatus, OutboxStatus
+from support_agent.store.store import Store
+from support_agent.tools.ending import Reason
+from support_agent.workflow.decide import HandOver
+
+SMALL_SETBACK = timedelta(minutes=1)
+"""A clock that is no more behind the last mail than this was only set right."""
+
+
+class Progress(NamedTuple):
+    """How far the mailbox was read, and when it last was to its end."""
+
+    is_first_start: bool
+    cursor: Cursor | None
+    fetched_at: datetime | None
+
+
+def read_progress(settings: Settings) -> Progress:
+    """Where the database cannot be read it is not known, and `look_at_database` says so: then all mails are counted."""
+    try:
+        with _current_store(settings) as store:
+            stored = store.cursor(settings.imap.folder) if store is not None else None
+            fetched_at = store.fetched_at(settings.imap.folder) if store is not None else None
+    except SupportAgentError:
+        return Progress(is_first_start=False, cursor=None, fetched_at=None)
+    return Progress(stored is None, stored, fetched_at)
+
+
+# What is kept
+
+
+def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
+    """Whether it can be used, and what in it wants a look."""
+    subject = "database"
+    with _store(settings) as store:
+        if store is None or store.database.revision() is None:
+            yield ok(subject, "empty: the first start makes the tables")
+            return
+        if not store.is_current():
+            what = f"its schema is {store.database.revision()}, this version has {store.database.head()}"
+            yield warning(subject, what, "make a copy of it: the next start upgrades it")
+            return
+        counted = ", ".join(f"{number} {status.value}" for status, number in store.counts().mails.items() if number)
+        found = list(_kept(store, now))  # before the word that all tables are there
+        yield ok(subject, f"its tables are current; mails: {counted or 'none'}")
+        yield from found
+
+
+def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
+    """What stands in the database and wants a look."""
+    yield from _undelivered(store, OutboxStatus.UNCERTAIN)
+    yield from _undelivered(store, OutboxStatus.FAILED)
+    if suppressed := store.suppressions.all(now):
+        names = named([entry.address for entry in suppressed])
+        yield ok("database", f"no automatic mail goes to {names}: mail to them came back")
+    if aside := store.mails(status=MailStatus.SET_ASIDE):
+        names = named([f"{mail.message_id!r} ({mail.reason_code})" for mail in aside])
+        what = f"{mails(len(aside))} could not be handled and were set aside: {names}"
+        yield warning("database", what, "find them in the mailbox by their Message-ID and answer by hand")
+
+
+def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
+    rows = store.settlements.open(status)
+    if not rows:
+        return
+    names = named(list(dict.fromkeys(row.case_id or row.mail_id for row in rows)))
+    if status is OutboxStatus.UNCERTAIN:
+        what = f"{mails(len(rows))} may or may not have gone out, in case {names}"
+        todo = (
+            "look for them in the Sent folder or the server's log, then say what you found with `support-agent outbox"
+            " sent ID`, `retry ID` or `give-up ID`; `support-agent outbox` lists them"
+        )
+    else:
+        what = f"{mails(len(rows))} could not be delivered, in case {names}"
+        todo = (
+            "`support-agent show CASE` has the server's words; `support-agent outbox retry ID` sends again,"
+            " or write to the customer yourself and say `support-agent outbox give-up ID`"
+        )
+    yield warning("database", what, todo)
+
+
+# What comes and goes
+
+
+class End(NamedTuple):
+    """An end of mails that the operator should know of: its code, what is said after their number, what to do."""
+
+    code: str
+    what: str
+    todo: str
+
+
+ENDS = (
+    End(
+        RATE_RULE,
+        "within a day from senders of whom the desk had its most packets: only filed (S12)",
+        "look for them in the mailbox; a higher agent.max_packets_per_sender_a_day lets more through",
+    ),
+    End(
+        OWN_MAIL_RULE,
+        "within a day from our own address, or sent by this agent and come back: dropped, nobody has read them (S9)",
+        "look at them in the mailbox: a web form that writes as our address must write as the customer or as another"
+        " address of yours; a forwarding that brings our mail back must end",
+    ),
+    End(
+        "S11",
+        "within a day had gone through too many servers or answers: dropped, nobody has read them (S11)",
+        "look at them in the mailbox: their Received lines name the servers of the forwarding loop that must end",
+    ),
+    End(
+        HandOver.NOT_PASSED_ON,
+        "of the desk's people within a day were not passed on to the customer",
+        "a person is told of agent.max_packets_per_sender_a_day a day, and of no more: read the others in the mailbox,"
+        " `support-agent show CASE` has why each was not",
+    ),
+    End("S14", "within a day were spam, says your own server: filed (S14)", ""),
+)
+
+
+def _ended(store: Store, subject: str, now: datetime) -> Iterator[Diagnosis]:
+    """How many mails came to each of these ends within a day."""
+    for end in ENDS:
+        if number := store.traffic.ended_for(end.code, now - DAY, until=now + CLOCK_SLACK):
+            what = f"{mails(number)} {end.what}"
+            yield warning(subject, what, end.todo) if end.todo else ok(subject, what)
+
+
+def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
+    """Whether automatic mail goes out, and how near the limits are (S12); the pause is told without a database."""
+    subject, agent = "automatic mail", settings.agent
+    if pause := read_pause(agent):
+        more = ", and agent.paused = false with a restart," if agent.paused else ""
+        yield warning(subject, str(pause), f"`support-agent resume`{more} lets it go on")
+    with _current_store(settings) as store:
+        if store is None:
+            if pause is None:
+                yield ok(subject, "nothing was sent yet")
+            return
+        rates = Rates(store, agent)
+        deciding, sending = rates.breaker(now), rates.sending_breaker(now)
+        strangers = "" if deciding or sending else rates.breaker(now, 0)
+        if deciding or sending or strangers:
+            what = "mail of senders who are no known customers waits" if strangers else "nothing automatic is sent"
+            what = "everything automatic waits" if deciding else what
+            todo = "see in `support-agent cases` who writes so much; a higher agent.max_letters_per_hour allows more"
+            yield warning(subject, f"{what}: {deciding or sending or strangers}", todo)
+        yield from _ended(store, subject, now)
+        yield ok(subject, _used(store, rates, now))
+
+
+def _used(store: Store, rates: Rates, now: datetime) -> str:
+    used = [f"{entry.what} {entry.used}/{entry.limit}" for entry in rates.used(now)]
+    days = rates.agent.identical_answer_days
+    refused = store.traffic.ended_for(Reason.REPEATED, now - days * DAY, until=now + CLOCK_SLACK)
+    used.append(
+        f"identical answers refused in {days} days {refused}"
+        if days
+        else "identical answers may be sent in another case"
+    )
+    return f"{'; '.join(used)}; {mails(store.counts().mails[MailStatus.NEW])} to handle"
+
+
+# The clock
+
+
+def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
+    """A clock that went back: retries would wait, and "this month" would be another one."""
+    with _current_store(settings) as store:
+        newest = store.cases(1) if store is not None else ()
+    last_at = newest[0].last_received_at if newest else None
+    if last_at is None:
+        return
+    if now + SMALL_SETBACK < last_at:
+        what = f"it is {now:%Y-%m-%d %H:%M} UTC here, but a mail came in at {last_at:%Y-%m-%d %H:%M}"
+        yield error("clock", what, "set this machine's clock, best by NTP")
+    else:
+        yield ok("clock", f"{now:%Y-%m-%d %H:%M} UTC; the last mail came at {last_at:%Y-%m-%d %H:%M}")
+
+
+@contextmanager
+def _store(settings: Settings) -> Iterator[Store | None]:
+    """The database of cases; None: a SQLite file that is not there, and which opening would make."""
+    with Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s) as store:
+        url = normalise_url(settings.store.url)
+        is_missing = url.drivername == "sqlite" and not Path(url.database or "").exists()
+        yield None if is_missing else store
+
+
+@contextmanager
+def _current_store(settings: Settings) -> Iterator[Store | None]:
+    """The same; None also where its tables are not those of this version."""
+    with _store(settings) as store:
+        yield store if store is not None and store.is_current() else None

@@ -1,0 +1,265 @@
+"""What became of a mail after it was tried: as a person decides, or as a bounce or a report of its delivery says.
+
+Invariant: only a mail of ours that a report names by a keyed id is changed by it, and only the address that this very
+mail went to is ever suppressed, by a report that does not only name others (S64); each change is one that the outbox
+allows, and stands in the case with who made it (S62). Checked by tests/unit/outbound/test_delivery_status.py
+and tests/unit/outbound/test_delivery_reports.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+import structlog
+
+from support_agent.config.settings import Settings
+from support_agent.core.frozen import Frozen
+from support_agent.errors import ConfigError, PermanentError, Postponed
+from support_agent.mail.addresses import normal_address
+from support_agent.mail.keys import named_id
+from support_agent.mail.machines.bounces import DeliveryNotice, Fate, read_delivery_notice
+from support_agent.mail.machines.marks import CAME_TO_FIELDS
+from support_agent.mail.message import Message
+from support_agent.store.records import (
+    CaseId,
+    LetterKind,
+    MailId,
+    OutboxId,
+    OutboxRecord,
+    OutboxStatus,
+    SettledBy,
+    Suppression,
+)
+from support_agent.store.store import Store
+from support_agent.transport.outbox import BAD_ADDRESS
+
+log = structlog.get_logger(__name__)
+
+READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
+UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
+
+
+class Choice(StrEnum):
+    """What a person may decide about a mail of the outbox."""
+
+    RETRY = "retry"
+    SENT = "sent"
+    GIVE_UP = "give-up"
+
+
+class _Rule(NamedTuple):
+    """Where a choice leads, from where it may, what stands in the case, and why it may not from elsewhere."""
+
+    after: OutboxStatus
+    sources: tuple[OutboxStatus, ...]
+    detail: str
+    refused: Mapping[OutboxStatus, str]
+
+
+_BUSY = "it is being sent right now: look again in a moment"
+RULES: Mapping[Choice, _Rule] = {
+    Choice.RETRY: _Rule(
+        READY,
+        (UNCERTAIN, FAILED),
+        "to be sent again",
+        {SENT: "sending it again would be a second mail", SENDING: _BUSY},
+    ),
+    Choice.SENT: _Rule(
+        SENT,
+        (UNCERTAIN,),
+        "it went out",
+        {
+            READY: "it still waits to be sent; `support-agent outbox give-up` keeps it from being sent",
+            FAILED: "it did not go out; `support-agent outbox retry` sends it again",
+            SENDING: _BUSY,
+        },
+    ),
+    Choice.GIVE_UP: _Rule(
+        FAILED,
+        (READY, UNCERTAIN, FAILED),
+        "given up",
+        {SENT: "it went out already and cannot be called back", SENDING: _BUSY},
+    ),
+}
+
+
+class Settled(Frozen):
+    """What a choice came to; `is_new` is False where it was so before."""
+
+    outbox_id: OutboxId
+    status: OutboxStatus
+    is_new: bool
+
+
+class Entry(Frozen):
+    """A mail that is not known to be out: `age_s` since it came into the outbox, `detail` the last word about it."""
+
+    outbox_id: OutboxId
+    status: OutboxStatus
+    kind: LetterKind
+    recipient: str
+    case_id: CaseId | None
+    age_s: float
+    attempts: int
+    next_try_at: datetime | None
+    detail: str | None
+
+
+def entries(store: Store, now: datetime) -> list[Entry]:
+    """What is in the outbox and not known to be out, the oldest first; without what a person gave up."""
+    return [
+        Entry(
+            outbox_id=row.id,
+            status=row.status,
+            kind=row.kind,
+            recipient=row.recipient,
+            case_id=row.case_id,
+            age_s=round(max(0.0, (now - row.created_at).total_seconds()), 1),
+            attempts=row.attempts,
+            next_try_at=row.next_try_at if row.status is READY else None,
+            detail=row.last_detail,
+        )
+        for row in store.settlements.open()
+    ]
+
+
+def settle_by_hand(store: Store, outbox_id: str, choice: Choice, now: datetime) -> Settled:
+    """A person decides about a mail; decided so before, nothing changes.
+
+    To send again to an address that bounced says that it is good: it is written to again.
+
+    Raises:
+        ConfigError: there is no such mail. PermanentError: the choice makes no sense for it as it is.
+    """
+    record = store.settlements.mail(OutboxId(outbox_id))
+    if record is None:
+        raise ConfigError(f"no mail {outbox_id} in the outbox: `support-agent outbox` lists them", code="no_outbox")
+    rule = RULES[choice]
+    if record.status in rule.refused:
+        raise PermanentError(f"{outbox_id} is {record.status}: {rule.refused[record.status]}", code="outbox_status")
+    by = SettledBy.OPERATOR
+    if choice is Choice.RETRY:  # first: whoever dies in between leaves no mail that is sent and fails at once
+        store.suppressions.lift(record.recipient)
+    is_new = store.settlements.settle(record.id, rule.after, by, f"{rule.detail}, by {by}", now, rule.sources)
+    return Settled(outbox_id=record.id, status=rule.after, is_new=is_new)
+
+
+class _Report(NamedTuple):
+    """What a mail says of a mail of ours: `after` is what that one is then."""
+
+    record: OutboxRecord
+    after: OutboxStatus
+    by: SettledBy
+    detail: str
+    is_bad_address: bool = False
+
+
+@dataclass(frozen=True)
+class Reports:
+    """Reads bounces and delivery reports; `now` is the clock."""
+
+    store: Store
+    settings: Settings
+    now: Callable[[], datetime]
+
+    def read(self, mail_id: MailId, message: Message, raw: bytes, *, is_marked: bool = True) -> str:
+        """Do what a report says of a mail of ours, and put it into that one's case.
+
+        Args:
+            is_marked: The mail has a bounce's marks. One that only reads like a bounce stays in a case of its own, and
+                what it answers to is not what it is about: customers answer our mails.
+        Returns:
+            What it says, one sentence; "" for what is no report, or about no mail of ours.
+        Raises:
+            Postponed: the mail is being sent right now; the report must be read again when that is over.
+        """
+        report = self._report(message, raw, is_marked)
+        if report is None:
+            return ""
+        record = report.record
+        if record.status is SENDING:
+            raise Postponed(f"{record.id} is being sent while a report about it is read", code="still_sending")
+        if is_marked and record.case_id is not None:
+            self.store.join_case(mail_id, record.case_id)
+        sources = _sources(report)
+        told = f"{report.detail}, says mail {mail_id}"
+        if record.status in sources:
+            self.store.settlements.settle(record.id, report.after, report.by, told, self.now(), sources)
+            log.warning("outbox_settled", outbox_id=record.id, status=report.after.value, by=report.by.value)
+        if report.is_bad_address:
+            self._suppress(record, told)
+        if report.after is FAILED and record.kind.is_for_desk:
+            log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=FAILED.value)
+        return f"about {record.id}: {report.detail}"
+
+    def _suppress(self, record: OutboxRecord, detail: str) -> None:
+        """The address that we wrote to; never the desk's, which must hear of it."""
+        if not record.kind.is_for_desk:
+            suppress(self.store, record, detail, self.now(), self.settings.smtp.suppression_days)
+
+    def _report(self, message: Message, raw: bytes, is_marked: bool) -> _Report | None:
+        notice = read_delivery_notice(message, raw)
+        if notice is None:
+            return None
+        message_ids = notice.original_message_ids if is_marked or notice.is_returned else ()
+        if record := self._ours((*notice.envelope_ids, *_came_to(message))):
+            return _of_notice(record, notice, is_sure=True)
+        record = self._ours(message_ids)
+        return None if record is None else _of_notice(record, notice, is_sure=False)
+
+    def _ours(self, names: tuple[str, ...]) -> OutboxRecord | None:
+        """The first mail of ours that is named."""
+        agent = self.settings.agent
+        domain = agent.address.rpartition("@")[2]
+        for text in names:
+            own_id = named_id(agent.secret, domain, text)
+            for candidate in dict.fromkeys((text.strip(), own_id)) if own_id else ():
+                for record in self.store.outgoing(message_id=candidate):
+                    return record
+        return None
+
+
+def _sources(report: _Report) -> tuple[OutboxStatus, ...]:
+    """Where a mail may be for a report to change it. One that is to be tried again arrived by an earlier try."""
+    if report.after is not SENT:
+        return READY, SENT, UNCERTAIN
+    return (READY, UNCERTAIN) if report.record.attempts else (UNCERTAIN,)
+
+
+def suppress(store: Store, record: OutboxRecord, detail: str, now: datetime, days: int) -> None:
+    """The address that a mail went to gets no automatic mail for so many days."""
+    if days:
+        store.suppressions.add(record, detail, now, now + timedelta(days=days))
+        log.warning("address_suppressed", outbox_id=record.id, case_id=record.case_id, days=days)
+
+
+def suppressed_why(suppression: Suppression) -> str:
+    """Why an address gets no automatic mail, one sentence."""
+    until = f"{suppression.until:%Y-%m-%d}"
+    return f"{suppression.address} gets no automatic mail until {until}: {suppression.detail}"
+
+
+def _of_notice(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -> _Report:
+    """What is said of our mail.
+
+    Args:
+        is_sure: It is named as one names what one was given to deliver, by ENVID or by the address the report came to.
+            A Message-ID stands in what is quoted and forwarded.
+    """
+    code = f" ({notice.status})" if notice.status else ""
+    if notice.fate is not Fate.FAILED:  # a server that still tries has it too
+        return _Report(record, SENT, SettledBy.DELIVERY_REPORT, f"{notice.fate}{code}")
+    is_its_address = normal_address(record.recipient) in notice.recipients or (is_sure and not notice.recipients)
+    is_bad_address = is_its_address and BAD_ADDRESS.match(notice.status) is not None
+    return _Report(record, FAILED, SettledBy.BOUNCE, f"bounced{code}", is_bad_address)
+
+
+def _came_to(message: Message) -> Iterator[str]:
+    """The addresses that a mail came to, as the servers on its way say."""
+    for name in ("To", *CAME_TO_FIELDS):
+        for value in message.all_headers(name):
+            yield from (part.strip("<> \t") for part in value.split(","))

@@ -1,0 +1,239 @@
+"""An outgoing mail as data: what it was made from, what was rendered, and the headers' inputs.
+
+Invariant: `compose` is a function of the letter, its headers and the parent mail, so what is stored gives the same
+bytes again; every letter to a customer has passed the gate. Checked by tests/unit/outbound/test_letters.py and `replay`.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.formatting import clean_line
+from support_agent.answer.grounds import Grounds, unfounded
+from support_agent.answer.packet import Packet
+from support_agent.answer.provenance import check
+from support_agent.answer.render import render_acknowledgement, render_answer, render_packet
+from support_agent.answer.sources import InboundSource, RenderedAnswer, RenderedPacket
+from support_agent.answer.templates import Templates
+from support_agent.config.settings import AgentSettings
+from support_agent.core.frozen import Frozen
+from support_agent.errors import GateRefused
+from support_agent.mail.keys import message_id, origin_header
+from support_agent.mail.message import Message
+from support_agent.mail.outgoing import (
+    Head,
+    compose,
+    compose_notice,
+    compose_person_reply,
+    next_hops,
+    reply_subject,
+)
+from support_agent.store.records import LetterKind, LetterRecord
+
+TELLING_CHARACTERS = 12
+"""A line of a packet with at least so many characters that are no white space is known again in a reply to it."""
+CUSTOMERS_OWN = frozenset({"mail_line", "answered_line", "subject", "question", "customer_address", "reply_address"})
+"""Parts of a packet that a reply to the customer may repeat."""
+QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
+"""What mail programs put before a quoted line: "> ", "| ", "HS> ", "* "."""
+SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
+"""Attachments that only prove who wrote the mail."""
+
+
+class Headers(Head):
+    """What the headers are made from; `parent_mail_id` is the customer's mail that it belongs to, in the store."""
+
+    parent_mail_id: str
+
+
+class Letter(Frozen):
+    """One mail before its headers: `payload` is what it says as data, `rendered` the spans with their sources."""
+
+    kind: LetterKind
+    payload: dict[str, JsonValue]
+    rendered: dict[str, JsonValue]
+    subject: str
+    text: str
+    html: str = ""
+
+    def headers(
+        self,
+        agent: AgentSettings,
+        case_id: str,
+        mail_id: str,
+        to: str,
+        sent_at: datetime,
+        parent: Message,
+        parent_mail_id: str,
+        number: int = 1,
+        *,
+        is_threaded: bool = True,
+    ) -> Headers:
+        """The headers; the Message-ID is the same on every try.
+
+        Args:
+            mail_id: The inbound mail that it goes out for: for a person's reply that reply, not the parent.
+            number: Which of the letters of this kind for that mail it is.
+            is_threaded: Whether an automatic letter names the ids of the customer's mail; only where that is proven.
+        Raises:
+            ConfigError: `agent.secret` is missing.
+        """
+        domain = agent.address.rpartition("@")[2]
+        own_id = message_id(agent.secret, domain, case_id, mail_id, self.kind.named(number))
+        return Headers(
+            message_id=own_id,
+            sent_at=sent_at.replace(microsecond=0),
+            to=to,
+            from_address=agent.address,
+            from_name=agent.name,
+            origin=origin_header(agent.secret, own_id, next_hops(parent, agent)),
+            parent_mail_id=parent_mail_id,
+            is_threaded=is_threaded,
+        )
+
+    def compose(self, headers: Headers, parent: Message, original: bytes) -> bytes:
+        """The bytes of the mail.
+
+        Args:
+            parent: The customer's mail that it belongs to.
+            original: The bytes of that mail; they go along with a packet.
+        """
+        match self.kind:
+            case LetterKind.ANSWER | LetterKind.ACKNOWLEDGEMENT:
+                return compose(headers, subject=self.subject, text=self.text, html=self.html, parent=parent)
+            case LetterKind.PACKET | LetterKind.FAILURE:
+                return compose_notice(headers, subject=self.subject, text=self.text, original=original)
+            case LetterKind.PERSON_REPLY:
+                return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent)
+
+
+def answer_letter(final: FinalAnswer, templates: Templates, grounds: Grounds) -> Letter:
+    """An answer, through the gate.
+
+    Raises:
+        GateRefused: a byte has no source, a source is not in the company's files (code `unfounded`), or a template
+            cannot be used.
+    """
+    if wrong := next(unfounded(final, grounds, templates.locale_for(final.locale)), None):
+        raise GateRefused(wrong, code="unfounded")
+    return _gated(LetterKind.ANSWER, final, render_answer(final, templates), templates)
+
+
+def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Templates) -> Letter:
+    """The fixed mail that says that a person has the case, through the gate.
+
+    Raises:
+        GateRefused: as `answer_letter`.
+    """
+    rendered = render_acknowledgement(acknowledgement, templates)
+    return _gated(LetterKind.ACKNOWLEDGEMENT, acknowledgement, rendered, templates)
+
+
+def packet_letter(packet: Packet, templates: Templates, kind: LetterKind = LetterKind.PACKET) -> Letter:
+    """A case for a person, or a `failure` in one, through the gate.
+
+    Raises:
+        GateRefused: as `answer_letter`.
+    """
+    return _gated(kind, packet, render_packet(packet, templates), templates)
+
+
+def _gated(
+    kind: LetterKind,
+    made_from: FinalAnswer | Acknowledgement | Packet,
+    rendered: RenderedAnswer | RenderedPacket,
+    templates: Templates,
+) -> Letter:
+    """The letter, if the gate passes it: the one place where rendered text becomes a mail."""
+    check(rendered, made_from, templates)
+    return Letter(
+        kind=kind,
+        payload=made_from.model_dump(mode="json"),
+        rendered=rendered.model_dump(mode="json"),
+        subject=rendered.subject.text,
+        text=rendered.text.text,
+        html=rendered.html.text if isinstance(rendered, RenderedAnswer) else "",
+    )
+
+
+def reply_letter(parent_subject: str, words: str) -> Letter:
+    """A staff member's own words, on their way to the customer."""
+    payload: dict[str, JsonValue] = {"parent_subject": parent_subject, "words": words}
+    return Letter(
+        kind=LetterKind.PERSON_REPLY,
+        payload=payload,
+        rendered={},
+        subject=reply_subject(parent_subject),
+        text=words,
+    )
+
+
+def own_words(text: str, packet: RenderedPacket) -> str:
+    """A staff member's words, up to where a mail program copied our packet, which is for staff only.
+
+    Args:
+        text: The visible text of the reply; a quotation in a form that nobody knows stands in it.
+        packet: The packet that was answered.
+    """
+    telling = _telling(packet)
+    kept: list[str] = []
+    for line in text.splitlines():
+        if _squeezed(QUOTATION_MARK.sub("", line)) in telling:
+            break
+        kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def unfit(words: str, reply: Message, packet: RenderedPacket) -> str:
+    """Why a staff member's own words are not passed on to the customer; empty where they are.
+
+    Whoever is in doubt whether the packet is still quoted keeps it: what it says is for staff only.
+    """
+    if not words:
+        return "your reply has no words of its own"
+    said = _squeezed("".join(QUOTATION_MARK.sub("", line) for line in words.splitlines()))
+    if any(piece in said for piece in _telling(packet)):
+        return "your reply still quotes the packet: answer above it or delete the quotation"
+    if any(not part.is_inline_image and part.content_type not in SIGNATURES for part in reply.attachments):
+        return "attachments are not passed on: write to the customer directly, or reply without them"
+    return ""
+
+
+def _telling(packet: RenderedPacket) -> frozenset[str]:
+    """What gives a packet away: its case id, and its long lines without what the customer may read."""
+    pieces, case_ids = [], set()
+    for span in packet.text.spans:
+        part = span.source.part if isinstance(span.source, InboundSource) else None
+        pieces.append("\n" if part in CUSTOMERS_OWN else span.text)
+        if part == "case_id":
+            case_ids.add(_squeezed(span.text))
+    lines = {_squeezed(QUOTATION_MARK.sub("", line)) for line in "".join(pieces).splitlines()}
+    return frozenset({line for line in lines if len(line) >= TELLING_CHARACTERS} | case_ids)
+
+
+def _squeezed(text: str) -> str:
+    """A text as it is compared: mail programs change white space, and leave out what is not seen."""
+    return "".join(clean_line(text).split())
+
+
+def again(record: LetterRecord, templates: Templates) -> Letter:
+    """A stored letter, made again from its payload with those templates, true or not: `replay` says what is not.
+
+    Raises:
+        GateRefused: the templates cannot be used for it.
+    """
+    match record.kind:
+        case LetterKind.ANSWER:
+            final = FinalAnswer.model_validate(record.payload)
+            return _gated(record.kind, final, render_answer(final, templates), templates)
+        case LetterKind.ACKNOWLEDGEMENT:
+            return acknowledgement_letter(Acknowledgement.model_validate(record.payload), templates)
+        case LetterKind.PACKET | LetterKind.FAILURE:
+            return packet_letter(Packet.model_validate(record.payload), templates, record.kind)
+        case LetterKind.PERSON_REPLY:
+            return reply_letter(str(record.payload["parent_subject"]), str(record.payload["words"]))

@@ -1,0 +1,192 @@
+"""One IMAP connection: opened over verified TLS, signed in to, and its library's errors mapped to ours.
+
+Invariant: nothing secret is sent before TLS stands, where the settings ask for it (S36); no error of the library
+leaves this room unmapped, and no error names a secret. Checked against a real Dovecot and a scripted server by
+tests/integration/mail/test_mailbox.py and tests/integration/mail/test_sign_in.py.
+"""
+
+from __future__ import annotations
+
+import io
+import select
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import imapclient  # type: ignore[import-untyped]
+from imapclient.exceptions import (  # type: ignore[import-untyped]
+    CapabilityError,
+    IMAPClientAbortError,
+    IMAPClientError,
+    IMAPClientReadOnlyError,
+    LoginError,
+    ProtocolError,
+)
+
+from support_agent.config.settings import ImapSettings, Security, SignIn
+from support_agent.errors import ConfigError, SupportAgentError, TransientError
+from support_agent.transport.oauth import xoauth2
+from support_agent.transport.tls import client_context
+
+DELETED = b"\\Deleted"
+SEEN = b"\\Seen"
+PASSING_CODES = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
+"""Response codes of a refusal that passes by itself (RFC 5530)."""
+
+
+class Refused(TransientError):
+    """The server answered NO or nonsense to one command; the connection still stands."""
+
+
+class SignInRefused(ConfigError):
+    """The server does not take the password or the access token."""
+
+    code = "imap_login"
+
+
+def connect(settings: ImapSettings) -> Any:
+    """An `imapclient.IMAPClient` on a protected connection, not signed in yet."""
+    context = None if settings.security is Security.PLAIN else client_context(settings, "imap")
+    client = imapclient.IMAPClient(
+        settings.host,
+        port=settings.port,
+        ssl=settings.security is Security.TLS,
+        ssl_context=context,
+        timeout=settings.timeout_s,
+    )
+    client.normalise_times = False  # with the server's own zone
+    try:
+        if settings.security is Security.STARTTLS:
+            client.starttls(context)  # raises where the server does not offer it: never in the clear
+    except BaseException:
+        with suppress(OSError):
+            client.shutdown()
+        raise
+    return client
+
+
+def sign_in(client: Any, settings: ImapSettings, access_token: str | None) -> None:
+    """Sign in with the password, or by XOAUTH2 where there is an access token."""
+    if access_token is None:
+        client.login(settings.user, settings.password.get_secret_value())
+    else:
+        client.sasl_login("XOAUTH2", _Xoauth2(settings.user, access_token))
+    if client.has_capability("UTF8=ONLY"):  # RFC 6855: such a server takes nothing before this
+        client.enable("UTF8=ACCEPT")
+        _speak_utf8(client)
+        client.folder_encode = False
+
+
+class _Xoauth2:
+    """The client's side of XOAUTH2: the token first, then nothing to the server's JSON of what is wrong with it."""
+
+    def __init__(self, user: str, access_token: str) -> None:
+        self._answers = [xoauth2(user, access_token)]
+
+    def __call__(self, challenge: bytes) -> bytes:
+        return self._answers.pop() if self._answers else b""
+
+
+def open_folder(client: Any, folder: str) -> tuple[dict[bytes, Any], bool]:
+    """Select a folder, or examine it where it may only be read: the server's answer, and whether it may be changed."""
+    try:
+        return client.select_folder(folder), True
+    except IMAPClientReadOnlyError:  # [READ-ONLY] (RFC 3501, section 6.3.1)
+        return client.select_folder(folder, readonly=True), False
+
+
+def folder_name(name: str | bytes) -> str:
+    """A folder's name out of a listing; bytes where the connection speaks UTF-8."""
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+
+
+def wait_for_input(client: Any, timeout_s: float) -> bool:
+    """Whether the server says something within this time, or has said something that nobody has read yet."""
+    connection: socket.socket = client.socket()
+    usual_timeout_s = connection.gettimeout()
+    connection.settimeout(0)
+    try:
+        # A note that came in one packet with the answer to IDLE stands in the reader's buffer, not in the socket.
+        if _reader(client).peek(1):
+            return True
+    except (BlockingIOError, ssl.SSLWantReadError):
+        pass
+    finally:
+        connection.settimeout(usual_timeout_s)
+    poller = select.poll()  # not `select`, which cannot watch a file number above 1023
+    poller.register(connection.fileno(), select.POLLIN)
+    return bool(poller.poll(timeout_s * 1000))
+
+
+# What neither library has a public way to. Nothing else here touches what is theirs; whether it is still there is
+# checked by test_what_is_private_to_the_libraries_is_as_it_was.
+
+
+def _reader(client: Any) -> io.BufferedReader:
+    """What `imaplib` reads lines from, and so the only place that knows what has come and was not read.
+
+    Up to Python 3.13; a later `imaplib` keeps a buffer of its own beside it.
+    """
+    reader: io.BufferedReader = client._imap.file
+    return reader
+
+
+def _speak_utf8(client: Any) -> None:
+    """What `imaplib.IMAP4.enable` does; that one looks at the capabilities from before the login, and refuses."""
+    client._imap._mode_utf8()
+
+
+@contextmanager
+def mapped(settings: ImapSettings, folder: str | None = None) -> Iterator[None]:
+    """Map every library error to ours; `folder` is the one that the commands inside name."""
+    try:
+        yield
+    except SupportAgentError:
+        raise
+    except (IMAPClientError, OSError, ssl.SSLError) as error:
+        raise _map_error(error, settings, folder) from error
+    except (ValueError, RecursionError) as error:  # the whole answer was read, and the library cannot make sense of it
+        where = f"{settings.host}:{settings.port}"
+        raise Refused(f"{where} answered what is not IMAP: {type(error).__name__}") from error
+    except MemoryError as error:  # in the middle of an answer: the connection is of no more use
+        raise TransientError(f"{settings.host}:{settings.port} sent more than there is memory for") from error
+
+
+def _map_error(error: Exception, settings: ImapSettings, folder: str | None) -> SupportAgentError:
+    where = f"{settings.host}:{settings.port}"
+    text = " ".join(str(error).split())[:300]
+    if isinstance(error, LoginError) and not isinstance(error.__context__, IMAPClientAbortError):
+        return _map_refusal(where, text, settings)
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return ConfigError(
+            f"the certificate of {where} cannot be verified ({text}): check imap.host, or set imap.ca_file",
+            code="imap_certificate",
+        )
+    if isinstance(error, CapabilityError):
+        return ConfigError(
+            f"{where} does not offer STARTTLS ({text}): set imap.security = 'tls' and its port, usually 993",
+            code="imap_security",
+        )
+    if isinstance(error, LoginError | IMAPClientAbortError | OSError):  # a login error here: the connection died
+        return TransientError(f"{where} cannot be used now: {text or type(error).__name__}")
+    if folder is not None and not _is_passing(text):
+        return ConfigError(f"{where} cannot open the folder {folder!r} ({text}): check [imap]", code="imap_folder")
+    if isinstance(error, ProtocolError):
+        return Refused(f"{where} answered what is not IMAP: {text}")
+    return Refused(f"{where} refused a command: {text}")
+
+
+def _is_passing(text: str) -> bool:
+    return any(code in text.upper() for code in PASSING_CODES)
+
+
+def _map_refusal(where: str, text: str, settings: ImapSettings) -> SupportAgentError:
+    if _is_passing(text):
+        return TransientError(f"{where} cannot log in {settings.user!r} now: {text}")
+    if settings.auth is SignIn.XOAUTH2:
+        todo = "check imap.user and [oauth], and that the account may use IMAP"
+    else:
+        todo = "check imap.user and imap.password"
+    return SignInRefused(f"{where} refuses imap.user {settings.user!r} ({text}): {todo}")

@@ -1,0 +1,31 @@
+"""The one TLS client context of the mail room: certificates and host names are always verified.
+
+Invariant: there is no setting that turns verification off; an own authority is added by file (`ca_file`).
+Checked by tests/unit/transport/test_tls.py and against real servers.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+from support_agent.config.settings import Server
+from support_agent.errors import ConfigError
+
+
+def client_context(server: Server, section: str) -> ssl.SSLContext:
+    """A verifying context for the server of a section ("imap", "smtp").
+
+    Raises:
+        ConfigError: `ca_file` cannot be read as PEM certificates.
+    """
+    context = ssl.create_default_context()
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if server.ca_file is not None:
+        try:
+            context.load_verify_locations(cafile=server.ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(
+                f"{section}.ca_file {server.ca_file} cannot be used ({error}): give a file of PEM certificates",
+                code="ca_file",
+            ) from error
+    return context

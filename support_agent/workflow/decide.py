@@ -1,0 +1,367 @@
+"""From a mail and its sender to a decision: the part of the journey that depends on nothing but its arguments.
+
+The pipeline, the dry run (`try`) and `replay --plan` all decide here, so that what an admin sees is what a customer
+gets. Checked by tests/unit/workflow/test_stages.py and tests/integration/test_hostile_model.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import Field
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.packet import FoundDocument, LookedInto
+from support_agent.answer.templates import Templates
+from support_agent.company.company import Company
+from support_agent.company.periods.periods import periods
+from support_agent.company.text import collapse
+from support_agent.company.values import Customer
+from support_agent.config.facts import Looks
+from support_agent.config.settings import Settings
+from support_agent.core.frozen import Frozen
+from support_agent.core.levels import CUSTOMER, PROVEN
+from support_agent.desk.looked import looked_into
+from support_agent.errors import GateRefused, SupportAgentError
+from support_agent.mail.machines.machine_vote import MachineVote
+from support_agent.mail.machines.screening import PERSON_RULE, Screening
+from support_agent.mail.message import Message
+from support_agent.mail.outgoing import REPLY_PREFIX, reply_subject
+from support_agent.mail.senders.identity import Sender
+from support_agent.mail.text.attachment_text import asked_text, speaks_through_attachments, with_attached_text
+from support_agent.mail.text.body import LIMIT
+from support_agent.mail.text.person_word import asks_for_person
+from support_agent.models.language_model import Usage
+from support_agent.planner.loop import Planner
+from support_agent.planner.plan import Call, Plan
+from support_agent.planner.questions import questions_of
+from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
+from support_agent.tools.base import AccountData, Context, Search, SentAnswer
+from support_agent.tools.ending import Reason
+from support_agent.tools.fact_room import FactRoom, FactRooms, Finding
+from support_agent.tools.looking import memory_of, open_room, told
+
+
+class Decision(Frozen):
+    """What was decided for a mail, and everything needed to write it down.
+
+    `final` is there where the plan's outcome is `answer`; `found` are the documents the search came up with; `why` is
+    what more is known of the reason than its code, one sentence, or "". `findings` is what the fact room found out, by
+    question number from 1, with its own records; `looked` the same for people, with the sentences that it points at as
+    the documents had them then; `memory` what it knows of the case now, None where it was not asked.
+    """
+
+    plan: Plan
+    final: FinalAnswer | None
+    found: tuple[FoundDocument, ...]
+    decided_at: datetime
+    why: str = ""
+    findings: dict[int, Finding] = Field(default_factory=dict)
+    looked: tuple[LookedInto, ...] = ()
+    memory: str | None = None
+
+    @property
+    def forward_passes(self) -> int:
+        """Of the choices, and of what was looked into."""
+        return self.plan.usage.forward_passes + sum(found.forward_passes for found in self.findings.values())
+
+    @property
+    def tokens(self) -> int:
+        """Read and written, for both."""
+        return self.plan.usage.tokens + sum(found.tokens for found in self.findings.values())
+
+    def record(self, mail_id: MailId, company_version: str, index_version: str) -> PlanRecord:
+        """The plan as it is kept."""
+        plan = self.plan
+        return PlanRecord(
+            mail_id=mail_id,
+            planned_at=self.decided_at,
+            model=plan.model,
+            combiner_version=plan.combiner,
+            company_version=company_version,
+            index_version=index_version,
+            outcome=plan.outcome,
+            reason=plan.reason,
+            seconds=plan.seconds,
+            forward_passes=self.forward_passes,
+            tokens=self.tokens,
+            trace=self.model_dump(mode="json", exclude={"memory"}),
+            calls=tuple(_call_record(seq, call) for seq, call in enumerate(plan.calls)),
+        )
+
+    def because(self, reason: str, why: str) -> Decision:
+        """The same, but without an answer: a person must read the mail for this reason."""
+        plan = self.plan.model_copy(update={"outcome": "escalate", "reason": reason})
+        return self.model_copy(update={"plan": plan, "final": None, "why": why})
+
+    def stopped_by(self, error: SupportAgentError) -> Decision:
+        """The same, but its answer failed: a person must read the mail, and why."""
+        return self.because(*reason_of(error))
+
+
+def reason_of(error: SupportAgentError) -> tuple[str, str]:
+    """Code and sentence of an error, as the reason why a person gets a mail; whatever the gate refuses has one code."""
+    if isinstance(error, GateRefused) and error.code != GateRefused.code:
+        return GateRefused.code, f"{error.code}: {error}"
+    return error.code, str(error)
+
+
+def screened_out(screening: Screening) -> tuple[str, str]:
+    """Code and sentence of a screening that sends a mail to the desk, as the reason why a person gets it."""
+    if screening.rule == PERSON_RULE:
+        return Reason.PERSON_ASKED_FOR, screening.why
+    return HandOver.SCREENING, f"{screening.rule}: {screening.why}"
+
+
+class HandOver(StrEnum):
+    """Why a mail goes to a person besides the reasons that a plan may have, and the codes of errors."""
+
+    SCREENING = "screening"
+    WITH_PERSON = "with_person"
+    UNDELIVERED = "undelivered"
+    SUPPRESSED = "suppressed"
+    UNPROVEN_OURS = "unproven_ours"
+    NOT_PARTICIPANT = "not_participant"
+    UNWRITABLE = "unwritable"
+    NOT_PASSED_ON = "not_passed_on"
+    BREAKER = "breaker"
+    STRANGERS_BREAKER = "strangers_breaker"
+    FLOOD = "flood"
+
+
+@dataclass(frozen=True)
+class Decider:
+    """Decides mails with one company, one planner and one search; keeps nothing between mails.
+
+    `rooms` opens the fact room for a mail; None: it is off. `machine` is the fitted vote on what machines write, None
+    where the rules of screening decide alone.
+    """
+
+    company: Company
+    planner: Planner
+    search: Search
+    templates: Templates
+    settings: Settings
+    rooms: FactRooms | None = None
+    machine: MachineVote | None = None
+
+    def judged(self, message: Message, screening: Screening) -> Screening:
+        """The screening after the fitted vote: what it takes for a machine's, or doubts, goes to a person."""
+        return screening if self.machine is None else self.machine.judged(message, screening)
+
+    def decide(
+        self,
+        message: Message,
+        sender: Sender,
+        customer: Customer | None,
+        now: datetime,
+        sent: tuple[SentAnswer, ...] = (),
+        *,
+        case_id: str = "",
+        memory: str | None = None,
+    ) -> Decision:
+        """Plan the mail and make its final answer.
+
+        Args:
+            message: As parsed.
+            sender: With the level that the answer may use.
+            customer: The known customer, at level 3 only.
+            now: Aware; its day is "today" for periods and for the validity of documents.
+            sent: What must not be answered again, the newest first.
+            case_id: The mail's case; "" in a rehearsal.
+            memory: What the fact room knew of the case after its last mail.
+        """
+        reason = self._refusal(message, sender)
+        if reason is not None:
+            return self.hand_over(reason, now)
+        if unread := self._unread(message):
+            code, why = unread
+            return self.hand_over(code, now, why)
+        names = (*message.people(self.settings.agent.address), *((customer.name, customer.address) if customer else ()))
+        if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
+            sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
+        room = open_room(self.rooms, case_id, memory, names) if self.rooms is not None else None
+        context = self._context(message, sender, customer, now, sent, room)
+        plan = self.planner.plan(context)
+        return Decision(
+            plan=plan,
+            final=self._final(message, sender, context, plan) if plan.outcome == "answer" else None,
+            found=_found(context),
+            decided_at=now,
+            why=_why(plan, context),
+            findings=context.findings,
+            looked=looked_into(context),
+            memory=memory_of(room) if room is not None else None,
+        )
+
+    def with_attached_text(self, message: Message, raw: Callable[[], bytes], sender: Sender) -> Message:
+        """The mail with the text of the attachments it speaks through, for `decide`; a stranger's are not opened."""
+        if self._refusal(message, sender) is not None:
+            return message
+        return with_attached_text(message, raw, self.settings.planner.max_attachment_characters)
+
+    def hand_over(self, reason: str, now: datetime, why: str = "") -> Decision:
+        """No plan at all: a person must read the mail.
+
+        Args:
+            reason: A `Reason`, a `HandOver`, or the code of an error.
+            why: What more is known, one sentence.
+        """
+        return Decision(plan=_no_plan(reason), final=None, found=(), decided_at=now, why=why)
+
+    def failed(self, error: SupportAgentError, now: datetime) -> Decision:
+        """No plan either: what failed, a person must read."""
+        reason, why = reason_of(error)
+        return self.hand_over(reason, now, why)
+
+    def locale_of(self, customer: Customer | None) -> str:
+        """The locale an answer is written in: the customer's own, where there are templates for it."""
+        if customer is None or not self.templates.has_language(customer.locale):
+            return self.settings.company.locale
+        return customer.locale
+
+    def _refusal(self, message: Message, sender: Sender) -> Reason | None:
+        if not self.settings.agent.may_answer(sender.level):
+            return Reason.LEVEL
+        if len(message.subject) + len(message.visible_text) > self.settings.planner.max_mail_characters:
+            return Reason.LIMIT
+        return None
+
+    def _unread(self, message: Message) -> tuple[str, str] | None:
+        """Code and sentence where what is asked stands in attachments that a person must read."""
+        if not speaks_through_attachments(message):
+            return None
+        words = asked_text(message)
+        if left := next((defect for defect in message.defects if defect.startswith(LIMIT)), ""):
+            return Reason.LIMIT, left
+        if not any(one.text for one in message.attachments):
+            return HandOver.SCREENING, "the words are in what is attached, and no text can be read there"
+        if asked := asks_for_person(words, self.settings.desk.person_words):
+            return Reason.PERSON_ASKED_FOR, f"the customer asks for a person: {asked!r}"
+        return None
+
+    def _context(
+        self,
+        message: Message,
+        sender: Sender,
+        customer: Customer | None,
+        now: datetime,
+        sent: tuple[SentAnswer, ...],
+        room: FactRoom | None,
+    ) -> Context:
+        today = now.date()
+        accounts: AccountData = self.company.accounts
+        locale = self.templates.locale_for(self.locale_of(customer))
+        return Context(
+            today=today,
+            locale=locale,
+            level=sender.level,
+            customer=customer,
+            documents=self.company.by_number,
+            clarifications={question.number: question for question in self.company.questions},
+            periods={period.name: period for period in periods(today)},
+            accounts=accounts,
+            search=self.search,
+            questions=(questions := questions_in(message, self.search)),
+            subject=_subject_in(questions[0], message),
+            mail=f"{message.subject}\n{asked_text(message)}",
+            sent=sent,
+            room=room,
+            looks_always=self.settings.facts.looks is Looks.ALWAYS,
+            translations=self.company.in_language(locale, today),
+            vocabulary=self.company.vocabulary,
+            least_section=self.settings.planner.threshold_section,
+        )
+
+    def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
+        is_known = sender.level >= CUSTOMER and context.customer is not None
+        return FinalAnswer(
+            company=self.settings.company.name,
+            locale=self.locale_of(context.customer),
+            greeting_name=context.customer.name if is_known and context.customer else None,
+            subject=thread_subject(message) if sender.level >= PROVEN else None,
+            asked=plan.asked,
+            answered=plan.answered,
+            answers=plan.answers,
+            support_address=self.settings.agent.address,
+            customer=context.customer if is_known else None,
+            notice=self.settings.company.notice,
+        )
+
+
+def questions_in(message: Message, search: Search) -> tuple[str, ...]:
+    """The mail's questions, each in the customer's own words."""
+    return questions_of(message.subject, asked_text(message), search.read)
+
+
+def _subject_in(question: str, message: Message) -> str:
+    """The subject, where the first question begins with it: then it was written for this mail's one topic."""
+    subject = collapse(message.subject)
+    return subject if subject and question.startswith(subject) and not REPLY_PREFIX.match(subject) else ""
+
+
+def _call_record(seq: int, call: Call) -> ToolCallRecord:
+    return ToolCallRecord(
+        seq=seq,
+        tool=call.tool,
+        args=dict(call.args),
+        confidence=min(call.confidence, 1.0),
+        threshold=call.threshold,
+        votes=[vote.model_dump(mode="json") for vote in call.considered],
+        result=call.result,
+        status=ToolCallStatus(call.status),
+        seconds=call.seconds,
+    )
+
+
+def _no_plan(reason: str) -> Plan:
+    return Plan(
+        outcome="escalate",
+        reason=str(reason),
+        asked=0,
+        questions=(),
+        answers=(),
+        calls=(),
+        usage=Usage(),
+        seconds=0.0,
+        model="",
+        combiner="",
+    )
+
+
+def _why(plan: Plan, context: Context) -> str:
+    """What a person must know of the plan's reason besides its code."""
+    if plan.reason == Reason.NO_EVIDENCE:
+        vetoed = next(call.question for call in plan.calls if call.args.get("reason") == plan.reason)
+        finding = context.findings.get(vetoed)
+        return "" if finding is None else f"question {vetoed} was looked into: {told(finding)}"
+    if plan.reason == Reason.BESIDE:
+        return f"the answer at hand says nothing of {context.beside[0].text!r}, which the question names"
+    if plan.reason == Reason.UNKNOWN_RECORD:
+        return f"the mail names {', '.join(context.unknown_records)}, which is none of the customer's own records"
+    if plan.reason != Reason.REPEATED or not context.repeated:
+        return ""
+    earlier = context.repeated[0]
+    return f"the same was answered on {earlier.sent_at:%Y-%m-%d %H:%M} UTC, in case {earlier.case_id}"
+
+
+def _found(context: Context) -> tuple[FoundDocument, ...]:
+    """The documents found for any question, each once with its best score, the nearest first."""
+    best: dict[int, float] = {}
+    for matches in context.found.values():
+        for match in matches:
+            kind, _, number = match.topic.partition(":")
+            if kind == "document":
+                score = min(match.score, 1.0)  # a cosine of 32-bit numbers may be a little more
+                best[int(number)] = max(score, best.get(int(number), -1.0))
+    titles: Mapping[int, str] = {number: document.head.title for number, document in context.documents.items()}
+    ranked = sorted(best.items(), key=lambda entry: -entry[1])[:5]
+    return tuple(FoundDocument(number=number, title=titles[number], score=score) for number, score in ranked)
+
+
+def thread_subject(message: Message) -> str | None:
+    """The parent's subject, cleaned, for a template to put "Re:" before it; None where it has none."""
+    return reply_subject(message.subject).removeprefix("Re:").strip() or None

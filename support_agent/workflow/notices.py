@@ -1,0 +1,137 @@
+"""What the loop owes to the desk besides a mail's own packet: lost mails, failed journeys, a tripped breaker.
+
+Invariant: a mail to a customer that went missing is told to the desk once each time that it does, whatever died when:
+the notice and the record that the desk was told are one transaction. Checked by tests/unit/workflow/test_notices.py,
+tests/unit/workflow/test_stages_failures.py and, with real kills, by tests/integration/journey/test_kill.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from support_agent.cases.pause import read_pause
+from support_agent.cases.place import PlacedMail
+from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_strangers
+from support_agent.cases.routing import Placing
+from support_agent.config.settings import AgentSettings
+from support_agent.core.levels import UNKNOWN
+from support_agent.engine.steps import known_error
+from support_agent.errors import SupportAgentError, TransientError
+from support_agent.outbound.sender import Courier, DeliveryStatus
+from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
+from support_agent.store.store import Store
+from support_agent.workflow.decide import Decider, Decision, HandOver
+from support_agent.workflow.queueing import Post
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Notices:
+    """Tells the desk, and says what has stopped; `now` is the clock."""
+
+    store: Store
+    agent: AgentSettings
+    decider: Decider
+    post: Post
+    courier: Courier
+    placing: Placing
+    now: Callable[[], datetime]
+
+    @property
+    def rates(self) -> Rates:
+        """How much may be written."""
+        return Rates(self.store, self.agent)
+
+    def deciding_stopped(self) -> str:
+        """Why mails are not decided now, or ""."""
+        pause = read_pause(self.agent)
+        return str(pause) if pause is not None else self.rates.breaker(self.now())
+
+    def stopped(self) -> str:
+        """Why mails are not decided now, or nothing automatic is sent, for the operator; or ""."""
+        return self.deciding_stopped() or self.rates.sending_breaker(self.now())
+
+    def tell_losses(self, mail_id: MailId | None = None) -> list[DeliveryStatus]:
+        """The desk hears of each mail to a customer that did not go out, or may not have, and that it was not told of.
+
+        What is lost is read from the outbox, so that nobody need have been alive when it was.
+
+        Args:
+            mail_id: Only what went out for this mail.
+        """
+        told = []
+        for lost in self.store.untold_losses(mail_id):
+            why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
+            if lost.kind is LetterKind.ANSWER:
+                self.store.end_mail(lost.mail_id, MailStatus.ESCALATED, HandOver.UNDELIVERED, why, self.now())
+            decision = self.decider.hand_over(HandOver.UNDELIVERED, self.now(), why)
+            try:
+                notice = self.post.loss(self._for_person(lost.mail_id), decision, lost)
+                if notice is not None:
+                    told.append(self.courier.deliver(notice))
+            except Exception as error:  # tried again with the next mails that are due
+                code = known_error(error, "the desk's notice").code
+                log.critical("loss_not_told", outbox_id=lost.id, code=code)
+        return told
+
+    def tell_breaker(self) -> bool:
+        """While too much was written within the hour, to all or to strangers, the desk hears of each once an hour,
+        by one of the mails that wait.
+
+        That mail is a person's from then on. Call it from one thread.
+
+        Returns:
+            Whether the desk was told now.
+        """
+        now = self.now()
+        # One without a case may be a report that waits for the mail it is about: it must not become a person's.
+        waiting = tuple(mail for mail in self.store.mails(status=MailStatus.NEW) if mail.case_id is not None)
+        code, why = HandOver.BREAKER, self.rates.breaker(now)
+        if not why:
+            code, why = HandOver.STRANGERS_BREAKER, self.rates.breaker(now, UNKNOWN)
+            waiting = tuple(filter(is_strangers, waiting))
+        if not why or not waiting or self.store.traffic.ended_for(code, now - HOUR, until=now + CLOCK_SLACK):
+            return False
+        why = f"{why}; {len(waiting)} mails wait and go on by themselves, `support-agent pause` stops the agent"
+        log.critical("breaker_tripped", why=why, waiting=len(waiting))
+        try:
+            record = self.tell(waiting[0].id, self.decider.hand_over(code, now, why))
+            self.store.end_mail(waiting[0].id, MailStatus.ESCALATED, code, why, now)
+            self.courier.deliver(record)
+        except TransientError:
+            raise
+        except SupportAgentError as error:
+            log.critical("breaker_not_told", code=error.code)
+            return False
+        return True
+
+    def set_aside(self, mail_id: MailId, error: SupportAgentError) -> None:
+        """The desk gets a mail whose journey failed; where even that fails, it is set aside and `doctor` says so."""
+        try:
+            self.tell(mail_id, self.decider.failed(error, self.now()))
+        except TransientError:
+            raise  # not set aside yet, so it is told later
+        except SupportAgentError as second:
+            log.critical("mail_set_aside", mail_id=mail_id, code=error.code, second_code=second.code)
+        self.store.end_mail(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
+
+    def tell(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
+        """A failure in a mail that is over for the machine; told once for each reason, whatever else went out.
+
+        Raises:
+            SupportAgentError: whatever went wrong, as one bad mail must not end the loop (S37).
+        """
+        try:
+            return self.post.failure(self._for_person(mail_id), decision)
+        except Exception as error:
+            raise known_error(error, "the desk's notice") from error
+
+    def _for_person(self, mail_id: MailId) -> PlacedMail:
+        mail = self.placing.placed(mail_id)
+        self.store.give_to_person(mail.place.case_id)
+        return mail

@@ -1,0 +1,325 @@
+"""The agent's loop: fetch, record, hand to the engine, send what is due, wait.
+
+Invariant: a mail is recorded together with the cursor before anything else happens to it, and flagged in the mailbox
+only after that; the outbox, not the loop, decides what may be sent. One bad mail never blocks the next. Checked by
+tests/unit/workflow/test_worker.py, and with real processes by tests/integration/journey and tests/acceptance.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from threading import Event
+
+import structlog
+
+from support_agent.cases.rate_limits import is_strangers
+from support_agent.cases.threads import known_as
+from support_agent.config.settings import Settings
+from support_agent.core.cursor import Cursor
+from support_agent.engine.engine import Engine
+from support_agent.errors import PermanentError, TransientError
+from support_agent.mail.message import Message, parse
+from support_agent.outbound.sent_folder import SentFolder
+from support_agent.store.records import CaseId, Due, LetterKind, MailId, MailRecord, MailStatus, mail_id_of
+from support_agent.store.store import Store
+from support_agent.transport.mailbox import Fetched, Mailbox
+from support_agent.transport.mailbox_watcher import Watch
+from support_agent.workflow.stages import Stages
+
+log = structlog.get_logger(__name__)
+
+OUTBOX_BATCH = 50
+SERVER_CLOCK_LAG = timedelta(hours=1)
+"""How far the mail server's clock may be behind ours before a mail of after the first start looks older."""
+SUPPRESSIONS_KEPT = timedelta(days=365)
+"""How long one stays that is over: by a clock that is ahead one is over that is not."""
+IDLE_SLICE_S = 5.0
+IDLE_MARGIN_S = 60.0
+"""How much longer than a plan may take the loop waits for the mails in hand before it polls again."""
+THREAD_DIGITS = 16
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One running agent on one mailbox."""
+
+    settings: Settings
+    store: Store
+    stages: Stages
+    engine: Engine
+    open_mailbox: Callable[[], Mailbox]
+    now: Callable[[], datetime]
+    random: Callable[[], float] = lambda: 0.5
+    """0 to 1: by how much the waits before a new connection differ from those of other programs."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds that only ever go on, for the waits for the mailbox."""
+    sent_folder: SentFolder | None = None
+    """What looks after the copies of what went out; None: nothing does."""
+
+    def recover(self) -> None:
+        """Call before the engine is launched: what a dead process was sending may have gone out or not."""
+        self._give_up_sending()
+
+    def run(self, stop: Event) -> None:
+        """Read and send until told to stop; then the mail in hand is finished (by the engine's own stop).
+
+        A mailbox that cannot be reached keeps no mail from going out, and a mail that cannot go out none from coming.
+
+        Raises:
+            ConfigError: the mailbox cannot be used and never could since the start.
+        """
+        patience_s = self.settings.planner.max_s + IDLE_MARGIN_S
+        said = ""
+        with Watch(self.settings.imap, self._mailbox, self.clock, self.random) as watch:
+            while not stop.is_set():
+                with _passing():
+                    said = self._say(said)
+                    self._restart_open_mails()
+                watch.fetch(lambda mailbox: self._fetch(mailbox, stop))
+                with _passing():
+                    self._finish(stop, patience_s)
+                if not stop.is_set():
+                    watch.wait(stop)
+
+    def run_once(self, stop: Event) -> None:
+        """Drain the mailbox and what is due in the outbox, then return.
+
+        Raises:
+            TransientError: the mailbox cannot be reached; what was there before is worked off all the same.
+        """
+        self._say("")
+        try:
+            self._restart_open_mails()
+            with self._mailbox() as mailbox:
+                self._fetch(mailbox, stop)
+        finally:
+            self._finish(stop, math.inf)
+
+    def _say(self, before: str) -> str:
+        """Log that the agent has stopped writing, or goes on; why it has stopped now, or ""."""
+        now = self.stages.notices.stopped()
+        if now and now != before:
+            log.warning("automatic_mail_stopped", why=now, waiting=self.store.counts().mails[MailStatus.NEW])
+        elif before and not now:
+            log.warning("automatic_mail_goes_on", stopped_before=before)
+        return now
+
+    @contextmanager
+    def _mailbox(self) -> Iterator[Mailbox]:
+        """An open mailbox. The mail that the cursor stands on may lack its mark: the connection or the process died."""
+        with self.open_mailbox() as mailbox:
+            stored = self.store.cursor(self.settings.imap.folder)
+            if stored is not None and mailbox.resume(stored) == stored:
+                last = self.store.mail_at(stored)
+                if last is not None:
+                    mailbox.mark_handled(last.uid, last.message_id)
+            yield mailbox
+
+    def _fetch(self, mailbox: Mailbox, stop: Event) -> int:
+        """Record what is new in the mailbox and let it be handled; how many mails there were."""
+        cursor, mails = self._cursor(mailbox), 0
+        for fetched in mailbox.fetch_after(cursor):
+            if self._is_left_alone(fetched):
+                # A person who moves an old mail here waits for an answer; numbered anew, most of the folder is old.
+                say = log.info if fetched.is_rescan else log.warning
+                say("mail_left_alone", uid=fetched.uid, arrived_at=str(fetched.arrived_at))
+                self.store.move_cursor(fetched.cursor)
+            else:
+                self._record(fetched)
+                mailbox.mark_handled(fetched.uid)
+            mails += 1
+            if stop.is_set():
+                return mails
+        self.store.mark_fetched(cursor.folder, self.now())
+        return mails
+
+    def _is_left_alone(self, fetched: Fetched) -> bool:
+        """Whether it is older than the first start that was to leave old mail alone; or, where the folder is numbered
+        anew, than what the store remembers: it would look like new mail.
+        """
+        arrived_at, left_before = fetched.arrived_at, fetched.cursor.left_before
+        if arrived_at is None:
+            return False
+        if left_before is not None and arrived_at < left_before:
+            return True
+        retention = timedelta(days=self.settings.store.retention_days)
+        return fetched.is_rescan and arrived_at < self.now() - retention
+
+    def _finish(self, stop: Event, patience_s: float) -> None:
+        """Wait until what is in hand is done, then do what is left over.
+
+        Args:
+            patience_s: Longest wait: what is in hand still then, or stuck, keeps no mail from coming or going out.
+        """
+        waited_s = 0.0
+        while not (is_idle := self.engine.wait_until_idle(IDLE_SLICE_S)):
+            if stop.is_set():
+                return
+            waited_s += IDLE_SLICE_S
+            if waited_s >= patience_s:
+                log.warning("mails_still_in_hand", waited_s=waited_s)
+                break
+        duties: list[Callable[[], object]] = [self._set_aside]
+        if is_idle:
+            duties += [self._give_up_sending, self.stages.notices.tell_breaker]
+        duties += [lambda: self._send_due(stop), self.stages.notices.tell_losses, self.stages.transport.close_idle]
+        if self.sent_folder is not None:
+            duties.append(self.sent_folder.look_after)
+        _do_each([*duties, self._forget_old])
+
+    def _cursor(self, mailbox: Mailbox) -> Cursor:
+        """Where to go on, stored: with the mark of a rescan before its first mail, so that a death loses neither."""
+        stored = self.store.cursor(self.settings.imap.folder)
+        if stored is not None:
+            cursor = mailbox.resume(stored)
+            if cursor.uid_validity == stored.uid_validity:
+                return cursor
+            log.critical("folder_numbered_anew", folder=cursor.folder, rescan_until=cursor.rescan_until)
+        elif self.settings.imap.skip_existing:
+            cursor = mailbox.end().model_copy(update={"left_before": self.now() - SERVER_CLOCK_LAG})
+        else:
+            cursor = mailbox.resume(None)
+        self.store.move_cursor(cursor)
+        return cursor
+
+    def _record(self, fetched: Fetched) -> None:
+        """The same bytes are the same mail, wherever they come from; `Stages.screen` knows other copies."""
+        message = _parsed(fetched.raw)
+        message_id = known_as(message) if message is not None else f"<{mail_id_of(fetched.raw)}@unread.invalid>"
+        recorded = self.store.record_mail(fetched.raw, message_id, fetched.cursor, self.now())
+        log.info("mail_recorded", mail_id=recorded.id, is_new=recorded.is_new)
+        if recorded.is_new:
+            self._start(recorded.id, message)
+
+    def _start(self, mail_id: MailId, message: Message | None) -> None:
+        """Mails of one thread are handled one after the other; the thread's root names it.
+
+        As a hash: the name goes into the log, and a Message-ID is a stranger's text.
+        """
+        root = _root(message) if message is not None else mail_id
+        self.engine.start(mail_id, hashlib.sha256(root.encode("utf-8", "surrogatepass")).hexdigest()[:THREAD_DIGITS])
+
+    def _restart_open_mails(self) -> None:
+        """Each mail that was recorded but never handed to the engine; of those that had to wait the oldest, as many as
+        there is room for within the hour, of strangers in their half, and none while deciding is stopped.
+        """
+        open_mails = self.store.mails(status=MailStatus.NEW)
+        ended = self.engine.ended([mail.id for mail in open_mails])
+        again = self._may_go_on(open_mails, ended)
+        self.engine.forget(again)
+        for mail_id in (*again, *(mail.id for mail in open_mails if mail.id not in ended)):
+            self._start(mail_id, _parsed(self.store.raw_mail(mail_id)))
+
+    def _may_go_on(self, open_mails: Sequence[MailRecord], ended: Mapping[str, bool]) -> list[MailId]:
+        """Those that have waited long enough. One that follows another of its case takes no room while that waits."""
+        rates, now = self.stages.rates, self.now()
+        room, of_strangers = (0, 0) if self.stages.notices.deciding_stopped() else (rates.room(now), rates.room(now, 0))
+        again: list[MailId] = []
+        blocked: set[CaseId | None] = set()
+        for mail in open_mails:
+            is_room = len(again) < room and (of_strangers > 0 or not is_strangers(mail))
+            # A journey ends its mail before itself, so one that has ended and left it open has let it wait.
+            if is_room and mail.case_id not in blocked and ended.get(mail.id) and self._is_open(mail.id):
+                again.append(mail.id)
+                of_strangers -= is_strangers(mail)
+            elif mail.case_id is not None:
+                blocked.add(mail.case_id)
+        return again
+
+    def _is_open(self, mail_id: MailId) -> bool:
+        """Whether it is still to be handled: its journey may have ended it since the list was made."""
+        mail = self.store.mail(mail_id)
+        return mail is not None and mail.status is MailStatus.NEW
+
+    def _set_aside(self) -> None:
+        open_mails = {mail.id for mail in self.store.mails(status=MailStatus.NEW)}
+        duties: list[Callable[[], object]] = []
+        for failure in self.engine.failed():
+            if (mail_id := MailId(failure.mail_id)) in open_mails:
+                log.error("mail_set_aside", mail_id=mail_id, code=failure.error.code)
+                duties.append(partial(self.stages.notices.set_aside, mail_id, failure.error))
+        _do_each(duties)
+
+    def _give_up_sending(self) -> None:
+        """Call while no mail is in hand: what is still `sending` then will never be heard of again."""
+        for record in self.store.recover_sending(self.settings.smtp.max_attempts):
+            log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value, now=record.status.value)
+
+    def _send_due(self, stop: Event) -> None:
+        """One try for each mail that is due; one that must wait for another stands in nobody's way."""
+        now = self.now()
+        if called := self.store.call_in(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
+            log.warning("clock_was_ahead", due_now=called)
+        last: Due | None = None
+        while due := self.store.ready(now, OUTBOX_BATCH, last, self._may_go()):
+            for last in due:
+                if stop.is_set():
+                    return
+                record = self.store.settlements.mail(last.id)  # its bytes too, one mail at a time
+                if record is None:  # deleted since
+                    continue
+                try:
+                    self.stages.deliver(record)
+                except PermanentError as error:
+                    log.error("delivery_failed", outbox_id=last.id, code=error.code)
+
+    def _may_go(self) -> list[LetterKind]:
+        """The kinds that nothing holds now; asked for each batch, as what goes out may be the last that may."""
+        is_stopped = bool(self.stages.sending_stopped())
+        return [kind for kind in LetterKind if not (is_stopped and kind.is_automatic_letter)]
+
+    def _forget_old(self) -> None:
+        now = self.now()
+        self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
+        deleted = self.store.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
+        self.store.suppressions.forget_old(now - SUPPRESSIONS_KEPT)
+        if deleted.mails:
+            log.info("retention", mails=deleted.mails, cases=deleted.cases)
+
+
+def _parsed(raw: bytes) -> Message | None:
+    """None where a mail finds a defect in the parser: its journey fails on it and tells the desk, and the next mail is
+    read all the same (S37).
+    """
+    try:
+        return parse(raw)
+    except Exception as error:
+        log.critical("mail_not_parsed", mail_id=mail_id_of(raw), error=type(error).__name__)
+        return None
+
+
+def _root(message: Message) -> str:
+    return next(iter(message.references), message.in_reply_to or known_as(message))
+
+
+def _do_each(duties: Iterable[Callable[[], object]]) -> None:
+    """Do all, whichever fails for now.
+
+    Raises:
+        TransientError: the first that was raised.
+    """
+    first: TransientError | None = None
+    for duty in duties:
+        try:
+            duty()
+        except TransientError as error:
+            log.warning("duty_failed", code=error.code, error=str(error))
+            first = first or error
+    if first is not None:
+        raise first
+
+
+@contextmanager
+def _passing() -> Iterator[None]:
+    """What may work at the next round ends no loop."""
+    try:
+        yield
+    except TransientError as error:
+        log.warning("round_failed", code=error.code, error=str(error))

@@ -1,0 +1,369 @@
+"""S12: how much the machine writes to a case, to a sender and to everybody, and what becomes of the rest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from structlog.testing import capture_logs
+
+from support_agent.cases.pause import end_pause, write_pause
+from support_agent.mail.message import parse
+from support_agent.pipeline import handle
+from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
+from support_agent.store.store import Store
+from support_agent.transport.outbox import Delivery
+from tests.fakes_agent import FakeMailbox, Shift
+from tests.fakes_journey import (
+    ANNA,
+    CUSTOMERS,
+    DESK,
+    JAMES,
+    NOON,
+    STRANGER,
+    Clock,
+    Office,
+    once,
+    twice,
+    with_agent,
+    write,
+)
+from tests.unit.seen import (
+    ACKNOWLEDGEMENT,
+    ANSWER,
+    CANCEL,
+    FAILURE,
+    HUMAN,
+    OFF_TOPIC,
+    PACKET,
+    REFUND,
+    SEATS,
+    one,
+    reason_told,
+    state,
+    text_of,
+)
+
+
+def test_s12_case_that_has_had_its_letters_goes_to_a_person_without_a_word(office: Office) -> None:
+    """RFC 3834, section 2: a machine without marks that goes on in the thread."""
+    office = with_agent(office, max_letters_per_case=2)
+    last, kinds = None, []
+    for text in (REFUND, CANCEL, SEATS):
+        mail_id, _ = office.handle(write(text, in_reply_to=last))
+        sent = office.sent(mail_id)
+        kinds.append(set(sent))
+        last = next(iter(sent.values())).message_id
+    assert kinds == [{ANSWER}, {ANSWER}, {PACKET}]
+    assert one(office, mail_id).reason_code == "screening"
+    assert "S12: 2 automatic letters went out in this case" in text_of(office.sent(mail_id)[PACKET])
+    assert state(office, mail_id) is CaseState.WITH_PERSON
+
+
+def test_s12_sender_who_has_had_a_days_letters_gets_no_more_until_the_next_day(office: Office) -> None:
+    """Answers and acknowledgements count alike, over all its cases; another sender's are its own."""
+    office = with_agent(office, max_letters_per_sender_a_day=2)
+    mails = [write(REFUND, number=1), write(HUMAN, number=2), write(CANCEL, number=3), write(REFUND, sender=JAMES)]
+    kinds = [set(office.sent(office.handle(raw)[0])) for raw in mails]
+    assert kinds == [{ANSWER}, {PACKET, ACKNOWLEDGEMENT}, {PACKET}, {ANSWER}]
+    office.clock = Clock(NOON + timedelta(days=1, minutes=1))
+    mail_id, _ = office.handle(write(CANCEL, number=4))
+    assert set(office.sent(mail_id)) == {ANSWER}
+
+
+def test_s12_mail_of_a_sender_with_a_days_packets_is_filed(office: Office) -> None:
+    """A ticket robot: the desk has had enough of it and was told so, and the operator's log says so."""
+    office = with_agent(office, max_packets_per_sender_a_day=2)
+    for number in range(3):
+        office.handle(write(HUMAN, number=number))
+    with capture_logs() as logs:
+        mail_id, outcome = office.handle(write(HUMAN, number=3), twice())
+    mail = one(office, mail_id)
+    assert (outcome, office.sent(mail_id), mail.status) == ("filed", {}, MailStatus.FILED)
+    assert (mail.screening_rule, mail.reason_code) == ("S12", "S12")
+    assert {entry["event"] for entry in logs if entry["log_level"] == "critical"} == {"sender_over_limit"}
+    assert state(office, mail_id) is CaseState.OPEN
+
+
+def test_s12_desk_is_told_once_a_day_that_further_mails_of_a_sender_are_filed(office: Office) -> None:
+    """Nobody is muted in silence: one packet more, with how many there were, and no word to the sender."""
+    office = with_agent(office, max_packets_per_sender_a_day=2)
+    outcomes = []
+    for day in range(3):
+        office.clock = Clock(NOON + timedelta(days=day, minutes=day))
+        mails = [
+            office.handle(write(HUMAN, sender=STRANGER, proof=None, number=day * 9 + n), twice()) for n in range(5)
+        ]
+        outcomes.append([outcome for _, outcome in mails])
+        notice = mails[2][0]
+        assert reason_told(office, notice) == (
+            "flood",
+            "the desk has had 2 packets about this sender within a day, the most that it gets: further mails of this"
+            " sender are only filed for a day, `support-agent doctor` counts them",
+        )
+        assert (set(office.sent(notice)), one(office, notice).status) == ({PACKET}, MailStatus.ESCALATED)
+        assert state(office, notice) is CaseState.WITH_PERSON
+    assert outcomes == [["escalated"] * 3 + ["filed"] * 2] * 3
+    assert office.store.traffic.ended_for("S12", NOON) == 6
+
+
+@pytest.mark.parametrize(("owner", "level"), [(ANNA, 3), (STRANGER, 2)])
+@pytest.mark.parametrize("proof", [None, "spf"])
+def test_s12_forged_mail_uses_up_nothing_of_the_address_owner(
+    office: Office, proof: str | None, owner: str, level: int
+) -> None:
+    """Mail without proof fills only the share of mail without proof, and its notice is not the owner's."""
+    office = with_agent(office, max_packets_per_sender_a_day=2)
+    forged = [office.handle(write(HUMAN, sender=owner, proof=proof, number=n))[1] for n in range(5)]
+    assert forged == ["escalated"] * 3 + ["filed"] * 2
+    own = [office.handle(write(HUMAN, sender=owner, number=9 + n)) for n in range(4)]
+    assert [outcome for _, outcome in own] == ["escalated"] * 3 + ["filed"]
+    assert one(office, own[0][0]).level == level
+    assert [set(office.sent(mail_id)) for mail_id, _ in own[:2]] == [{PACKET, ACKNOWLEDGEMENT}] * 2
+    assert reason_told(office, own[2][0])[0] == "flood"
+
+
+def test_s12_mails_without_a_sender_are_one_sender(office: Office) -> None:
+    """Failure: whoever leaves the address out fills the desk; it is told once that there are more of them."""
+    office = with_agent(office, max_packets_per_sender_a_day=1)
+    raws = [write(REFUND, number=number).replace(b"From: <", b"From: <a@example.net>, <") for number in range(4)]
+    handled = [office.handle(raw) for raw in raws]
+    assert [set(office.sent(mail_id)) for mail_id, _ in handled] == [{PACKET}, {PACKET}, set(), set()]
+    assert [outcome for _, outcome in handled] == ["escalated", "escalated", "filed", "filed"]
+    assert reason_told(office, handled[1][0])[0] == "flood"
+    assert office.handle(write(HUMAN, sender=STRANGER, proof=None))[1] == "escalated"
+
+
+@pytest.mark.parametrize("proof", ["dmarc", "spf", None])
+@pytest.mark.parametrize("text", [REFUND, HUMAN])
+def test_sender_whose_address_cannot_be_written_to_goes_to_the_desk_alone(
+    office: Office, proof: str | None, text: str
+) -> None:
+    """Failure: the letter was refused, the journey failed on it, and the desk got a notice a mail without end."""
+    office = with_agent(office, max_packets_per_sender_a_day=2, acknowledges_from_level=1)
+    raws = [write(text, sender="j\u00fcrgen@q.example", proof=proof, number=number) for number in range(4)]
+    handled = [office.handle(raw, twice()) for raw in raws]
+    assert [outcome for _, outcome in handled] == ["escalated"] * 3 + ["filed"]
+    assert [set(office.sent(mail_id)) for mail_id, _ in handled] == [{PACKET}] * 3 + [set()]
+    if text is REFUND:
+        why = "j\u00fcrgen@q.example has characters before the @ that need SMTPUTF8, with which nothing is sent"
+        assert reason_told(office, handled[0][0]) == ("unwritable", why)
+
+
+def test_staff_reply_to_an_address_that_cannot_be_written_to_is_not_passed_on(office: Office) -> None:
+    """Who wrote it hears that, and why; the journey does not fail."""
+    first, _ = office.handle(write(REFUND, sender="j\u00fcrgen@q.example"))
+    reply, _ = office.handle(write("We do.", sender=DESK, in_reply_to=office.sent(first)[PACKET].message_id))
+    assert set(office.sent(reply)) == {FAILURE}
+    assert "need SMTPUTF8" in str(reason_told(office, reply, FAILURE)[1])
+
+
+def test_s12_journey_that_lost_its_record_does_not_count_its_own_letter(office: Office) -> None:
+    office = with_agent(office, max_letters_per_case=1, max_letters_per_sender_a_day=1)
+    mail_id, _ = office.handle(write(HUMAN), twice())
+    assert handle(mail_id, once(), office.stages) == "escalated"
+    assert set(office.sent(mail_id)) == {PACKET, ACKNOWLEDGEMENT}
+
+
+# The limit that counts everybody
+
+
+def crowd(count: int) -> list[bytes]:
+    """As many mails, each of another customer."""
+    return [write(REFUND, sender=sender) for sender in CUSTOMERS[:count]]
+
+
+def test_s12_above_the_hourly_limit_mails_wait_and_nothing_goes_out(office: Office) -> None:
+    """Everybody's letters together; a mail that waits is neither planned nor bounced nor lost."""
+    office = with_agent(office, max_letters_per_hour=3)
+    handled = [office.handle(raw) for raw in crowd(5)]
+    assert [outcome for _, outcome in handled] == ["answered"] * 3 + ["held"] * 2
+    assert len(office.transport.given) == 3
+    for mail_id, _ in handled[3:]:
+        assert (one(office, mail_id).status, office.store.plan(mail_id)) == (MailStatus.NEW, None)
+
+
+def test_s12_packets_count_for_the_hourly_limit(office: Office) -> None:
+    """A storm of mails that nothing answers, or of forged ones, must not bury the desk either."""
+    office = with_agent(office, max_letters_per_hour=8)
+    raws = [write(OFF_TOPIC, sender=f"c{number}@c{number}.example", proof=None) for number in range(6)]
+    assert [office.handle(raw)[1] for raw in raws] == ["escalated"] * 4 + ["held"] * 2
+    assert [recipient for recipient, _ in office.transport.given] == [DESK] * 4
+
+
+def strangers(count: int, proof: str = "spf") -> list[bytes]:
+    """As many mails, each of another sender whom the company does not know; the desk alone hears of them."""
+    return [write(OFF_TOPIC, sender=f"s{number}@s{number}.example", proof=proof) for number in range(count)]
+
+
+@pytest.mark.parametrize("proof", ["spf", "dmarc"])
+@pytest.mark.parametrize(("limit", "half"), [(1, 1), (5, 2), (8, 4)])
+def test_s12_strangers_have_half_of_the_hour(office: Office, limit: int, half: int, proof: str) -> None:
+    """Failure: whoever writes as anybody, or from ever new addresses of one domain, stopped the agent for customers."""
+    office = with_agent(office, max_letters_per_hour=limit, acknowledges_from_level=3)
+    assert [office.handle(raw)[1] for raw in strangers(half + 1, proof)] == ["escalated"] * half + ["held"]
+    rest = crowd(limit - half + 1)
+    assert [office.handle(raw)[1] for raw in rest] == ["answered"] * (limit - half) + ["held"]
+    assert office.stages.notices.deciding_stopped() == office.stages.rates.breaker(office.clock())
+    office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
+    assert handle(mail_id_of(strangers(half + 1, proof)[-1]), once(), office.stages) == "escalated"
+
+
+def test_s12_the_desk_hears_once_an_hour_that_strangers_wait(office: Office) -> None:
+    """By a stranger's mail; what customers write goes on, and when that stops too the desk hears of it as well."""
+    office = with_agent(office, max_letters_per_hour=5, acknowledges_from_level=3)
+    waiting = [office.handle(raw)[0] for raw in strangers(4)][2:]
+    assert not office.stages.notices.deciding_stopped()
+    assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
+    code, why = reason_told(office, waiting[0], FAILURE)
+    assert code == "strangers_breaker"
+    told = (
+        "2 automatic mails within an hour for senders who are no known customers, the most that may (S12); 2 mails wait"
+    )
+    assert str(why).startswith(told)
+    assert [office.handle(raw)[1] for raw in crowd(3)] == ["answered"] * 2 + ["held"]
+    assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
+
+
+def test_s12_strangers_who_wait_keep_no_customer_waiting(office: Office) -> None:
+    """Failure: the room of the next hour went to the oldest that wait, and these to wait again."""
+    full = with_agent(office, max_letters_per_hour=1, acknowledges_from_level=2)
+    later = with_agent(full, max_letters_per_hour=6)
+    customers = crowd(3)
+    first = Shift(full, FakeMailbox([write(CANCEL), *strangers(5), *customers]))
+    first.work()
+    assert {one(office, mail_id_of(raw)).status for raw in customers} == {MailStatus.NEW}
+    later = replace(later, clock=Clock(NOON + timedelta(hours=1, minutes=1)))
+    second = Shift(later, FakeMailbox([]))
+    second.engine.adopt(first.engine)
+    second.work()
+    assert {one(office, mail_id_of(raw)).status for raw in customers} == {MailStatus.ANSWERED}
+
+
+def test_s12_follow_ups_that_wait_for_an_older_mail_take_nobodys_room(office: Office) -> None:
+    """Failure: they filled the room of the hour, waited again, and a customer behind them waited with them."""
+    office = with_agent(office, max_letters_per_hour=6, acknowledges_from_level=3)
+    unproven = write(OFF_TOPIC, sender=ANNA, proof="spf")
+    root = parse(unproven).message_id
+    follow_ups = [write(f"And {number}?", in_reply_to=root, number=number) for number in range(2, 9)]
+    last = write(REFUND, sender=JAMES)
+    shift = Shift(office, FakeMailbox(strangers(5)))  # of which one tells the desk that the others wait
+    shift.work()
+    write_pause(office.settings.agent, "for a moment")
+    shift.mailbox.mails += [unproven, *follow_ups, last]
+    shift.work()
+    assert one(office, mail_id_of(last)).status is MailStatus.NEW
+    assert {one(office, mail_id_of(raw)).case_id for raw in follow_ups} == {one(office, mail_id_of(unproven)).case_id}
+    end_pause(office.settings.agent)
+    shift.work()
+    assert one(office, mail_id_of(last)).status is MailStatus.ANSWERED
+    assert one(office, mail_id_of(unproven)).status is MailStatus.NEW
+
+
+@pytest.mark.parametrize("kinds", ["letters", "packets"])
+def test_s12_what_stands_behind_a_plus_makes_no_other_sender(office: Office, kinds: str) -> None:
+    """Failure: a machine that answers from a new address each time met no limit but that of the hour."""
+    office = with_agent(office, max_letters_per_sender_a_day=2, max_packets_per_sender_a_day=2)
+    text = REFUND if kinds == "letters" else OFF_TOPIC
+    raws = [write(text, sender=f"ticket+{number}@desk.example", number=number) for number in range(4)]
+    raws += [write(text, sender="ticketing@desk.example"), write(text, sender="ticket+1@other.example")]
+    handled = [office.handle(raw) for raw in raws]
+    if kinds == "letters":
+        assert [outcome for _, outcome in handled] == ["answered"] * 2 + ["escalated"] * 2 + ["answered"] * 2
+    else:
+        assert [outcome for _, outcome in handled] == ["escalated"] * 3 + ["filed"] + ["escalated"] * 2
+
+
+def test_s12_the_notices_of_what_went_wrong_count_too(office: Office) -> None:
+    """Each is a mail to the desk; a storm of bounces must stop the machine like any other."""
+    office = with_agent(office, max_letters_per_hour=2)
+    office.transport.deliveries = [Delivery(status="failed", detail="550 no")]
+    assert set(office.sent(office.handle(write(REFUND))[0])) == {ANSWER, FAILURE}
+    assert office.handle(write(CANCEL, sender=JAMES))[1] == "held"
+
+
+def test_s12_hourly_limit_has_room_again_after_an_hour(office: Office) -> None:
+    office = with_agent(office, max_letters_per_hour=1)
+    raws = crowd(3)
+    assert [office.handle(raw)[1] for raw in raws[:2]] == ["answered", "held"]
+    office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
+    assert handle(mail_id_of(raws[1]), once(), office.stages) == "answered"
+    assert office.handle(raws[2])[1] == "held"
+
+
+def test_s12_hourly_limit_is_told_to_the_desk_once_an_hour(office: Office) -> None:
+    """By the first mail that waits, which is a person's then; the operator's log has an alarm. Not a packet a mail."""
+    office = with_agent(office, max_letters_per_hour=2)
+    waiting = [office.handle(raw)[0] for raw in crowd(5)][2:]
+    with capture_logs() as logs:
+        told = [office.stages.notices.tell_breaker() for _ in range(3)]
+    assert told == [True, False, False]
+    assert [entry["event"] for entry in logs if entry["log_level"] == "critical"] == ["breaker_tripped"]
+    assert [recipient for recipient, _ in office.transport.given][2:] == [DESK]
+    code, why = reason_told(office, waiting[0], FAILURE)
+    assert (code, one(office, waiting[0]).status) == ("breaker", MailStatus.ESCALATED)
+    assert str(why).startswith("2 automatic mails within an hour, the most that may (S12); 3 mails wait")
+    assert [one(office, mail_id).status for mail_id in waiting[1:]] == [MailStatus.NEW] * 2
+    office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
+    assert not office.stages.notices.tell_breaker(), "there is room again"
+
+
+def test_s12_hourly_limit_is_told_once_though_the_process_dies(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the desk's mail is in the outbox, and before the mail that waits is settled."""
+    office = with_agent(office, max_letters_per_hour=1)
+    first, *_ = [office.handle(raw)[0] for raw in crowd(3)][1:]
+
+    def die(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "end_mail", die)
+        with pytest.raises(KeyboardInterrupt):
+            office.stages.notices.tell_breaker()
+    assert office.stages.notices.tell_breaker()
+    assert [row.mail_id for row in office.store.outgoing(kind=FAILURE)] == [first]
+
+
+def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -> None:
+    """What piled up in the outbox while the server was away goes out no faster than the rest."""
+    office.transport.deliveries = [Delivery(status="retry", detail="421 later")] * 4
+    ids = [office.handle(raw)[0] for raw in crowd(4)]
+    office = with_agent(office, max_letters_per_hour=3)
+    office.clock = Clock(NOON + timedelta(hours=2))
+    with capture_logs() as logs:
+        statuses = [office.stages.deliver(office.sent(mail_id)[ANSWER]).value for mail_id in ids]
+    assert statuses == ["sent", "sent", "sent", "held"]
+    held = [(entry["outbox_id"], entry["why"]) for entry in logs if entry["event"] == "delivery_held"]
+    why = "3 automatic mails within an hour, the most that may (S12)"
+    assert held == [(office.sent(ids[3])[ANSWER].id, why)]
+    notices = office.stages.notices
+    assert (notices.stopped(), notices.deciding_stopped()) == (why, ""), "what may be sent is no matter of deciding"
+    assert office.stages.rates.used(office.clock())[0] == ("this hour", 3, 3)
+    assert office.sent(ids[3])[ANSWER].status is OutboxStatus.READY
+    office.clock = Clock(NOON + timedelta(hours=4))
+    assert office.stages.deliver(office.sent(ids[3])[ANSWER]).value == "sent"
+
+
+# A clock that was ahead
+
+
+def test_s12_what_was_written_while_the_clock_was_ahead_stops_nobody(office: Office) -> None:
+    """Failure: held for the days, or years, by which the clock was ahead; and the desk heard nothing of it."""
+    office = with_agent(office, max_letters_per_hour=2, max_letters_per_sender_a_day=2)
+    office.clock = Clock(NOON + timedelta(days=30))
+    mails = [office.handle(raw)[0] for raw in (write(HUMAN), *crowd(3))]
+    assert office.stages.notices.tell_breaker()
+    office.clock = Clock(NOON)
+    assert office.handle(write(CANCEL, number=7))[1] == "answered"
+    assert [handle(mail_id, once(), office.stages) for mail_id in mails[2:]] == ["answered", "held"]
+    assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
+
+
+def test_s61_a_mail_that_was_put_off_while_the_clock_was_ahead_is_tried_now(office: Office) -> None:
+    office.clock = Clock(NOON + timedelta(days=365))
+    office.transport.deliveries = [Delivery(status="retry", detail="421 later")]
+    mail_id, _ = office.handle(write(REFUND))
+    office.clock = Clock(NOON)
+    Shift(office, FakeMailbox([])).work()
+    assert office.sent(mail_id)[ANSWER].status is OutboxStatus.SENT

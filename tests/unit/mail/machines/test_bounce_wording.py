@@ -1,0 +1,166 @@
+# ruff: noqa: RUF001 - words in Chinese and other letters
+"""How bounces without a report are read: where the notice ends, whom it names, whether the mail is only late."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_agent.mail.machines.bounce_wording import (
+    failed_addresses,
+    is_delay,
+    read_notice,
+    status_in,
+    tells_of_failure,
+)
+from support_agent.mail.machines.bounce_words import BOUNCE_SUBJECT
+
+TOM = "tom.berg@example.org"
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "Undelivered Mail Returned to Sender",
+        "Mail delivery failed: returning message to sender",
+        "failure notice",
+        "Delivery Status Notification (Failure)",
+        "Undeliverable: Your answer",
+        "Returned mail: see transcript for details",
+        "Warning: message 1abc delayed 24 hours",
+        "Unzustellbar: Ihre Antwort",
+        "Non remis : votre réponse",
+        "No se puede entregar: su respuesta",
+        "Falha na entrega",
+        "Ваше сообщение не доставлено",
+        "退信通知",
+        "配信エラーのお知らせ",
+    ],
+)
+def test_s1_the_subject_of_a_bounce_is_known_in_many_languages(subject: str) -> None:
+    assert BOUNCE_SUBJECT.search(subject)
+
+
+@pytest.mark.parametrize(
+    "subject", ["Delivery of my order", "Change of plan", "Mail address", "When is the next delivery?"]
+)
+def test_a_customers_subject_is_no_bounces(subject: str) -> None:
+    assert not BOUNCE_SUBJECT.search(subject)
+
+
+@pytest.mark.parametrize(
+    "notice",
+    [
+        f"<{TOM}>:\nSorry, no mailbox here by that name. (#5.1.1)",
+        f"   ----- The following addresses had permanent fatal errors -----\n<{TOM}>\n    (reason: 550 unknown)",
+        f"The following address(es) failed:\n\n  {TOM}\n    host mx.example.org: 550 user unknown",
+        f"Your message to {TOM} could not be\ndelivered.",
+        f"Did not reach the following recipient(s):\n\n'{TOM}' on Tue, 10 Mar 2026 09:15:00 +0100",
+        f"Failed Recipient: {TOM}\nReason: mailbox full",
+        f">>> RCPT TO:<{TOM}>\n<<< 550 no such user\nMAIL FROM:<support@example.net>",
+        f"Berg, Tom <{TOM}>\nThe e-mail address was not found.",
+        f" - {TOM}: 550 5.1.1 unknown",
+        f"550 5.1.1 <{TOM}>: Recipient address rejected: User unknown",
+        f"Ihre Nachricht an {TOM} konnte nicht zugestellt werden.",
+        f"Votre message n'a pas pu être remis à {TOM}.",
+        f"El mensaje no se ha podido entregar a {TOM}",
+        f"Delivery failed.\nTo: {TOM}\nSubject: Your answer",
+        f"邮件无法送达。\n收件人：{TOM}\n主题：问题",
+        f"收件人邮件地址（{TOM}）不存在。",
+        f"메일 발송이 실패되었습니다.\n받는 사람: {TOM}",
+        f"The user <{TOM}> does not exist.\nFor assistance contact helpdesk@example.org",
+        f"Delivery failed: {TOM} is not accepting mail from support@example.net",
+    ],
+)
+def test_s64_the_failed_address_is_found_and_no_other(notice: str) -> None:
+    """Those to ask for help, of the sender and of the server are not the ones that failed."""
+    assert failed_addresses(notice, {"support@example.net"}) == (TOM,)
+
+
+def test_s64_an_alias_is_named_with_what_it_was_expanded_to() -> None:
+    """The address that we wrote to is the one that matters to us."""
+    notice = f"had permanent fatal errors\nbox17@store.example.org\n    (expanded from: <{TOM}>)"
+    assert failed_addresses(notice, ()) == ("box17@store.example.org", TOM)
+
+
+def test_a_notice_that_names_nobody_gives_no_address() -> None:
+    assert failed_addresses("Your mail could not be delivered.\nQuestions? Write to help@example.org", ()) == ()
+    assert failed_addresses("postmaster@example.org: no such user", ()) == ()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--- Below this line is a copy of the message.",
+        "------ This is a copy of the message, including all the headers. ------",
+        "   ----- Original message follows -----",
+        "Message header follows:",
+        "-----Ursprüngliche Nachricht----- original",
+        "Received: from a by b; Tue, 10 Mar 2026 09:15:00 +0100",
+        "> Return-Path: <support@example.net>",
+        "Message-ID: <case-1@example.net>",
+    ],
+)
+def test_the_notice_ends_where_the_returned_mail_begins(line: str) -> None:
+    notice = read_notice(f"It failed.\n\n{line}\nTo: other@example.org")
+    assert (notice.text.strip(), notice.has_original) == ("It failed.", True)
+    assert "other@example.org" in notice.original
+
+
+def test_s64_a_mail_that_is_only_late_has_not_failed() -> None:
+    assert is_delay("Warning: message delayed", "Delivery attempts will continue.")
+    assert is_delay("x", "This is a warning message only. You do not need to resend your message")
+    assert is_delay("x", "Die Zustellung hat sich verzögert")
+    assert not is_delay("failure notice", "It was delayed for 5 days. I have given up.")
+    assert not is_delay("failure notice", "The mail could not be delivered")
+
+
+@pytest.mark.parametrize(
+    ("subject", "notice"),
+    [
+        ("Delayed Mail (still being retried)", "It could not be delivered for more than 4 hours. It will be retried."),
+        ("Delivery Status Notification (Delay)", "We will tell you that delivery fails permanently, where it does."),
+        ("Mail delivery", "Your mail is delayed. If it can not be delivered within 5 days it is returned to sender."),
+        ("Zustellung", "Die Zustellung verzögert sich. Sollte sie endgültig nicht gelingen, erhalten Sie Nachricht."),
+        ("Mail", "There was a problem. We will retry for 47 more hours. You'll be notified if it fails permanently."),
+        ("Mail", "Not delivered yet. The server will keep trying for 2 days."),
+    ],
+)
+def test_s64_a_delay_is_no_failure_though_the_notice_says_what_happens_at_its_end(subject: str, notice: str) -> None:
+    """Failure: the address of a mail that arrived an hour later was suppressed for 60 days."""
+    assert is_delay(subject, notice)
+
+
+@pytest.mark.parametrize(
+    ("notice", "status"),
+    [
+        ("550 5.1.1 unknown", "5.1.1"),
+        ("host 5.1.1.9 said: 550 5.0.0 and then 5.7.1", "5.7.1"),
+        ("User unknown", "5.1.1"),
+        ("The mailbox is full", "5.2.2"),
+        ("Host unknown", "5.1.2"),
+        ("550 Requested action not taken: mailbox unavailable", "5.2.1"),
+        ("User tom (tom.berg@example.org) not listed in the directory", "5.1.1"),
+        ("message exceeds the maximum size", "5.3.4"),
+        ("554 Too many hops 26 (25 max)", "5.4.6"),
+        ("It did not work", ""),
+    ],
+)
+def test_s64_the_status_is_read_or_follows_from_the_words(notice: str, status: str) -> None:
+    assert status_in(notice, is_permanent=True) == status
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "user unknown",
+        "The mailbox\nis full",
+        "konnte nicht zugestellt werden",
+        "could not\nbe delivered",
+        "delivery failed",
+        "the address tom@mail.example.org\ndoes not exist",
+        "메일 발송이 실패되었습니다",
+    ],
+)
+def test_failure_is_told_over_line_ends(words: str) -> None:
+    assert tells_of_failure(f"Hello,\n{words}")
+    assert not tells_of_failure("Hello,\nhow do I change to the yearly plan?")

@@ -1,0 +1,198 @@
+"""Labelled mails: what a label may say, what counts as right, and how mails are counted together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support_agent.core.levels import Level
+from support_agent.errors import ConfigError
+from support_agent.mail.machines.screening import Screening, Verdict
+from support_agent.mail.senders.identity import Sender
+from support_agent.ops.dry_run import Trial, Tried, TriedCall
+from support_agent.ops.evals.mail_labels import Label, Sections, acceptable, read_labels, topic_of
+from support_agent.ops.evals.mails import Result, Sent, evaluate, line_of, outcomes_of, report_of, score, table
+
+ROW = {"file": "1.eml", "level": 2, "expected": [["send_document(1)", "escalate"]]}
+
+
+def test_an_outcome_is_told_by_the_series_its_pointer_came_from() -> None:
+    """A pointer's name says nothing; what was fetched, and how it was joined, does."""
+    calls = (
+        _call("fetch_series", series="payments", period="2024"),
+        _call("aggregate", pointer="@1", aggregation="total"),
+        _call("fetch_series", series="payments", period="2025"),
+        _call("aggregate", pointer="@3", aggregation="total"),
+        _call("calculate", operation="subtract", left="@2", right="@4"),
+        _call("send_aggregate", pointer="@5"),
+        _call("send_table", pointer="@1"),
+    )
+    assert outcomes_of(calls) == (
+        "calculate(payments,2024,total,subtract,payments,2025,total)",
+        "send_table(payments,2024)",
+    )
+
+
+def test_an_outcome_names_the_record_and_the_column() -> None:
+    calls = (
+        _call("fetch_record", records="invoices", id="HF-2025-0030"),
+        _call("send_record", pointer="@1", column="amount"),
+        _call("send_record", pointer="@1", column="all"),
+    )
+    assert outcomes_of(calls) == ("send_record(invoices,HF-2025-0030,amount)", "send_record(invoices,HF-2025-0030,all)")
+
+
+def test_a_whole_record_has_the_column_that_a_label_asks_for() -> None:
+    assert acceptable(("send_record(invoices,HF-1,amount)", "escalate")) == (
+        "send_record(invoices,HF-1,amount)",
+        "escalate",
+        "send_record(invoices,HF-1,all)",
+    )
+
+
+LABEL = Label(
+    Path("two.eml"),
+    None,
+    2,
+    "two",
+    "en",
+    expected=(("send_document(1)", "escalate"), ("send_document(2)",)),
+    sections=(
+        {1: Sections(any_of=frozenset({"Time", "Overview"}), needs=frozenset({"Exceptions"}))},
+        {2: Sections(any_of=frozenset({"How"}))},
+    ),
+)
+
+
+def test_one_wrong_block_makes_a_mail_wrong() -> None:
+    """However right the rest of it is."""
+    right = score(LABEL, Sent(("send_document(1)",)))
+    assert (right.wrong, right.questions_right) == (0, 1)
+    assert score(LABEL, Sent(("send_document(1)", "send_document(3)"))).wrong == 1
+
+
+def test_the_right_document_with_the_wrong_section_is_a_wrong_answer() -> None:
+    both = ("send_document(1)", "send_document(2)")
+    right = score(LABEL, Sent(both, {1: frozenset({"Time"}), 2: frozenset({"How", "Fees"})}))
+    assert (right.wrong, right.questions_right, right.documents, right.right_sections, right.whole) == (0, 2, 2, 2, 1)
+    wrong = score(LABEL, Sent(both, {1: frozenset({"Exceptions"}), 2: frozenset({"How"})}))
+    assert (wrong.wrong, wrong.wrong_section, wrong.right_sections, wrong.questions_right) == (1, 1, 1, 1)
+    other = score(LABEL, Sent(("send_document(3)",), {3: frozenset({"How"})}))
+    assert (other.wrong, other.wrong_section) == (1, 0)
+
+
+def test_a_label_without_sections_takes_any_section() -> None:
+    """Sections are labelled where somebody cares for them."""
+    label = Label(Path("1.eml"), None, 2, "mail", "en", expected=(("send_document(1)",),))
+    one = score(label, Sent(("send_document(1)",), {1: frozenset({"Fees"})}))
+    assert (one.wrong, one.questions_right, one.documents) == (0, 1, 0)
+
+
+def rows(folder: Path, *lines: object) -> Path:
+    (folder / "1.eml").write_bytes(b"Subject: x\r\n\r\nhi\r\n")
+    (folder / "labels.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n\n", encoding="utf-8")
+    return folder
+
+
+def test_labels_are_read_with_what_may_be_left_out(tmp_path: Path) -> None:
+    (label,) = read_labels(rows(tmp_path, ROW))
+    assert (label.path, label.customer, label.kind, label.language) == (tmp_path / "1.eml", None, "mail", "en")
+    assert (label.expected, label.sections) == ((("send_document(1)", "escalate"),), ())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"expected": [["send_dokument(1)"]]}, "is no outcome"),
+        ({"expected": [["escalate()"]]}, "is no outcome"),
+        ({"expected": []}, "at least 1 item"),
+        ({"level": 4}, "level"),
+        ({"file": "2.eml"}, "no mail 2.eml"),
+        ({"sections": [{}, {}]}, "one object a question"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_told_with_its_number(
+    tmp_path: Path, wrong: dict[str, object], told: str
+) -> None:
+    """A misspelt outcome would count every answer as wrong."""
+    with pytest.raises(ConfigError, match=rf"labels\.jsonl:2: .*{told}"):
+        read_labels(rows(tmp_path, ROW, ROW | wrong))
+
+
+def test_a_folder_without_labels_says_which_file_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"labels\.jsonl"):
+        read_labels(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "topic"),
+    [
+        ("send_document(1)", "document:1"),
+        ("send_account_field(plan)", "field:plan"),
+        ("send_record(invoices,HF-1,all)", "record:invoices"),
+        ("calculate(payments,2024,total,subtract,payments,2025,total)", "series:payments"),
+        ("escalate", None),
+        ("ask_clarification", None),
+    ],
+)
+def test_the_topic_of_an_outcome(outcome: str, topic: str | None) -> None:
+    assert topic_of(outcome) == topic
+
+
+def _tried(*sent: int, seconds: float = 1.0, sure: float = 0.9) -> Tried:
+    calls = tuple(TriedCall(tool="send_document", args={"number": number}, confidence=sure) for number in sent)
+    trial = Trial(
+        file="1.eml",
+        outcome="answer" if sent else "escalate",
+        reason=None if sent else "unsure",
+        level=Level(2),
+        calls=calls,
+        answer=None,
+        seconds=seconds,
+        forward_passes=0,
+    )
+    screening = Screening(verdict=Verdict.ANSWER, rule="", why="")
+    return Tried(trial=trial, sender=Sender(address="", level=2, why=""), screening=screening, decision=None, why="")
+
+
+def _result(expected: str, *sent: int, kind: str = "document", language: str = "en", seconds: float = 1.0) -> Result:
+    label = Label(Path(f"{kind}.eml"), None, 2, kind, language, expected=((expected,),))
+    outcomes = Sent(tuple(f"send_document({number})" for number in sent))
+    return Result(label, _tried(*sent, seconds=seconds), score(label, outcomes))
+
+
+def test_mails_are_counted_by_kind_and_language_with_their_seconds() -> None:
+    results = [
+        _result("send_document(1)", 1, seconds=0.1),
+        _result("send_document(1)", 2, language="de", seconds=0.2),
+        _result("send_document(1)", seconds=0.3),
+        _result("escalate", kind="uncovered", seconds=9.0),
+    ]
+    report = report_of(results)
+    whole = report.all
+    assert (whole.mails, whole.answered, whole.wrong, whole.answerable, whole.answerable_answered) == (4, 2, 1, 3, 1)
+    assert (whole.right_of_answered, whole.answered_of_answerable) == (0.5, pytest.approx(1 / 3))
+    assert (whole.seconds_median, whole.seconds_95th) == (0.25, 9.0)
+    assert [group.name for group in report.kinds] == ["document", "uncovered"]
+    assert [(group.name, group.wrong) for group in report.languages] == [("de", 1), ("en", 0)]
+    assert "language de: 1 mails, 1 answered, 0 right (0.00;" in table(report)
+
+
+def test_a_mail_is_as_sure_as_its_least_sure_answer() -> None:
+    assert [(one.confidence, one.is_right) for one in (_result("escalate"), _result("send_document(1)", 1))] == [
+        (0.0, False),
+        (0.9, True),
+    ]
+
+
+def test_each_mail_is_tried_and_told_in_a_line() -> None:
+    label = Label(Path("1.eml"), None, 2, "mail", "en", expected=(("send_document(1)",),))
+    (result,) = evaluate([label], lambda _: _tried())
+    assert line_of(result) == "person 1.eml en mail: unsure  expected send_document(1)"
+
+
+def _call(tool: str, **args: str | int) -> TriedCall:
+    return TriedCall(tool=tool, args=dict(args), confidence=1.0)

@@ -1,0 +1,50 @@
+"""The pictures: an SVG that a browser shows, the same for the same answers, with the points where they belong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from support_agent.errors import ConfigError
+from support_agent.ops.evals.picture import MARGIN, SIDE, check_picture, write_picture
+from tests.unit.ops.evals.test_measures import CASES, Said
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(path: Path) -> ElementTree.Element:
+    return ElementTree.fromstring(path.read_text("utf-8"))
+
+
+def test_a_picture_has_both_diagrams_and_the_risk(tmp_path: Path) -> None:
+    path = tmp_path / "a.svg"
+    write_picture(path, CASES, 5, 0.02)
+    words = {text.text for text in drawn(path).iter(f"{SVG}text")}
+    assert {"Risk and coverage", "Reliability", "share answered", "confidence"} <= words
+    dashed = [line for line in drawn(path).iter(f"{SVG}polyline") if "stroke-dasharray" in line.attrib]
+    assert len(dashed) == 2
+    before = path.read_bytes()
+    write_picture(path, CASES, 5, 0.02)
+    assert path.read_bytes() == before
+
+
+def test_a_point_stands_at_its_coverage_and_risk(tmp_path: Path) -> None:
+    """One right answer of two questions: half of the way across, at the bottom."""
+    write_picture(tmp_path / "a.svg", [Said(0.9)], 2)
+    curve = next(drawn(tmp_path / "a.svg").iter(f"{SVG}polyline"))
+    assert curve.attrib["points"] == f"{MARGIN + SIDE / 2:.1f},{MARGIN + SIDE:.1f}"
+
+
+def test_no_answers_give_an_empty_picture(tmp_path: Path) -> None:
+    write_picture(tmp_path / "a.svg", [], 0)
+    assert not list(drawn(tmp_path / "a.svg").iter(f"{SVG}circle"))
+
+
+def test_another_kind_of_file_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    check_picture(None)
+    with pytest.raises(ConfigError, match=r"ends in \.svg"):
+        check_picture(tmp_path / "a.png")
+    with pytest.raises(ConfigError, match="can be written"):
+        write_picture(tmp_path / "missing" / "a.svg", CASES, 5)

@@ -1,0 +1,203 @@
+"""The dry run: the same decision and the same words as the journey, as one JSON line a mail."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_agent.answer.sources import RenderedAnswer
+from support_agent.cli.printing import trial
+from support_agent.errors import ConfigError, PermanentError
+from support_agent.mail.message import parse
+from support_agent.ops.dry_run import Tried, read_mail, try_mail
+from support_agent.store.records import LetterKind
+from support_agent.workflow.decide import Decider, Decision
+from tests.dkim_signing import Names, make_key, sign
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, write
+
+CANCEL = "How do I cancel?"
+SEATS = "How many seats have we paid for?"
+KEYS = ["file", "outcome", "reason", "level", "calls", "answer", "seconds", "forward_passes"]
+
+
+def tried(
+    office: Office, raw: bytes, *, as_level: int | None = None, as_customer: str | None = None, model: bool = True
+) -> Tried:
+    def decider() -> Decider:
+        assert model, "the model was asked for"
+        return office.decider
+
+    accounts = office.decider.company.accounts
+    return try_mail("m.eml", raw, decider, accounts, office.settings, NOON, as_level=as_level, as_customer=as_customer)
+
+
+def line(done: Tried) -> dict[str, Any]:
+    """What a script reads."""
+    read = json.loads(done.trial.model_dump_json())
+    assert isinstance(read, dict)
+    return read
+
+
+def test_line_of_an_answered_mail_has_exactly_the_promised_keys(office: Office) -> None:
+    """Every key, in its order and with its type."""
+    read = line(tried(office, write(SEATS, sender=JAMES)))
+    assert list(read) == KEYS
+    assert (read["file"], read["outcome"], read["reason"], read["level"]) == ("m.eml", "answer", None, 3)
+    assert [(call["tool"], call["args"]) for call in read["calls"]] == [
+        ("find_documents", {"question": 1}),
+        ("send_account_field", {"field": "seats_paid"}),
+        ("finish", {}),
+    ]
+    assert all(list(call) == ["tool", "args", "confidence"] and 0.9 < call["confidence"] <= 1 for call in read["calls"])
+    assert list(read["answer"]) == ["subject", "text", "html"]
+    assert isinstance(read["seconds"], float)
+    assert read["forward_passes"] > 0
+
+
+def test_answer_is_what_the_journey_would_send(office: Office) -> None:
+    """The dry run would be worth nothing if it showed other words."""
+    raw = write(SEATS, sender=JAMES)
+    mail_id, _ = office.handle(raw)
+    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    assert record is not None
+    sent = RenderedAnswer.model_validate(record.rendered)
+    answer = line(tried(office, raw))["answer"]
+    assert answer == {"subject": sent.subject.text, "text": sent.text.text, "html": sent.html.text}
+
+
+def test_a_document_of_which_no_section_reaches_the_setting_goes_to_a_person(office: Office) -> None:
+    """The same mail is answered below it."""
+    planner = office.settings.planner.model_copy(update={"threshold_section": 1.0})
+    strict = replace(office.decider, settings=office.settings.model_copy(update={"planner": planner}))
+    assert line(tried(office, write(CANCEL)))["outcome"] == "answer"
+    office.decider = strict
+    assert [line(tried(office, write(CANCEL)))[key] for key in ("outcome", "reason")] == ["escalate", "unsure"]
+
+
+@pytest.mark.parametrize(
+    ("head", "words", "outcome", "reason"),
+    [
+        (b"Precedence: bulk\r\n", SEATS, "filed", "S5"),
+        (b"", "Let me talk to a human.", "escalate", "person_asked_for"),
+    ],
+)
+def test_line_without_an_answer_has_the_same_keys_and_needs_no_model(
+    office: Office, head: bytes, words: str, outcome: str, reason: str
+) -> None:
+    """Filed and handed over by a rule: nulls, an empty list and zeros where an answer has values."""
+    read = line(tried(office, head + write(words, sender=JAMES), model=False))
+    assert list(read) == KEYS
+    assert (read["outcome"], read["reason"]) == (outcome, reason)
+    assert (read["calls"], read["answer"], read["forward_passes"]) == ([], None, 0)
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (write("Let me talk to a human."), "person_asked_for"),
+        (write(SEATS, sender=JAMES).replace(b"To: support@", b"To: nobody@"), "screening"),
+        (write("What is the weather like?"), "not_covered"),
+        (write(SEATS, proof=None), "level"),
+        (write(CANCEL, sender="j\u00fcrgen@example.org"), "unwritable"),
+        (write(CANCEL, sender=DESK, proof="spf"), "unproven_ours"),
+    ],
+)
+def test_reason_is_the_code_that_the_store_has(office: Office, raw: bytes, reason: str) -> None:
+    """Failure: a dry run said "S10" where the journey says "screening", so that the two could not be compared."""
+    mail_id, _ = office.handle(raw)
+    mail = office.store.mail(mail_id)
+    assert mail is not None
+    assert line(tried(office, raw))["reason"] == mail.reason_code == reason
+
+
+def test_answer_to_an_address_that_cannot_be_written_to_is_not_promised(office: Office) -> None:
+    """Failure: an answer was shown which the journey never makes; it asks no model either, and says why."""
+    done = tried(office, write(CANCEL, sender="j\u00fcrgen@example.org"), model=False)
+    assert (done.trial.outcome, done.trial.reason, done.trial.answer) == ("escalate", "unwritable", None)
+    assert "outcome    escalate: unwritable: j\u00fcrgen@example.org has characters before the @" in trial(done)
+    assert line(tried(office, write(CANCEL, sender="jurgen@example.org")))["outcome"] == "answer"
+
+
+def test_answer_that_the_gate_refuses_escalates(office: Office) -> None:
+    """As in the journey; the reason names the gate, and the calls that were made are still shown."""
+    read = line(tried(office.with_templates(answer="Hello.\n"), write(SEATS, sender=JAMES)))
+    assert (read["outcome"], read["answer"]) == ("escalate", None)
+    assert read["reason"] == "gate_refused"
+    assert "send_account_field" in [call["tool"] for call in read["calls"]]
+
+
+@dataclass(frozen=True)
+class BrokenDecider(Decider):
+    """Cannot decide anything."""
+
+    def decide(self, *_: object, **__: object) -> Decision:
+        raise PermanentError("the accounts cannot be read", code="accounts")
+
+
+def test_decision_that_fails_escalates_and_the_next_mail_is_still_tried(office: Office) -> None:
+    """As in the journey, where a person gets such a mail: no run of a hundred files ends at one of them."""
+    broken = BrokenDecider(**vars(office.decider))
+    read = line(tried(replace(office, decider=broken), write(SEATS, sender=JAMES)))
+    assert (read["outcome"], read["reason"]) == ("escalate", "accounts")
+    assert (read["calls"], read["answer"]) == ([], None)
+
+
+def test_level_and_customer_can_be_assumed(office: Office) -> None:
+    """What would be answered if the mail proved less, or came from somebody else."""
+    raw = write(SEATS, sender=JAMES)
+    assert line(tried(office, raw, as_level=0))["level"] == 0
+    assert line(tried(office, raw, as_level=2))["outcome"] == "escalate"
+    stranger = write(SEATS, sender=STRANGER, proof=None)
+    assert line(tried(office, stranger))["level"] == 0
+    as_anna = line(tried(office, stranger, as_customer=ANNA))
+    assert (as_anna["level"], as_anna["outcome"]) == (3, "answer")
+    assert "Anna Keller" in as_anna["answer"]["text"]
+    assert line(tried(office, stranger, as_customer=ANNA, as_level=1))["level"] == 1
+    with pytest.raises(ConfigError, match=f"--as-customer {DESK}"):
+        tried(office, stranger, as_customer=DESK)
+
+
+def test_file_that_cannot_be_read_is_named_with_its_reason(tmp_path: Path) -> None:
+    """Missing, or a folder."""
+    for path in (tmp_path / "missing.eml", tmp_path):
+        with pytest.raises(ConfigError, match=rf"{path}: .*: name a readable \.eml file"):
+            read_mail(path, 10_000)
+
+
+def test_s15_of_a_file_above_the_size_limit_only_the_beginning_is_read(office: Office, tmp_path: Path) -> None:
+    """Failure: `try` answered a mail that the mailbox would not have read whole, and held all of it in memory."""
+    raw = write(CANCEL)
+    path = tmp_path / "a.eml"
+    path.write_bytes(raw)
+    assert read_mail(path, len(raw)) == raw
+    assert line(tried(office, read_mail(path, len(raw))))["outcome"] == "answer"
+    cut = read_mail(path, len(raw) - 1)
+    assert cut.endswith(raw[:-1])
+    assert parse(cut).defects == (f"limit: more than imap.max_message_bytes = {len(raw) - 1}",)
+    read = line(tried(office, cut))
+    assert (read["outcome"], read["reason"]) == ("escalate", "screening")
+
+
+def test_s21_our_own_check_of_signatures_counts_here_too(office: Office) -> None:
+    """Where `agent.verify_dkim` is on; the DNS is asked as the journey would ask it."""
+    key = make_key()
+    lookup = Names({"s1._domainkey.example.net": key.record})
+    accounts, settings = office.decider.company.accounts, office.settings
+    for verifies, level in ((False, 0), (True, 3)):
+        agent = settings.agent.model_copy(update={"verify_dkim": verifies})
+        done = try_mail(
+            "m.eml",
+            sign(write(SEATS, proof=None), key, "example.net"),
+            lambda: office.decider,
+            accounts,
+            settings.model_copy(update={"agent": agent}),
+            NOON,
+            as_level=None,
+            as_customer=None,
+            lookup_txt=lookup,
+        )
+        assert (done.trial.level, done.sender.level, len(lookup.asked)) == (level, level, int(verifies))

@@ -1,0 +1,213 @@
+"""What the database says of the agent's health: what is kept and stuck, how mails ended, and the clock."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from support_agent.cases.rate_limits import CLOCK_SLACK
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import Settings, StoreSettings
+from support_agent.core.diagnosis import Diagnosis, Health
+from support_agent.ops.doctor import diagnose
+from support_agent.ops.store_health import ENDS, End, look_at_traffic
+from support_agent.store.records import MailStatus, OutboxStatus
+from support_agent.store.store import Store
+from support_agent.tools.ending import Reason
+from support_agent.workflow.decide import HandOver
+from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, put, record
+from tests.fakes_doctor import Outside, of, settings_in, the
+from tests.fakes_journey import NOON as NOVEMBER
+from tests.fakes_journey import Office, write
+
+EMAILS = Path(__file__).parents[2] / "emails"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Everything set, nothing started yet."""
+    return settings_in(tmp_path)
+
+
+@pytest.fixture
+def store(settings: Settings, empty_store: Path, tmp_path: Path) -> Iterator[Store]:
+    """The database of the settings, with its tables."""
+    shutil.copy(empty_store, tmp_path / "store.sqlite3")
+    with Store.open(settings.store.url, packaged("migrations")) as opened:
+        yield opened
+
+
+# What is kept
+
+
+def bring_to(store: Store, number: int, status: OutboxStatus) -> None:
+    """Mail `number`, with an answer of that status in the outbox."""
+    mail_id = record(store, number)
+    store.open_case(case(), mail_id)
+    row = put(store, outgoing(mail_id, case_id=CASE))
+    assert store.claim(row.id, NOON)
+    mark: Callable[..., None] = store.mark_failed if status is OutboxStatus.FAILED else store.mark_uncertain
+    mark(row.id, "why")
+
+
+def test_a_database_at_work_counts_its_mails(settings: Settings, store: Store) -> None:
+    mail_id = record(store, 1)
+    record(store, 2)
+    store.end_mail(mail_id, MailStatus.FILED, "S2", None, NOON)
+    diagnosis = the("database", settings)
+    assert (diagnosis.severity, diagnosis.what) == (
+        Health.OK,
+        "its tables are current; mails: 1 new, 1 filed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "what", "todo"),
+    [
+        (OutboxStatus.UNCERTAIN, "1 mail may or may not have gone out", "Sent folder"),
+        (OutboxStatus.FAILED, "1 mail could not be delivered", "support-agent show CASE"),
+    ],
+)
+def test_mails_that_did_not_surely_go_out_are_a_warning(
+    settings: Settings, store: Store, status: OutboxStatus, what: str, todo: str
+) -> None:
+    """S62: a person decides; the case is named."""
+    bring_to(store, 1, status)
+    fine, warning = of(diagnose(settings, Outside().probes()), "database")
+    assert (fine.severity, warning.severity) == (Health.OK, Health.WARNING)
+    assert warning.what == f"{what}, in case {CASE}"
+    assert todo in warning.todo
+
+
+def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Store) -> None:
+    """S37: the mailbox goes on, and a person has to look. A Message-ID is a stranger's text."""
+    for number in range(1, 8):
+        mail_id = record(store, number, message_id=f"<{number}\x1b[2J@example.net>")
+        store.end_mail(mail_id, MailStatus.SET_ASIDE, "engine", "why", NOON)
+    _, warning = of(diagnose(settings, Outside().probes()), "database")
+    assert warning.severity is Health.WARNING
+    assert warning.what.startswith("7 mails could not be handled and were set aside: '<1\\x1b[2J@example")
+    assert warning.what.endswith("(engine) and 2 more")
+
+
+def test_an_older_database_is_a_warning(settings: Settings, store: Store) -> None:
+    """It is upgraded at the next start; its mails are not counted, and nothing is changed now."""
+    store.database.downgrade("0001")
+    diagnosis = the("database", settings)
+    assert (diagnosis.severity, "its schema is 0001" in diagnosis.what) == (Health.WARNING, True)
+    assert store.database.revision() == "0001"
+
+
+def test_a_file_that_is_no_database_is_an_error(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "store.sqlite3").write_bytes(b"not a database, but long enough to be looked at" * 100)
+    diagnosis = the("database", settings)
+    assert (diagnosis.severity, diagnosis.todo) == (Health.ERROR, "check store.url")
+
+
+def test_a_database_without_tables_is_well(settings: Settings, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "store.sqlite3")) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+    assert the("database", settings).severity is Health.OK
+
+
+# How mails ended
+
+
+def seen(office: Office, tmp_path: Path, now: datetime = NOVEMBER) -> list[Diagnosis]:
+    """What is said of automatic mail, from the database of this office; without the last line, on the limits."""
+    store = StoreSettings(url=f"sqlite:///{tmp_path / 'store.sqlite3'}")
+    *found, last = look_at_traffic(office.settings.model_copy(update={"store": store}), now)
+    assert (last.severity, "this hour" in last.what) == (Health.OK, True)
+    assert all(bool(entry.todo) == (entry.severity is not Health.OK) for entry in found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("mail", "health", "what", "todo"),
+    [
+        ("from_own_address", Health.WARNING, "from our own address, or sent by this agent", "web form"),
+        ("received_51_times", Health.WARNING, "gone through too many servers", "forwarding loop"),
+        ("spam_flag", Health.OK, "were spam, says your own server", ""),
+    ],
+)
+def test_s9_s11_s14_what_nobody_reads_is_told_for_a_day(
+    office: Office, tmp_path: Path, mail: str, health: Health, what: str, todo: str
+) -> None:
+    """S9 and S11 are dropped with an alarm, S14 is counted. Failure: a web form wrote as our own address, and each
+    customer's mail that came by it was dropped with a record that nobody looked at.
+    """
+    raw = (EMAILS / f"{mail}.eml").read_bytes()
+    for number in range(2):
+        office.handle(b"X-Number: %d\r\n" % number + raw.replace(b"Message-ID: <", b"Message-ID: <%d" % number))
+    (diagnosis,) = seen(office, tmp_path)
+    assert (diagnosis.severity, todo in diagnosis.todo) == (health, True)
+    assert diagnosis.what.startswith("2 mails ")
+    assert what in diagnosis.what
+    assert seen(office, tmp_path, NOVEMBER + timedelta(days=2)) == []
+
+
+def test_staff_replies_that_no_customer_got_are_told(office: Office, tmp_path: Path) -> None:
+    """Failure: beyond the day's notices a reply that was not passed on was known to nobody."""
+    for number in range(3):
+        mail_id = office.receive(write("We do.", number=number))
+        office.store.end_mail(mail_id, MailStatus.FILED, HandOver.NOT_PASSED_ON, "too long", NOVEMBER)
+    (diagnosis,) = seen(office, tmp_path)
+    assert diagnosis.severity is Health.WARNING
+    assert diagnosis.what.startswith("3 mails of the desk's people within a day were not passed on")
+    assert "support-agent show" in diagnosis.todo
+
+
+@pytest.mark.parametrize("end", ENDS, ids=lambda end: end.code)
+def test_what_ended_while_the_clock_was_ahead_is_not_told(office: Office, tmp_path: Path, end: End) -> None:
+    """Failure: once set ahead by a month, the warnings of "within a day" stayed for a month."""
+    for ahead in (timedelta(days=30), CLOCK_SLACK + timedelta(seconds=1), CLOCK_SLACK):
+        assert seen(office, tmp_path) == []
+        mail_id = office.receive(write("We do.", number=ahead.days + ahead.seconds))
+        office.store.end_mail(mail_id, MailStatus.FILED, end.code, None, NOVEMBER + ahead)
+    (diagnosis,) = seen(office, tmp_path)
+    assert diagnosis.what.startswith("1 mail ")
+
+
+def test_s12_refused_repetitions_from_a_clock_that_was_ahead_are_not_counted(office: Office, tmp_path: Path) -> None:
+    """The days of the settings end now."""
+    mail_id = office.receive(write("We do."))
+    store = StoreSettings(url=f"sqlite:///{tmp_path / 'store.sqlite3'}")
+    settings = office.settings.model_copy(update={"store": store})
+    office.store.end_mail(mail_id, MailStatus.ESCALATED, Reason.REPEATED, None, NOVEMBER + timedelta(days=30))
+    (now,) = look_at_traffic(settings, NOVEMBER)
+    (later,) = look_at_traffic(settings, NOVEMBER + timedelta(days=31))
+    assert "refused in 7 days 0;" in now.what
+    assert "refused in 7 days 1;" in later.what
+
+
+# Clock
+
+
+@pytest.mark.parametrize(
+    ("behind", "health"),
+    [
+        (timedelta(days=-1), Health.OK),
+        (timedelta(), Health.OK),
+        (timedelta(minutes=1), Health.OK),
+        (timedelta(minutes=1, seconds=1), Health.ERROR),
+        (timedelta(hours=2), Health.ERROR),
+    ],
+)
+def test_a_clock_behind_the_last_mail_is_an_error(
+    settings: Settings, store: Store, behind: timedelta, health: Health
+) -> None:
+    """Retries would wait, and "this month" would be another one."""
+    mail_id = store.record_mail(b"mail", "<1@example.net>", cursor(1), NOON).id
+    store.open_case(case(), mail_id)
+    assert the("clock", settings, now=NOON - behind).severity is health
+
+
+def test_without_a_mail_nothing_is_said_about_the_clock(settings: Settings, store: Store) -> None:
+    """There is nothing to compare it with."""
+    assert of(diagnose(settings, Outside().probes(datetime(1999, 1, 1, tzinfo=UTC))), "clock") == []

@@ -1,0 +1,210 @@
+"""Letters: the same arguments give the same bytes, and nothing gets past the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from pydantic import SecretStr
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.final_answer import FieldItem, FinalAnswer
+from support_agent.answer.grounds import Grounds
+from support_agent.answer.render import render_packet
+from support_agent.answer.samples import around, sample_packets
+from support_agent.answer.sources import RenderedPacket
+from support_agent.company.values import Count
+from support_agent.errors import ConfigError, GateRefused
+from support_agent.mail.keys import ORIGIN_HEADER, Origin, origin_header, read_origin
+from support_agent.mail.message import Message, parse
+from support_agent.outbound.letters import (
+    Headers,
+    Letter,
+    acknowledgement_letter,
+    again,
+    answer_letter,
+    own_words,
+    reply_letter,
+    unfit,
+)
+from support_agent.store.records import LetterKind, LetterRecord, MailId
+from support_agent.transport.outbox import Delivery
+from tests.fakes_journey import ANNA, JAMES, NOON, Office, write
+
+RAW = write("How many seats do we have?", subject="Seats")
+FINAL = around(FieldItem(field="seats_paid", label="Seats paid for", value=Count(count=12)))
+
+
+def headers(office: Office, letter: Letter, mail_id: str = "1") -> Headers:
+    return letter.headers(office.settings.agent, "case", mail_id, ANNA, NOON, parse(RAW), "parent")
+
+
+def composed(office: Office, letter: Letter) -> bytes:
+    return letter.compose(headers(office, letter), parse(RAW), RAW)
+
+
+def test_same_letter_has_the_same_bytes(office: Office) -> None:
+    """On every try and in every replay; the instant has no fraction of a second, as a Date has none."""
+    letter = answer_letter(FINAL, office.decider.templates, Grounds.of(office.decider.company))
+    assert composed(office, letter) == composed(office, letter)
+    assert headers(office, letter).sent_at == NOON.replace(microsecond=0)
+
+
+def test_message_id_follows_from_case_mail_and_kind(office: Office) -> None:
+    """What goes out for another mail, or of another kind, is another mail; a later try is not."""
+    agent = office.settings.agent
+    answer = answer_letter(FINAL, office.decider.templates, Grounds.of(office.decider.company))
+    reply = reply_letter("Seats", "Twelve.\n")
+    later = answer.headers(agent, "case", "1", ANNA, NOON + timedelta(days=1), parse(RAW), "parent")
+    assert headers(office, answer).message_id == later.message_id
+    made = (headers(office, answer), headers(office, answer, "2"), headers(office, reply))
+    assert len({head.message_id for head in made}) == 3
+
+
+@pytest.mark.parametrize("kind", LetterKind)
+def test_origin_header_is_signed_and_counts_the_hops_of_the_mail_it_answers(office: Office, kind: LetterKind) -> None:
+    """So that our own mail is known again and a loop of machines ends, whatever kind of mail keeps it going."""
+    agent = office.settings.agent
+    parent = parse(f"{ORIGIN_HEADER}: {origin_header(SecretStr('f' * 32), '<a@b>', 2)}\r\n".encode() + RAW)
+    letter = reply_letter("Seats", "Twelve.\n").model_copy(update={"kind": kind})
+    made = letter.compose(letter.headers(agent, "case", "1", ANNA, NOON, parent, "parent"), parent, RAW)
+    origin = read_origin(agent.secret, parse(made).header(ORIGIN_HEADER) or "")
+    assert origin == Origin(hops=3, is_ours=True)
+
+
+def test_without_a_key_there_are_no_headers(office: Office) -> None:
+    """A mail that could not be known again is not made."""
+    unkeyed = office.settings.agent.model_copy(update={"secret": SecretStr("")})
+    with pytest.raises(ConfigError, match=r"agent\.secret"):
+        reply_letter("Seats", "Twelve.\n").headers(unkeyed, "case", "1", ANNA, NOON, parse(RAW), "parent")
+
+
+def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
+    """There is no way to a `Letter` for a customer around the gate."""
+    templates = office.with_templates(answer="All is well.\n", acknowledgement="All is well.\n").decider.templates
+    with pytest.raises(GateRefused):
+        answer_letter(FINAL, templates, Grounds.of(office.decider.company))
+    with pytest.raises(GateRefused):
+        acknowledgement_letter(
+            Acknowledgement(company="Harborfile", locale="en", subject=None, support_address="s@harborfile.example"),
+            templates,
+        )
+
+
+@pytest.mark.parametrize("kind", LetterKind)
+def test_stored_letter_is_made_again(office: Office, kind: LetterKind) -> None:
+    """Of every kind: the payload alone gives the same subject, text and HTML."""
+    first, _ = office.handle(write("Let me talk to a human.", sender=JAMES))
+    packet = office.sent(first)[LetterKind.PACKET].message_id
+    office.handle(write("Hello James.", sender=office.settings.desk.address, in_reply_to=packet))
+    office.transport.deliveries = [Delivery(status="failed", detail="550")]
+    office.handle(write("How many seats have we paid for?", sender=JAMES, number=3))
+    records = [
+        record for mail in office.store.mails() if (record := office.store.letter_for(mail.id, kind)) is not None
+    ]
+    assert len(records) == 1
+    letter = again(records[0], office.decider.templates)
+    assert (letter.kind, letter.payload, letter.rendered) == (kind, records[0].payload, records[0].rendered)
+
+
+def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -> None:
+    """A replay shows a changed value in the text: nothing of the old rendering is reused."""
+    letter = answer_letter(FINAL, office.decider.templates, Grounds.of(office.decider.company))
+    changed = FINAL.model_copy(
+        update={"answers": around(FieldItem(field="seats_paid", label="Seats paid for", value=Count(count=99))).answers}
+    )
+    record = LetterRecord(
+        mail_id=MailId("m"),
+        kind=LetterKind.ANSWER,
+        payload=FinalAnswer.model_validate(changed).model_dump(mode="json"),
+        templates_version=office.decider.templates.version,
+        rendered=letter.rendered,
+        header_inputs={},
+        created_at=NOON,
+    )
+    assert "99" in again(record, office.decider.templates).text
+
+
+def test_persons_words_are_passed_on_as_they_are(office: Office) -> None:
+    """No template, and the customer's subject with one Re:."""
+    letter = reply_letter("Re: AW: Seats", "Zwölf {{ nicht }} 7*7.\n")
+    assert (letter.subject, letter.text, letter.html) == ("Re: Seats", "Zwölf {{ nicht }} 7*7.\n", "")
+    assert letter.rendered == {}
+
+
+def packet_and_its_text(office: Office) -> tuple[RenderedPacket, str]:
+    rendered = render_packet(next(sample_packets("en")), office.decider.templates)
+    return rendered, rendered.text.text
+
+
+MARKS: dict[str, Callable[[str], str]] = {
+    "none": lambda packet: packet,
+    "greater": lambda packet: packet.replace("\n", "\n> "),
+    "initials": lambda packet: "HS> " + packet.replace("\n", "\nHS> "),
+    "bars": lambda packet: "| " + packet.replace("\n", "\n| "),
+    "no-break spaces": lambda packet: packet.replace(" ", "\u00a0"),
+    "nested": lambda packet: "> > | " + packet.replace("\n", "\n> > | "),
+}
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_what_a_mail_program_copied_of_the_packet_is_not_the_persons_own_words(office: Office, mark: str) -> None:
+    """A quotation in a form that nobody knows stands in the visible text; the packet is for staff only."""
+    packet, text = packet_and_its_text(office)
+    words = own_words(f"We look at it.\n\nDesk kirjoitti 12.00:\n{MARKS[mark](text)}", packet)
+    assert words == "We look at it.\n\nDesk kirjoitti 12.00:"
+    assert unfit(words, parse(RAW), packet) == ""
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda packet: " ".join(packet.split()),
+        lambda packet: "\nHS> ".join(packet[at : at + 9] for at in range(0, len(packet), 9)),
+        lambda packet: next(line for line in packet.splitlines() if line.startswith("Why the level")) + " Bye.",
+        lambda packet: f"This is case-1, {packet[:5]}",
+    ],
+    ids=["one line", "cut anew", "within a line", "case id"],
+)
+def test_words_that_still_quote_the_packet_are_not_passed_on(office: Office, spoil: Callable[[str], str]) -> None:
+    """Where no line is known again, a piece of it is enough: in doubt the packet stays in the house."""
+    packet, text = packet_and_its_text(office)
+    words = own_words(f"We look at it. {spoil(text)}", packet)
+    assert "still quotes the packet" in unfit(words, parse(RAW), packet)
+
+
+def test_what_the_customer_wrote_and_was_told_may_be_repeated(office: Office) -> None:
+    """The packet quotes it, yet it is no secret from the customer."""
+    packet, _ = packet_and_its_text(office)
+    said = "You wrote:\n> please send it.\nWe said: Your plan: Team. Write to ana@example.com or support@example.com."
+    assert own_words(said, packet) == said
+    assert unfit(said, parse(RAW), packet) == ""
+
+
+def with_part(head: str) -> Message:
+    return parse(
+        b"Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nYour invoice is attached.\r\n--b\r\n"
+        + head.replace("\n", "\r\n").encode()
+        + b"\r\n\r\nABC\r\n--b--\r\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("head", "is_lost"),
+    [
+        ('Content-Type: application/pdf; name="invoice.pdf"', True),
+        ("Content-Type: text/plain\nContent-Disposition: attachment", True),
+        ("Content-Type: image/png\nContent-Disposition: attachment\nContent-ID: <a@b>", True),
+        ("Content-Type: image/png\nContent-Disposition: inline", True),
+        ("Content-Type: application/pdf\nContent-Disposition: inline\nContent-ID: <a@b>", True),
+        ("Content-Type: image/png\nContent-Disposition: inline\nContent-ID: <a@b>", False),
+        ("Content-Type: application/pkcs7-signature; name=smime.p7s\nContent-Disposition: attachment", False),
+    ],
+)
+def test_reply_with_an_attachment_is_not_passed_on_without_it(office: Office, head: str, is_lost: bool) -> None:
+    """ "Your invoice is attached" would arrive alone; the logo of a signature is no loss."""
+    packet, _ = packet_and_its_text(office)
+    reply = with_part(head)
+    assert reply.visible_text == "Your invoice is attached."
+    assert ("attachments are not passed on" in unfit(reply.visible_text, reply, packet)) is is_lost

@@ -1,0 +1,83 @@
+"""Who a sender is, once recorded, stays so: rows S21 and S24 within the journey."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from support_agent.pipeline import handle
+from support_agent.store.records import LetterKind
+from support_agent.workflow.stages import Stages
+from tests.dkim_signing import Names, make_key, sign
+from tests.fakes_journey import ANNA, DESK, Office, once, twice, write
+
+KEY = make_key()
+PUBLISHED = {"s1._domainkey.example.net": KEY.record, "s1._domainkey.harborfile.example": KEY.record}
+SEATS = "How many seats have we paid for?"
+
+
+def stages_of(office: Office, lookup: Names) -> Stages:
+    """The office's stages in a house whose mail server says nothing of DKIM."""
+    agent = office.settings.agent.model_copy(update={"authserv_ids": (), "verify_dkim": True})
+    return replace(office.stages, settings=office.settings.model_copy(update={"agent": agent}), lookup_txt=lookup)
+
+
+def test_s21_a_customer_whose_mail_we_verify_gets_the_own_values(office: Office) -> None:
+    lookup = Names(PUBLISHED)
+    mail_id = office.receive(sign(write(SEATS, proof=None), KEY, "example.net"))
+    handle(mail_id, once(), stages_of(office, lookup))
+    recorded = office.store.mail(mail_id)
+    assert recorded is not None
+    assert (recorded.level, recorded.sender_why) == (
+        3,
+        "DKIM signature of example.net, checked by us, a known customer",
+    )
+    assert LetterKind.ANSWER in office.sent(mail_id)
+
+
+def test_s21_the_dns_is_asked_once_a_mail_however_often_the_journey_runs(office: Office) -> None:
+    """A key that is gone tomorrow, or a DNS that fails, changes nothing of what was found."""
+    lookup = Names(PUBLISHED)
+    mail_id = office.receive(sign(write(SEATS, proof=None), KEY, "example.net"))
+    stages = stages_of(office, lookup)
+    handle(mail_id, twice(), stages)
+    handle(mail_id, once(), replace(stages, lookup_txt=Names({}, silent=["s1._domainkey.example.net"])))
+    assert len(lookup.asked) == 1
+    assert stages.identify(mail_id, stages.parse(mail_id)).level == 3
+
+
+def test_s21_a_dns_that_does_not_answer_sends_the_mail_to_a_person(office: Office) -> None:
+    silent = Names(PUBLISHED, silent=["s1._domainkey.example.net"])
+    mail_id = office.receive(sign(write(SEATS, proof=None), KEY, "example.net"))
+    handle(mail_id, once(), stages_of(office, silent))
+    recorded = office.store.mail(mail_id)
+    assert recorded is not None
+    assert recorded.level == 0
+    assert recorded.sender_why is not None
+    assert "the DNS did not answer" in recorded.sender_why
+    assert set(office.sent(mail_id)) == {LetterKind.PACKET}
+
+
+def test_s21_a_copy_is_known_by_what_was_recorded_of_the_first(office: Office) -> None:
+    """The key may be gone when the copy comes; the copy then proves less and is filed."""
+    raw = sign(write(SEATS, proof=None), KEY, "example.net")
+    stages = stages_of(office, Names(PUBLISHED))
+    handle(office.receive(raw), once(), stages)
+    lookup = Names({})
+    copy = office.receive(b"Received: from elsewhere by elsewhere\r\n" + raw)
+    assert handle(copy, once(), replace(stages, lookup_txt=lookup)) == "filed"
+    assert office.sent(copy) == {}
+    assert [name for name, _ in lookup.asked] == ["s1._domainkey.example.net"]
+
+
+def test_s21_staff_whom_we_verify_may_answer_a_packet(office: Office) -> None:
+    stages = stages_of(office, Names(PUBLISHED))
+    first = office.receive(sign(write("Let me talk to a human.", sender=ANNA, proof=None), KEY, "example.net"))
+    handle(first, once(), stages)
+    packet = office.sent(first)[LetterKind.PACKET]
+    reply = write("We will call you today.", sender=DESK, proof=None, in_reply_to=packet.message_id)
+    unsigned = office.receive(reply)
+    handle(unsigned, once(), stages)
+    assert LetterKind.PERSON_REPLY not in office.sent(unsigned)
+    signed = office.receive(sign(reply, KEY, "harborfile.example"))
+    handle(signed, once(), stages)
+    assert LetterKind.PERSON_REPLY in office.sent(signed)
