@@ -15,14 +15,14 @@ NO_AMX := $(shell $(CC) $(AMX_OFF) -x c -E /dev/null >/dev/null 2>&1 && echo $(A
 export CFLAGS := $(strip $(CFLAGS) $(NO_AMX))
 export CXXFLAGS := $(strip $(CXXFLAGS) $(NO_AMX))
 
-.PHONY: demo check test bench fuzz lock clean
+.PHONY: demo check test bench docs fuzz lock clean
 
 demo: $(DEMO_INSTALLED)
 	@$(BIN)/support-agent model pull
 	@$(BIN)/support-agent demo
 
-LINT = $(BIN)/ruff check support_agent tests migrations && \
-	$(BIN)/ruff format --check -q support_agent tests migrations && \
+CODE = support_agent tests migrations docs
+LINT = $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check -q $(CODE) && \
 	$(BIN)/mypy && $(BIN)/lint-imports --no-cache
 
 check: $(INSTALLED)
@@ -39,6 +39,12 @@ test: $(INSTALLED)
 bench: $(INSTALLED)
 	@$(BIN)/support-agent model pull
 	$(BIN)/python -m tests.benchmarks
+
+# The pages of docs/ as a site, in build/docs; fails at a link that leads nowhere.
+docs: $(INSTALLED)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --group docs
+	$(BIN)/python docs/generate.py
+	$(BIN)/sphinx-build -q -W -b html docs build/docs
 
 # FUZZ_COUNT inputs to all that reads mail; each that fails is kept as a file. `make test` runs some hundreds.
 FUZZ_COUNT ?= 200000

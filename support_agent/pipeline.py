@@ -8,12 +8,12 @@ Checked by tests/integration/journey/test_kill.py: `kill -9` in every step, on S
 from __future__ import annotations
 
 from support_agent.cases.place import Place, PlacedMail
+from support_agent.desk.decision import Decision
 from support_agent.engine.steps import Steps
 from support_agent.errors import Postponed, SupportAgentError
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import MailId
-from support_agent.workflow.decide import Decision
 from support_agent.workflow.stages import Outcome, Stages
 
 

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
+from support_agent.cases.hand_over import HandOver
 from support_agent.config.settings import AgentSettings
 from support_agent.core.levels import CUSTOMER, Level
 from support_agent.mail.senders.identity import Sender
@@ -21,7 +22,6 @@ from support_agent.store.records import CaseId, LetterKind, MailId, MailRecord, 
 from support_agent.store.store import Store
 from support_agent.store.traffic import FOREVER
 from support_agent.tools.base import SentAnswer
-from support_agent.workflow.decide import HandOver
 
 LETTERS = tuple(kind for kind in LetterKind if kind.is_automatic_letter)
 AUTOMATIC = tuple(kind for kind in LetterKind if kind.is_automatic)

@@ -13,6 +13,7 @@ from datetime import datetime
 
 import structlog
 
+from support_agent.cases.hand_over import HandOver
 from support_agent.cases.place import Place, PlacedMail, case_id_of, unproven_ours, why_unwritable
 from support_agent.cases.rate_limits import CLOCK_SLACK, RATE_RULE, Rates
 from support_agent.cases.threads import DOUBT_RULE, Threads
@@ -23,10 +24,8 @@ from support_agent.mail.message import Message, not_read, parse
 from support_agent.mail.senders.dkim_check import dkim_check
 from support_agent.mail.senders.dns_lookup import SYSTEM_DNS, TxtLookup
 from support_agent.mail.senders.identity import Sender, identify
-from support_agent.outbound.delivery_status import suppressed_why
 from support_agent.store.records import CaseRecord, CaseState, MailId, MailRecord
 from support_agent.store.store import Store
-from support_agent.workflow.decide import HandOver
 
 log = structlog.get_logger(__name__)
 
@@ -136,7 +135,7 @@ class Placing:
         if limit := Rates(self.store, self.settings.agent).limit_reached(mail_id, case.id, sender, self.now()):
             return HandOver.SCREENING, f"{RATE_RULE}: {limit}"
         if suppression := self.store.suppressions.of(sender.address, self.now()):
-            return HandOver.SUPPRESSED, suppressed_why(suppression)
+            return HandOver.SUPPRESSED, suppression.why
         if why := unproven_ours(sender, self.settings):
             return HandOver.UNPROVEN_OURS, why
         # Whoever continues a case is in it; one that the mail opens may come from anybody.

@@ -20,6 +20,7 @@ from support_agent.store.records import CaseSummary
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
     from support_agent.company.importing.importing import Imported
     from support_agent.core.diagnosis import Diagnosis
+    from support_agent.desk.decision import Decision
     from support_agent.models.pulling import Listed
     from support_agent.ops.conformance import RowResult
     from support_agent.ops.dry_run import Tried
@@ -29,7 +30,6 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.ops.replay import Replanned, Replayed, Report, Said, Status
     from support_agent.ops.retrieval_report import LookStory
     from support_agent.outbound.delivery_status import Entry
-    from support_agent.workflow.decide import Decision
 
 RUNNERS_UP = 4
 """Options shown of a choice, the chosen one among them."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support_agent.errors import ConfigError
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 
 
 def packaged(name: str) -> Path:

@@ -1,0 +1,1 @@
+"""Words that everybody uses: frozen models, sender levels, locales, findings."""

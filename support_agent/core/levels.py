@@ -11,8 +11,8 @@
 Which of them are answered and acknowledged at all is set by `agent.answers_from_level` and
 `agent.acknowledges_from_level`.
 
-Invariant: a level is compared and given by these names. Checked by tests/unit/mail/senders/test_identity.py and, for what each
-gets, by tests/unit/mail/senders/test_level_oracle.py.
+Invariant: a level is compared and given by these names. Checked by tests/unit/mail/senders/test_identity.py
+and, for what each gets, by tests/unit/mail/senders/test_level_oracle.py.
 """
 
 from __future__ import annotations

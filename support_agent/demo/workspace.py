@@ -144,7 +144,7 @@ def init(directory: Path, today: date) -> tuple[Path, ...]:
         ignore = shutil.ignore_patterns("__pycache__", ".*")
         shutil.copytree(packaged("policies"), directory / "policies", ignore=ignore)
         shutil.copytree(packaged("templates"), directory / "templates", ignore=ignore)
-        accounts = Path(__file__).parent / "demo" / "accounts.toml"
+        accounts = Path(__file__).parent / "accounts.toml"
         shutil.copyfile(accounts, directory / "accounts.toml")
         seed(directory / DATABASE_FILE, today)
         key = directory / SECRET_FILE

@@ -1,0 +1,1 @@
+"""What people get of a case, and what they did with it."""

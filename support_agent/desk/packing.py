@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from support_agent.answer.packet import Considered, Packet, RunnerUp
 from support_agent.cases.place import PlacedMail
 from support_agent.config.settings import Settings
+from support_agent.desk.decision import Decision
 from support_agent.planner.plan import Call
 from support_agent.tools.ending import Reason
-from support_agent.workflow.decide import Decision
 
 RUNNERS_UP = 3
 MAIL_LINES = 500

@@ -1,0 +1,1 @@
+"""Durable steps: DBOS, behind a port."""

@@ -1,1 +1,1 @@
-"""Finds what a question is about: embeddings and the index of option texts; customers never see them."""
+"""The fact room: it looks for the sentences that answer, and gives out pointers, grades and numbers."""

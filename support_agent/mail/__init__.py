@@ -1,1 +1,1 @@
-"""Mail: bytes in, bytes out. Knows nothing of models or of the company's documents."""
+"""From bytes to a message, and back. No connection is opened here, except to the DNS where DKIM is checked."""

@@ -215,7 +215,8 @@ E5 = PinnedModel(
         ),
     ),
 )
-"""Compares texts of 100 languages. Loaded from its folder by `models.embedding.e5`, on any platform: only weights are taken.
+"""Compares texts of 100 languages. Loaded from its folder by `models.embedding.e5`, on any platform: only weights
+are taken.
 
 The model is Microsoft's (MIT), and the package that rounded its weights is under the MIT licence too."""
 

@@ -1,0 +1,1 @@
+"""What an admin looks with: check, doctor, dry run, replay, explain, measurements."""

@@ -15,12 +15,14 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field
 
 from support_agent.answer.grounds import Grounds
+from support_agent.cases.hand_over import HandOver
 from support_agent.cases.place import unproven_ours, why_unwritable
 from support_agent.company.accounts import Accounts
 from support_agent.company.values import Customer
 from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import CUSTOMER, Level
+from support_agent.desk.decision import Decision, screened_out
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.mail.machines.screening import Screening, Verdict, screen
 from support_agent.mail.message import Message, parse, read_file
@@ -29,7 +31,7 @@ from support_agent.mail.senders.dns_lookup import SYSTEM_DNS, TxtLookup
 from support_agent.mail.senders.identity import Sender, identify
 from support_agent.outbound.letters import Letter, answer_letter
 from support_agent.tools.base import SentAnswer
-from support_agent.workflow.decide import Decider, Decision, HandOver, screened_out
+from support_agent.workflow.decide import Decider
 
 FILED = (Verdict.FILE, Verdict.DROP)
 

@@ -29,6 +29,7 @@ from support_agent.answer.packet import FoundDocument
 from support_agent.company.accounts import Queries
 from support_agent.company.values import Period
 from support_agent.core.frozen import Frozen
+from support_agent.desk.decision import Decision
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.message import parse
@@ -58,7 +59,6 @@ from support_agent.store.records import (
     Timeline,
 )
 from support_agent.store.store import Store
-from support_agent.workflow.decide import Decision
 
 STAFF_LOCALE = "en"
 

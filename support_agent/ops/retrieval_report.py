@@ -12,8 +12,8 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from support_agent.answer.packet import FoundEvidence
 from support_agent.core.frozen import Frozen
+from support_agent.desk.decision import Decision
 from support_agent.tools.fact_room import Finding
-from support_agent.workflow.decide import Decision
 
 JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from support_agent.cases.hand_over import HandOver
 from support_agent.cases.pause import read_pause
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.config.packaged_files import packaged
@@ -24,7 +25,6 @@ from support_agent.store.database import normalise_url
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
-from support_agent.workflow.decide import HandOver
 
 SMALL_SETBACK = timedelta(minutes=1)
 """A clock that is no more behind the last mail than this was only set right."""

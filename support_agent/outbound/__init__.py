@@ -1,0 +1,1 @@
+"""Letters, how they are sent, and what became of them."""

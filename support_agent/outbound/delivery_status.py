@@ -32,7 +32,6 @@ from support_agent.store.records import (
     OutboxRecord,
     OutboxStatus,
     SettledBy,
-    Suppression,
 )
 from support_agent.store.store import Store
 from support_agent.transport.outbox import BAD_ADDRESS
@@ -235,12 +234,6 @@ def suppress(store: Store, record: OutboxRecord, detail: str, now: datetime, day
     if days:
         store.suppressions.add(record, detail, now, now + timedelta(days=days))
         log.warning("address_suppressed", outbox_id=record.id, case_id=record.case_id, days=days)
-
-
-def suppressed_why(suppression: Suppression) -> str:
-    """Why an address gets no automatic mail, one sentence."""
-    until = f"{suppression.until:%Y-%m-%d}"
-    return f"{suppression.address} gets no automatic mail until {until}: {suppression.detail}"
 
 
 def _of_notice(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -> _Report:

@@ -1,7 +1,8 @@
 """An outgoing mail as data: what it was made from, what was rendered, and the headers' inputs.
 
 Invariant: `compose` is a function of the letter, its headers and the parent mail, so what is stored gives the same
-bytes again; every letter to a customer has passed the gate. Checked by tests/unit/outbound/test_letters.py and `replay`.
+bytes again; every letter to a customer has passed the gate. Checked by
+tests/unit/outbound/test_letters.py and `replay`.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Invariant: nothing but `sent` ends well, no customer gets a mail again of which nobody knows whether it went out, and
 none reads that a person has the case before the desk has it. The desk does get its own mail again: the same one twice
-harms nobody there, a case that is lost does. Checked by tests/unit/workflow/test_stages.py, tests/unit/workflow/test_stages_failures.py
-and tests/contract/store.
+harms nobody there, a case that is lost does. Checked by tests/unit/workflow/test_stages.py,
+tests/unit/workflow/test_stages_failures.py and tests/contract/store.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import structlog
 from support_agent.config.settings import SmtpSettings
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
-from support_agent.outbound.delivery_status import suppress, suppressed_why
+from support_agent.outbound.delivery_status import suppress
 from support_agent.store.records import LetterKind, MailId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery, Transport
@@ -82,7 +82,7 @@ class Courier:
         is_letter = record.kind.is_automatic_letter
         suppression = self.store.suppressions.of(record.recipient, self.now()) if is_letter else None
         if suppression is not None:  # since it was put there
-            self.store.mark_failed(record.id, suppressed_why(suppression))
+            self.store.mark_failed(record.id, suppression.why)
             return DeliveryStatus.FAILED
         try:
             name = envelope_id(record.message_id)

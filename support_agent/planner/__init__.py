@@ -1,0 +1,1 @@
+"""The model's seat: questions, candidates, votes, choice, composed calls."""

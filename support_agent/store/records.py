@@ -302,6 +302,11 @@ class Suppression(Record):
     since: Instant
     until: Instant
 
+    @property
+    def why(self) -> str:
+        """Why the address gets no automatic mail, one sentence."""
+        return f"{self.address} gets no automatic mail until {self.until:%Y-%m-%d}: {self.detail}"
+
 
 class MailTimeline(Record):
     """A mail and everything that came of it."""

@@ -1,0 +1,1 @@
+"""The wire: IMAP, SMTP, signing in, TLS."""

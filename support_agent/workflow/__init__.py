@@ -1,0 +1,1 @@
+"""The worker, the stages of a journey, and the decision."""

@@ -13,18 +13,20 @@ from datetime import datetime
 
 import structlog
 
+from support_agent.cases.hand_over import HandOver
 from support_agent.cases.pause import read_pause
 from support_agent.cases.place import PlacedMail
 from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_strangers
 from support_agent.cases.routing import Placing
 from support_agent.config.settings import AgentSettings
 from support_agent.core.levels import UNKNOWN
+from support_agent.desk.decision import Decision
 from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.outbound.sender import Courier, DeliveryStatus
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
 from support_agent.store.store import Store
-from support_agent.workflow.decide import Decider, Decision, HandOver
+from support_agent.workflow.decide import Decider
 from support_agent.workflow.queueing import Post
 
 log = structlog.get_logger(__name__)

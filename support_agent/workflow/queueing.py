@@ -23,6 +23,7 @@ from support_agent.cases.place import PlacedMail
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
+from support_agent.desk.decision import Decision
 from support_agent.desk.packing import packet_of
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
@@ -30,7 +31,7 @@ from support_agent.mail.message import parse
 from support_agent.outbound.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
 from support_agent.store.records import LetterKind, LetterRecord, MailId, OutboxRecord
 from support_agent.store.store import Store
-from support_agent.workflow.decide import Decider, Decision, thread_subject
+from support_agent.workflow.decide import Decider, thread_subject
 
 log = structlog.get_logger(__name__)
 

@@ -1,7 +1,8 @@
 """What each step of the journey does: decisions from `decide`, letters from `post`, records in the store.
 
 Invariant: a stage may run twice and leaves the same rows. Checked by tests/unit/workflow/test_stages.py,
-tests/unit/workflow/test_stages_failures.py and, with real servers and real kills, by tests/integration/journey/test_kill.py.
+tests/unit/workflow/test_stages_failures.py and, with real servers and real kills, by
+tests/integration/journey/test_kill.py.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from enum import StrEnum
 import structlog
 
 from support_agent.answer.sources import RenderedPacket
+from support_agent.cases.hand_over import HandOver
 from support_agent.cases.pause import read_pause
 from support_agent.cases.place import Place, PlacedMail, why_unwritable
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
@@ -21,6 +23,7 @@ from support_agent.cases.routing import Placing
 from support_agent.cases.threads import COPY_RULE, Threads
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
+from support_agent.desk.decision import Decision, screened_out
 from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.screening import (
     AUTO_REPLY_RULE,
@@ -47,7 +50,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Transport
-from support_agent.workflow.decide import Decider, Decision, HandOver, screened_out
+from support_agent.workflow.decide import Decider
 from support_agent.workflow.notices import Notices
 from support_agent.workflow.queueing import Post
 

@@ -3,7 +3,7 @@
 `FILE` is BIPIA's text attacks (lists of sentences by kind). Each attack is put, behind a question's own words, on the
 only page of a source of the local web; the questions are those of the recent facts. Counted is how often the answer is
 among the ten passages with it and without that source, and how often the others' passages, as far as there is room, are
-not the same ones. Checked by tests/unit/test_poisoned_search.py.
+not the same ones. Checked by tests/unit/benchmarks/test_poisoned_search.py.
 """
 
 from __future__ import annotations

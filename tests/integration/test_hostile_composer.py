@@ -13,6 +13,7 @@ from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
+from support_agent.desk.decision import Decision
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
@@ -20,7 +21,7 @@ from support_agent.models.language_model import ComposedCall, Model, Prompt, Sco
 from support_agent.outbound.letters import answer_letter
 from support_agent.planner.loop import Planner
 from support_agent.tools.catalogue import TOOLS
-from support_agent.workflow.decide import Decider, Decision
+from support_agent.workflow.decide import Decider
 from tests.fakes import PLAIN
 from tests.integration.test_hostile_model import (
     ANNA,

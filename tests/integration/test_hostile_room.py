@@ -23,6 +23,7 @@ from support_agent.company.documents import Document
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
 from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.desk.decision import Decision
 from support_agent.desk.packing import packet_of
 from support_agent.errors import TransientError
 from support_agent.mail.message import parse
@@ -32,7 +33,7 @@ from support_agent.planner.loop import Planner
 from support_agent.store.records import CaseId, MailId
 from support_agent.tools.fact_room import Evidence, FactRoom, Finding
 from support_agent.tools.looking import MAX_TRACE_CHARACTERS
-from support_agent.workflow.decide import Decider, Decision
+from support_agent.workflow.decide import Decider
 from tests.fakes import PLAIN
 from tests.integration.test_hostile_model import UNGUARDED, Whimsical, WhimsicalSearch
 

@@ -1,0 +1,1 @@
+"""Documents made of files of other kinds, for a person to review."""

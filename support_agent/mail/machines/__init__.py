@@ -1,0 +1,1 @@
+"""Whether a machine wrote a mail, and what a bounce says."""

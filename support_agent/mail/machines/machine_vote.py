@@ -8,7 +8,8 @@ nothing is sent to its writer; in doubt who asks for a person is told that one h
 of them is loaded the rules decide alone.
 
 Invariant: the same mail and weights give the same probability, and a mail that a rule sent to the desk or filed stays
-there. Checked by tests/unit/mail/machines/test_machine_vote.py and, on the models, tests/integration/test_machine_vote.py.
+there. Checked by tests/unit/mail/machines/test_machine_vote.py and, on the models, by
+tests/integration/test_machine_vote.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """May a machine answer this mail? A table of rules, read from the top; the first that holds decides.
 
 Invariant: a mail that any row forbids to answer is never answered, and the decision needs the mail and the
-settings only: no model, no database, no network. Checked by tests/unit/mail/machines/test_screening.py and, with the mails that
-come with the program, by `support-agent conformance`.
+settings only: no model, no database, no network. Checked by tests/unit/mail/machines/test_screening.py
+and, with the mails that come with the program, by `support-agent conformance`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Who sent a mail, and how surely."""

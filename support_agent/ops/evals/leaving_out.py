@@ -3,7 +3,8 @@
 An example question is asked of an index that lacks it. So that there are questions that nothing answers, each is asked
 once more as if neither its topic nor the one nearest to it were there. Topics overlap (a document and a field about the
 same thing), so without its topic alone 38 % of the demo's were answered at 0.6, like this 13 %; of the questions of its
-tuning mails that are for a person, 11 %. Labelled mails add theirs. Checked by tests/unit/ops/evals/test_leaving_out.py.
+tuning mails that are for a person, 11 %. Labelled mails add theirs. Checked by
+tests/unit/ops/evals/test_leaving_out.py.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from support_agent.company.documents import Document
 from support_agent.config.loading import load
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
+from support_agent.desk.decision import Decision
 from support_agent.engine.database import engine_url
 from support_agent.engine.engine import Engine, executor_id
 from support_agent.engine.steps import Steps
@@ -44,7 +45,7 @@ from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import Transport
-from support_agent.workflow.decide import Decider, Decision
+from support_agent.workflow.decide import Decider
 from support_agent.workflow.stages import Outcome, Stages
 from support_agent.workflow.worker import Agent
 from tests.fakes import PLAIN

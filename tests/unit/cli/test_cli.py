@@ -326,7 +326,7 @@ def test_another_folder_of_templates_is_tried(run: Run, desk: Desk, tmp_path: Pa
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache, in which the only model is a tiny one that no source delivers."""
     tiny = model()
-    for name in ("planner.pinned.MODELS", "planner.models.MODELS"):
+    for name in ("models.pinned.MODELS", "models.pulling.MODELS"):
         monkeypatch.setattr(f"support_agent.{name}", (tiny,))
     monkeypatch.setattr("support_agent.models.pulling.LANGUAGE_MODEL", tiny)
     monkeypatch.setattr("support_agent.models.embedders.needed_models", lambda settings: (tiny,))

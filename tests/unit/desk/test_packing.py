@@ -9,9 +9,11 @@ import pytest
 
 from support_agent.answer.packet import FoundDocument, LookedInto, Packet
 from support_agent.answer.templates import Templates
+from support_agent.cases.hand_over import HandOver
 from support_agent.cases.place import Place, PlacedMail
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import AgentSettings, CompanySettings, DeskSettings, Settings
+from support_agent.desk.decision import Decision
 from support_agent.desk.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, call_text, packet_of
 from support_agent.errors import (
     ConfigError,
@@ -30,7 +32,6 @@ from support_agent.planner.plan import Call, Plan
 from support_agent.store.records import CaseId, MailId
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import Finding, FindingReason
-from support_agent.workflow.decide import Decision, HandOver
 
 RAW = b"From: anna.keller@example.net\r\nSubject: Re: Refund\r\n\r\nHow much?\r\n\r\n> we wrote\r\n"
 MAIL = PlacedMail(

@@ -11,11 +11,12 @@ import pytest
 
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.cli.printing import trial
+from support_agent.desk.decision import Decision
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import Tried, read_mail, try_mail
 from support_agent.store.records import LetterKind
-from support_agent.workflow.decide import Decider, Decision
+from support_agent.workflow.decide import Decider
 from tests.dkim_signing import Names, make_key, sign
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, write
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support_agent.cases.hand_over import HandOver
 from support_agent.cases.rate_limits import CLOCK_SLACK
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings, StoreSettings
@@ -20,7 +21,6 @@ from support_agent.ops.store_health import ENDS, End, look_at_traffic
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
-from support_agent.workflow.decide import HandOver
 from tests.contract.store.examples import CASE, NOON, case, cursor, outgoing, put, record
 from tests.fakes_doctor import Outside, of, settings_in, the
 from tests.fakes_journey import NOON as NOVEMBER

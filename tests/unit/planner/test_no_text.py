@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[3] / "support_agent"
-SEAT = (*sorted((PACKAGE / "planner").glob("*.py")), PACKAGE / "model.py", PACKAGE / "weights.py")
+SEAT = (*sorted((PACKAGE / "planner").glob("*.py")), *sorted((PACKAGE / "models").glob("*.py")))
 CALLS = {
     "generate",
     "eval",
@@ -29,7 +29,7 @@ def writing_names(source: str) -> set[str]:
     return {name for name in used if name in CALLS or any(part in name for part in PARTS)}
 
 
-@pytest.mark.parametrize("path", SEAT, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", SEAT, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_no_module_of_the_planner_samples_or_completes(path: Path) -> None:
     """Choosing is scoring; a draft can only come from the fact room, which the planner does not know."""
     assert not writing_names(path.read_text("utf-8"))

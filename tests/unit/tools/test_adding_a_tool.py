@@ -1,4 +1,4 @@
-"""The README's example of a new tool, run as it stands there: defined, chosen, carried out, sent through the gate."""
+"""The docs' example of a new tool, run as it stands there: defined, chosen, carried out, sent through the gate."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from tests.fakes import PLAIN, ScriptedModel
 from tests.unit.tools.fakes import FakeAccounts, FakeSearch, context, eur, operand, pointing, row, table
 
 ROOT = Path(__file__).parents[3]
-_, _, SECTION = (ROOT / "README.md").read_text("utf-8").partition("\n### A tool\n")
-TOOL_SOURCE, FORM_SOURCE = re.findall(r"^```python\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)
+PAGE = (ROOT / "docs" / "tools.md").read_text("utf-8")
+TOOL_SOURCE, FORM_SOURCE = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 ROWS = (row("2024-03-01", eur("12.00")), row("2024-07-01", eur("30.50")), row("2024-09-01", eur("20.00")))
 QUESTION = "What is the spread of my payments in 2024?"
 
@@ -55,7 +55,7 @@ def _no_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tool(tmp_path: Path) -> type[Tool]:
-    """The README's class."""
+    """The page's class."""
     spread: type[Tool] = imported(TOOL_SOURCE, tmp_path).Spread
     assert issubclass(spread, Tool)
     return spread
@@ -63,7 +63,7 @@ def tool(tmp_path: Path) -> type[Tool]:
 
 @pytest.fixture
 def form() -> Form:
-    """The README's form."""
+    """The page's form."""
     made = eval(FORM_SOURCE, {"Form": Form})
     assert isinstance(made, Form)
     return made
@@ -71,7 +71,7 @@ def form() -> Form:
 
 @pytest.fixture
 def listed(tool: type[Tool], form: Form, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tool in the catalogue and its form on the list, as the README says to do."""
+    """The tool in the catalogue and its form on the list, as the page says to do."""
     monkeypatch.setitem(TOOLS, tool.name, tool)
     monkeypatch.setattr(forms, "FORMS", (*FORMS, form))
 
@@ -114,7 +114,7 @@ def test_the_new_tool_computes_nothing_without_rows_or_across_currencies(rows: t
 
 @pytest.mark.parametrize("annotation", ["str", "float", "int", "list[str]"])
 def test_the_same_tool_with_an_open_argument_cannot_be_imported(annotation: str, tmp_path: Path) -> None:
-    """What the README says of a plain `str`."""
+    """What the page says of a plain `str`."""
     opened = TOOL_SOURCE.replace("pointer: TablePointer", f"pointer: {annotation}")
     assert opened != TOOL_SOURCE
     with pytest.raises(OpenArgument, match="'pointer'"):

@@ -10,11 +10,11 @@ import pytest
 
 from support_agent.cli import printing
 from support_agent.config.facts import Looks
+from support_agent.desk.decision import Decision
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import chosen, plan_again, replay
 from support_agent.store.records import LetterKind, MailId
 from support_agent.tools.fact_room import FactRoom, FactRooms, Finding
-from support_agent.workflow.decide import Decision
 from tests.fakes_journey import DESK, JAMES, Office, twice, write
 from tests.fakes_room import DRAFT, QUESTION, ScriptedRooms, found, says
 from tests.unit.seen import ANSWER, CANCEL, FAILURE, PACKET, PERSON_REPLY, REFUND, SEATS, one, reason_told, text_of

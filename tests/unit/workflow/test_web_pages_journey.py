@@ -7,9 +7,9 @@ import json
 import pytest
 
 from support_agent.answer.packet import FoundPage
+from support_agent.desk.decision import Decision
 from support_agent.ops.replay import chosen, replay
 from support_agent.outbound.letters import again
-from support_agent.workflow.decide import Decision
 from tests.fakes_journey import DESK, JAMES, Office, write
 from tests.fakes_room import ScriptedRooms, found, says
 from tests.unit.seen import FAILURE, PACKET, PERSON_REPLY, REFUND, opened, text_of

@@ -19,13 +19,13 @@ from support_agent.answer.grounds import Grounds
 from support_agent.company.database import ReadOnlyDatabase
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings
+from support_agent.desk.decision import Decision
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.letters import answer_letter
 from support_agent.store.records import LetterKind
 from support_agent.store.store import Store
-from support_agent.workflow.decide import Decision
 from tests.fakes_journey import ANNA, JAMES, NOON, STRANGER, Office, SureModel, WordSearch, open_office, write
 
 DOCUMENT = "Can I get a refund?"

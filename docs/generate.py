@@ -1,0 +1,81 @@
+"""`python docs/generate.py`: write what the program says of itself into the docs: its commands, its rules about mail.
+
+Checked by tests/test_docs.py: what is there is what this writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from support_agent.cli.main import app
+from support_agent.ops.conformance import run_rows
+
+DOCS = Path(__file__).parent
+BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
+
+
+def main() -> None:
+    """Write both pages."""
+    for name, text in pages().items():
+        (DOCS / name).write_text(text, "utf-8")
+
+
+def pages() -> dict[str, str]:
+    """The pages as they should be, by file name."""
+    parts = {"commands.md": "\n".join(commands()), "mail-rules.md": "\n".join(rules())}
+    return {name: replaced((DOCS / name).read_text("utf-8"), part) for name, part in parts.items()}
+
+
+def replaced(page: str, part: str) -> str:
+    """The page with another part between its two marks."""
+    head, _, rest = page.partition(BEGIN)
+    return f"{head}{BEGIN}\n{part}\n{END}{rest.partition(END)[2]}"
+
+
+def commands() -> Iterator[str]:
+    """Each command with its arguments and options, as `--help` has them."""
+    for words, command in leaves(typer.main.get_command(app)).items():
+        arguments = [one for one in command.params if one.param_type_name == "argument"]
+        options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
+        yield f"\n## {' '.join((*words, *map(written, arguments)))}\n"
+        yield " ".join((command.help or "").split())
+        if options:
+            yield "\n| option | |\n|---|---|"
+        for option in options:
+            names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+            yield f"| {names} | {' '.join((option.help or '').split()).replace('|', '/')} |"
+
+
+def written(argument: Any) -> str:
+    """An argument as a user gives it: "[CASE]", "MAIL..."."""
+    name = (argument.metavar or argument.name.upper()).strip("[]").removesuffix("...")
+    name = f"{name}..." if argument.nargs == -1 else name
+    return name if argument.required else f"[{name}]"
+
+
+def leaves(command: Any, words: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    """Every command that does something, by its words."""
+    if not hasattr(command, "commands"):
+        return {words: command}
+    itself = {words: command} if words and command.invoke_without_command else {}
+    return itself | {
+        key: leaf for name, child in command.commands.items() for key, leaf in leaves(child, (*words, name)).items()
+    }
+
+
+def rules() -> Iterator[str]:
+    """A row for each rule: its code, what it says, where it is from, what shows that it holds."""
+    yield "| rule | what it says | source | shown by |"
+    yield "|---|---|---|---|"
+    for row in run_rows():
+        tests = f"`{row.proven_by.partition('::')[0]}`" if row.proven_by else ""
+        mails = f"{len(row.examples)} example mails" if row.examples else ""
+        yield f"| {row.id} | {row.what} | {row.source} | {', '.join(filter(None, (mails, tests)))} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""Why a mail goes to a person where no plan said so.
+
+Checked by tests/unit/workflow/test_stages.py.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class HandOver(StrEnum):
+    """Why a mail goes to a person besides the reasons that a plan may have, and the codes of errors."""
+
+    SCREENING = "screening"
+    WITH_PERSON = "with_person"
+    UNDELIVERED = "undelivered"
+    SUPPRESSED = "suppressed"
+    UNPROVEN_OURS = "unproven_ours"
+    NOT_PARTICIPANT = "not_participant"
+    UNWRITABLE = "unwritable"
+    NOT_PASSED_ON = "not_passed_on"
+    BREAKER = "breaker"
+    STRANGERS_BREAKER = "strangers_breaker"
+    FLOOD = "flood"

@@ -1,0 +1,106 @@
+"""What was decided for a mail: as it is written down, and as a person reads it.
+
+Checked by tests/unit/workflow/test_stages.py.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.packet import FoundDocument, LookedInto
+from support_agent.cases.hand_over import HandOver
+from support_agent.core.frozen import Frozen
+from support_agent.errors import GateRefused, SupportAgentError
+from support_agent.mail.machines.screening import PERSON_RULE, Screening
+from support_agent.planner.plan import Call, Plan
+from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
+from support_agent.tools.ending import Reason
+from support_agent.tools.fact_room import Finding
+
+
+class Decision(Frozen):
+    """What was decided for a mail, and everything needed to write it down.
+
+    `final` is there where the plan's outcome is `answer`; `found` are the documents the search came up with; `why` is
+    what more is known of the reason than its code, one sentence, or "". `findings` is what the fact room found out, by
+    question number from 1, with its own records; `looked` the same for people, with the sentences that it points at as
+    the documents had them then; `memory` what it knows of the case now, None where it was not asked.
+    """
+
+    plan: Plan
+    final: FinalAnswer | None
+    found: tuple[FoundDocument, ...]
+    decided_at: datetime
+    why: str = ""
+    findings: dict[int, Finding] = Field(default_factory=dict)
+    looked: tuple[LookedInto, ...] = ()
+    memory: str | None = None
+
+    @property
+    def forward_passes(self) -> int:
+        """Of the choices, and of what was looked into."""
+        return self.plan.usage.forward_passes + sum(found.forward_passes for found in self.findings.values())
+
+    @property
+    def tokens(self) -> int:
+        """Read and written, for both."""
+        return self.plan.usage.tokens + sum(found.tokens for found in self.findings.values())
+
+    def record(self, mail_id: MailId, company_version: str, index_version: str) -> PlanRecord:
+        """The plan as it is kept."""
+        plan = self.plan
+        return PlanRecord(
+            mail_id=mail_id,
+            planned_at=self.decided_at,
+            model=plan.model,
+            combiner_version=plan.combiner,
+            company_version=company_version,
+            index_version=index_version,
+            outcome=plan.outcome,
+            reason=plan.reason,
+            seconds=plan.seconds,
+            forward_passes=self.forward_passes,
+            tokens=self.tokens,
+            trace=self.model_dump(mode="json", exclude={"memory"}),
+            calls=tuple(_call_record(seq, call) for seq, call in enumerate(plan.calls)),
+        )
+
+    def because(self, reason: str, why: str) -> Decision:
+        """The same, but without an answer: a person must read the mail for this reason."""
+        plan = self.plan.model_copy(update={"outcome": "escalate", "reason": reason})
+        return self.model_copy(update={"plan": plan, "final": None, "why": why})
+
+    def stopped_by(self, error: SupportAgentError) -> Decision:
+        """The same, but its answer failed: a person must read the mail, and why."""
+        return self.because(*reason_of(error))
+
+
+def reason_of(error: SupportAgentError) -> tuple[str, str]:
+    """Code and sentence of an error, as the reason why a person gets a mail; whatever the gate refuses has one code."""
+    if isinstance(error, GateRefused) and error.code != GateRefused.code:
+        return GateRefused.code, f"{error.code}: {error}"
+    return error.code, str(error)
+
+
+def screened_out(screening: Screening) -> tuple[str, str]:
+    """Code and sentence of a screening that sends a mail to the desk, as the reason why a person gets it."""
+    if screening.rule == PERSON_RULE:
+        return Reason.PERSON_ASKED_FOR, screening.why
+    return HandOver.SCREENING, f"{screening.rule}: {screening.why}"
+
+
+def _call_record(seq: int, call: Call) -> ToolCallRecord:
+    return ToolCallRecord(
+        seq=seq,
+        tool=call.tool,
+        args=dict(call.args),
+        confidence=min(call.confidence, 1.0),
+        threshold=call.threshold,
+        votes=[vote.model_dump(mode="json") for vote in call.considered],
+        result=call.result,
+        status=ToolCallStatus(call.status),
+        seconds=call.seconds,
+    )
