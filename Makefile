@@ -27,7 +27,7 @@ LINT = $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check -q $(CODE) && \
 
 check: $(INSTALLED)
 	$(LINT)
-	$(BIN)/pytest -m "not model and not servers" -n auto --dist loadfile tests/unit
+	$(BIN)/pytest -m "not model and not servers" -n auto --dist loadfile tests/unit tests/test_docs.py
 
 test: $(INSTALLED)
 	@sh deploy/install-servers.sh
@@ -42,7 +42,7 @@ bench: $(INSTALLED)
 
 # The pages of docs/ as a site, in build/docs; fails at a link that leads nowhere.
 docs: $(INSTALLED)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --group docs
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements-dev.lock --group docs
 	$(BIN)/python docs/generate.py
 	$(BIN)/sphinx-build -q -W -b html docs build/docs
 

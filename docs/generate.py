@@ -1,32 +1,43 @@
-"""`python docs/generate.py`: write what the program says of itself into the docs: its commands, its rules about mail.
+"""`python docs/generate.py`: write what the program says of itself into the docs: commands, settings, rules about mail.
 
 Checked by tests/test_docs.py: what is there is what this writes.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
+import itertools
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import typer.main
+from pydantic import BaseModel, SecretStr
 
 from support_agent.cli.main import app
+from support_agent.config.settings import Settings
 from support_agent.ops.conformance import run_rows
 
 DOCS = Path(__file__).parent
+FIRST = ("demo", "init", "check", "doctor", "try", "run", "pause", "resume", "cases", "show", "why", "replay", "outbox")
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write the pages."""
     for name, text in pages().items():
         (DOCS / name).write_text(text, "utf-8")
 
 
 def pages() -> dict[str, str]:
     """The pages as they should be, by file name."""
-    parts = {"commands.md": "\n".join(commands()), "mail-rules.md": "\n".join(rules())}
+    parts = {
+        "commands.md": "\n".join(commands()),
+        "mail-rules.md": "\n".join(rules()),
+        "settings.md": "\n".join(settings()),
+    }
     return {name: replaced((DOCS / name).read_text("utf-8"), part) for name, part in parts.items()}
 
 
@@ -37,8 +48,10 @@ def replaced(page: str, part: str) -> str:
 
 
 def commands() -> Iterator[str]:
-    """Each command with its arguments and options, as `--help` has them."""
-    for words, command in leaves(typer.main.get_command(app)).items():
+    """Each command with its arguments and options, as `--help` has them; first those of a first day."""
+    found = leaves(typer.main.get_command(app))
+    for words in sorted(found, key=lambda one: FIRST.index(one[0]) if one[0] in FIRST else len(FIRST)):
+        command = found[words]
         arguments = [one for one in command.params if one.param_type_name == "argument"]
         options = [one for one in command.params if one.param_type_name == "option" and not one.hidden]
         yield f"\n## {' '.join((*words, *map(written, arguments)))}\n"
@@ -65,6 +78,40 @@ def leaves(command: Any, words: tuple[str, ...] = ()) -> dict[tuple[str, ...], A
     return itself | {
         key: leaf for name, child in command.commands.items() for key, leaf in leaves(child, (*words, name)).items()
     }
+
+
+def settings() -> Iterator[str]:
+    """Each section of the configuration: its keys, their defaults and what they are for."""
+    for section, field in Settings.model_fields.items():
+        model = type(field.default)
+        yield f"\n## [{section}]\n\n{' '.join((inspect.getdoc(model) or '').split())}\n"
+        yield "| key | default | |\n|---|---|---|"
+        told = {name: text for base in reversed(model.__mro__) for name, text in told_of(base).items()}
+        for key, value in model.model_fields.items():
+            yield f"| `{key}` | {as_default(value.get_default())} | {told.get(key, '')} |"
+
+
+def told_of(model: type) -> dict[str, str]:
+    """The docstrings below the fields of one class."""
+    if not issubclass(model, BaseModel) or model.__module__.startswith("pydantic"):
+        return {}
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    assert isinstance(tree, ast.ClassDef)
+    found = {}
+    for field, after in itertools.pairwise(tree.body):
+        is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text:
+            found[field.target.id] = " ".join(str(after.value.value).split()).replace("|", "/")
+    return found
+
+
+def as_default(value: object) -> str:
+    """A default as the file has it; nothing for what is not set, or secret."""
+    if value is None or value == "" or isinstance(value, SecretStr):
+        return ""
+    if isinstance(value, tuple | frozenset):
+        return f"`[{', '.join(f'{str(one)!r}' for one in value)}]`".replace("'", '"')
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def rules() -> Iterator[str]:

@@ -230,8 +230,14 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
 
 @contextmanager
 def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Workflow]:
-    """What looks into questions that belong to no case, with drafts; see `open_recording`."""
-    with open_recording(settings, company, allowed, drafts=True) as (workflow, _):
+    """What looks into questions that belong to no case, with drafts: closed at the end.
+
+    Args:
+        allowed: Names of the sources that may be found ("document:6").
+    Raises:
+        ConfigError: a model cannot be used.
+    """
+    with _open_workflow(settings, company, allowed, drafts=True) as (workflow, _):
         yield workflow
 
 
@@ -239,13 +245,18 @@ def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str
 def open_recording(
     settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
 ) -> Iterator[tuple[Workflow, Read]]:
-    """The fact room's workflow over passages kept in memory, and what reads the pieces of a mail: closed at the end.
+    """What looks into the questions of labelled mails, without the web, and what reads the pieces of a mail.
 
-    Args:
-        allowed: Names of the sources that may be found ("document:6").
-    Raises:
-        ConfigError: a model cannot be used.
+    The names in such a mail are not known, so nothing of it may leave the house. See `open_workflow`.
     """
+    with _open_workflow(settings, company, allowed, drafts=drafts) as (workflow, read):
+        yield replace(workflow, web=None), read
+
+
+@contextmanager
+def _open_workflow(
+    settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
+) -> Iterator[tuple[Workflow, Read]]:
     search = open_search(settings, company, in_memory=True)
     model = open_model(settings.model, progress())
     grading = settings.grading.model_copy(update={"drafts": drafts})

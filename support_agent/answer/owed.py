@@ -156,8 +156,8 @@ def _owed_by_packet(packet: Packet) -> Iterator[Source]:
         yield InboundSource(part="evidence_number", index=place)
         for nested in range(len(evidence.sentences)):
             yield InboundSource(part="evidence_sentence", index=place, nested=nested)
-    for place, page in enumerate(packet.pages):
-        for part in ("page_address", "page_text", *(("page_document",) if page.document is not None else ())):
+    for place in range(len(packet.pages)):
+        for part in ("page_address", "page_text"):
             yield InboundSource.model_validate({"part": part, "index": place})
 
 

@@ -132,13 +132,14 @@ def train(
         library = load_library(settings.company.policies, settings.company.locale)
         escalated = escalated_cases(store, (*library.documents, *library.translations))
     course = tuple(training.trained(learned, episodes, seed, escalated=escalated))
+    measured = compared(course[-1], held_out)  # before anything is written: it may fail
     trained = TrainedPolicy(
         policy_file=policy_weights.save(course[-1], (out or folder).absolute()),
         recorded=len(learned),
         episodes=episodes,
         seed=seed,
         people=len(escalated),
-        measured=compared(course[-1], held_out),
+        measured=measured,
     )
     print_data(trained, as_json, trained_policy(trained, folder))
     if picture is not None:

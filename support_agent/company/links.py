@@ -11,13 +11,12 @@ from contextlib import suppress
 
 import httpx
 
-_SLASHES = re.compile(r"/+(?=[#?]|$)")
-
 
 def link_key(address: str) -> str:
-    """An address for comparison: its host and its escapes in one writing, no port that goes without saying, small
-    letters, no slash at the end of its path; another text than an address in small letters.
+    """An address for comparison: scheme and host in small letters, no port that goes without saying, no slash at the
+    end of its path.
     """
     with suppress(httpx.InvalidURL, ValueError):
         address = str(httpx.URL(address))
-    return _SLASHES.sub("", address).casefold()
+    path, *rest = re.split(r"(?=[?#])", address, maxsplit=1)
+    return "".join((path.rstrip("/"), *rest))

@@ -1,4 +1,4 @@
-"""All configuration: one frozen tree; `configuration.load` reads it from `support-agent.toml` and the environment.
+"""All configuration: one frozen tree; `loading.load` reads it from `support-agent.toml` and the environment.
 
 Precedence: command-line flag, environment (`SUPPORT_AGENT__SECTION__KEY`), file, default. Every setting lives
 in a section, because pydantic-settings ignores a misspelt top-level variable but refuses a misspelt nested
@@ -384,7 +384,7 @@ class LogSettings(Section):
 
 
 class Settings(BaseSettings):
-    """The whole tree; `configuration.load` is the way to get one."""
+    """The whole tree; `loading.load` is the way to get one."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter="__")
 

@@ -82,6 +82,10 @@ def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
+GONE = {"search.mode": "all sources are always asked at once"}
+"""Keys of earlier versions, and why they are not needed any more."""
+
+
 def explain(
     model: type[BaseSettings],
     loc: tuple[int | str, ...],
@@ -106,6 +110,8 @@ def explain(
         hint = nearest(section, model.model_fields)
         what = f"unknown section [{section}]{hint}; sections: {', '.join(model.model_fields)}"
         return Problem(section, key, f"{origin}: {what}")
+    if dotted in GONE:
+        return Problem(section, key, f"{origin}: {dotted} is gone: {GONE[dotted]}; delete the line")
     hint = nearest(key, _keys(model, section))
     if not hint and (home := _home_of(model, key)):
         hint = f", did you mean {home}.{key}?"

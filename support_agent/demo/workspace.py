@@ -21,7 +21,7 @@ SECRET_FILE = "secret.key"
 SECRET_BYTES = 32
 
 CONFIG = """\
-# support-agent.toml: what most people set, in sections; every setting is described in support_agent/config/settings.py.
+# support-agent.toml: what most people set, in sections; docs/settings.md has them all.
 # Unknown keys are errors; `support-agent check` tells.
 # Each key can be given as an environment variable too: SUPPORT_AGENT__IMAP__PASSWORD=...
 # Paths count from this file. What is commented out shows its default.
@@ -82,7 +82,7 @@ host = ""                      # for example "smtp.example.com"
 # auth = "password"            # or "xoauth2": see [oauth]
 # asks_delivery_reports = false  # true: ask for a report of each delivery; it settles what is uncertain
 
-[oauth]                        # access tokens for auth = "xoauth2"; the README has this for Gmail and Microsoft 365
+[oauth]                        # access tokens for auth = "xoauth2"; docs/gmail-and-microsoft-365.md has this for both
 # token_url = ""
 # client_id = ""
 # client_secret_file = ""      # a file with nothing else in it

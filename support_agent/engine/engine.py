@@ -61,7 +61,7 @@ class Engine:
     """A queue of mails in a database, worked through in threads. One per process: DBOS is a singleton.
 
     Args:
-        url: SQLAlchemy URL of the engine's own tables: a SQLite file or PostgreSQL, see `engine_database.engine_url`.
+        url: SQLAlchemy URL of the engine's own tables: a SQLite file or PostgreSQL, see `database.engine_url`.
         executor_id: See `executor_id`: two processes under the same name would run steps twice.
         settings: The `engine` section.
         handle: The journey; runs once per mail, and again from its first open step after each interruption.

@@ -6,7 +6,7 @@ be killed, and keeps its settings (proxies, mirrors, certificates) where its use
 
 Invariant: what a source wrote is never imported or executed, and nothing here says that a file is good: the
 parts' own checksums only decide what need not be downloaded again (tests/unit/models/test_downloads.py), the
-pinned checksum of the whole is compared in `models`.
+pinned checksum of the whole is compared in `pulling`.
 """
 
 from __future__ import annotations

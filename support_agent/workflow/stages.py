@@ -1,4 +1,4 @@
-"""What each step of the journey does: decisions from `decide`, letters from `post`, records in the store.
+"""What each step of the journey does: decisions from `decide`, letters from `queueing`, records in the store.
 
 Invariant: a stage may run twice and leaves the same rows. Checked by tests/unit/workflow/test_stages.py,
 tests/unit/workflow/test_stages_failures.py and, with real servers and real kills, by

@@ -37,14 +37,22 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "unpacked"
 
 
+def files(folder: Path) -> dict[str, bytes]:
+    """What a folder holds, by path."""
+    found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+
+def test_the_wheel_carries_what_stands_beside_the_code(unpacked: Path) -> None:
+    """Weights, tables, pages and mails are in the package, the same files with the same bytes."""
+    carried = files(unpacked / "support_agent")
+    beside = {name: data for name, data in files(ROOT / "support_agent").items() if not name.endswith(".py")}
+    assert {name: carried.get(name) for name in beside} == beside
+
+
 @pytest.mark.parametrize("name", ["templates", "policies", "migrations"])
 def test_the_wheel_carries_the_files_of_the_checkout(unpacked: Path, name: str) -> None:
     """Templates, policies and migrations are inside the package, the same files with the same bytes."""
-
-    def files(folder: Path) -> dict[str, bytes]:
-        found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
-        return {str(path.relative_to(folder)): path.read_bytes() for path in found}
-
     carried = files(unpacked / "support_agent" / "_files" / name)
     assert carried
     assert carried == files(ROOT / name)

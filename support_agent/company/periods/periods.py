@@ -2,8 +2,8 @@
 
 Invariant: the set is a function of `today` alone; every period lies within `all_time`, months tile their
 years and years tile the range. Checked by tests/unit/company/periods/test_periods.py. Periods in a text are read in the
-languages it is likely in: English, German and Spanish with the patterns of `period_words`, others by
-`period_reader` and `spaceless_periods`. What two likely languages read in two ways is doubtful.
+languages it is likely in: English, German and Spanish with the patterns of `words`, others by
+`reader` and `spaceless`. What two likely languages read in two ways is doubtful.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ YEARS_BACK = 3
 """Whole calendar years before this one that can be asked for by name."""
 ALL_TIME_FIRST = date(1970, 1, 1)
 WRITTEN = frozenset(["en", "de", "es"])
-"""Languages whose patterns are written out in `period_words`."""
+"""Languages whose patterns are written out in `words`."""
 MOST_LANGUAGES = 6
 """So many of the likely languages are read."""
 NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)

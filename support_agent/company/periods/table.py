@@ -1,6 +1,6 @@
 """The words by which a language names periods: names from CLDR, what stands around them from `period_tables/`.
 
-Invariant: data only; what a match means is decided in `period_reader` and `spaceless_periods`. Checked by
+Invariant: data only; what a match means is decided in `reader` and `spaceless`. Checked by
 tests/unit/company/periods/test_table.py.
 """
 
@@ -42,7 +42,7 @@ class Names(Frozen):
 
 
 class Table(Frozen):
-    """One language's words; period_tables/README.md says what each list holds."""
+    """One language's words; tables/README.md says what each list holds."""
 
     cldr: str = ""
     inside: Phrases = ()

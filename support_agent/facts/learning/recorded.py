@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from support_agent.core.frozen import Frozen
-from support_agent.errors import ConfigError
+from support_agent.errors import ConfigError, PermanentError
 from support_agent.facts.inquiry.loop import Pick
 from support_agent.facts.inquiry.memory import Memory
 from support_agent.facts.inquiry.policy import ACTIONS, Action, Limits, Policy, choice, possible
@@ -67,7 +67,7 @@ class State(Frozen):
     path: Path_
     memory: Memory
     helps: bool
-    seconds: float = Field(default=0.0, ge=0)
+    seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     tokens: int = Field(default=0, ge=0)
 
 
@@ -82,6 +82,13 @@ class RecordedCase(Frozen):
     limits: Limits
     states: tuple[State, ...] = Field(min_length=1)
     opinions: Mapping[str, Probability] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> RecordedCase:
+        paths = [state.path for state in self.states]
+        if paths[0] != () or len(set(paths)) < len(paths) or any(path[:-1] not in paths for path in paths):
+            raise ValueError("its paths do not begin at the question, each with all before it, each once")
+        return self
 
     @property
     def question(self) -> str:
@@ -100,7 +107,15 @@ class RecordedCase(Frozen):
         return Outcome.MADE_TO_WAIT if self.is_answerable else Outcome.HANDED_OVER
 
     def yes(self, question: str, material: Material) -> Grade:
-        """See `Judge.yes`."""
+        """See `Judge.yes`.
+
+        Raises:
+            PermanentError: the model was not asked this.
+        """
+        if material[-1][1] not in self.opinions:
+            raise PermanentError(
+                f"case {self.key} does not have the model's word on this: {RECORD}", code="not_recorded"
+            )
         return Grade(probability=self.opinions[material[-1][1]], usage=Usage())
 
 
@@ -203,7 +218,7 @@ def apart(
 
 
 def read_cases(path: Path) -> tuple[RecordedCase, ...]:
-    """The cases of a file, one a line; a last line that was cut off is left out.
+    """The cases of a file, one a line; what follows the last line end was cut off and is left out.
 
     Raises:
         ConfigError: the file is not there, a line is no case, or cases are of different limits.
@@ -212,10 +227,14 @@ def read_cases(path: Path) -> tuple[RecordedCase, ...]:
         *lines, _ = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read: {RECORD}") from error
-    try:
-        cases = tuple(RecordedCase.model_validate_json(line) for line in lines)
-    except ValidationError as error:
-        raise ConfigError(f"{path}: a line is no recorded case of this version: {RECORD}") from error
+    cases = tuple(_case(path, number, line) for number, line in enumerate(lines, start=1))
     if len({case.limits for case in cases}) > 1:
         raise ConfigError(f"{path}: its cases were recorded with different limits: {RECORD}")
     return cases
+
+
+def _case(path: Path, number: int, line: str) -> RecordedCase:
+    try:
+        return RecordedCase.model_validate_json(line)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: line {number} is no recorded case of this version: {RECORD}") from error

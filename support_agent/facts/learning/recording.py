@@ -11,9 +11,11 @@ import random
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import structlog
+
 from support_agent.company.documents import Document
 from support_agent.core.frozen import Frozen
-from support_agent.errors import ConfigError, SupportAgentError
+from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.facts.inquiry.loop import advance
 from support_agent.facts.inquiry.memory import Memory, begin
 from support_agent.facts.inquiry.nodes import Nodes
@@ -24,6 +26,8 @@ from support_agent.facts.learning.recorded import Path_, RecordedCase, State, re
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import DOCUMENT_SOURCE
 from support_agent.facts.writer import Material
+
+log = structlog.get_logger(__name__)
 
 MOST_CYCLES = 2
 """With more of them one question has hundreds of paths."""
@@ -61,7 +65,7 @@ def record(
     cases: int,
     seed: int,
 ) -> int:
-    """Append cases to a file, until it has so many.
+    """Append cases to a file, until it has so many; what the model cannot be asked about is left out.
 
     Args:
         path: One JSON object a line; it need not be there.
@@ -72,14 +76,22 @@ def record(
         seed: Of their order.
     Returns:
         How many the file has now.
+    Raises:
+        ConfigError: the file holds something else, or cases of other limits, or cannot be written.
     """
-    done = {case.key for case in (read_cases(path) if path.exists() else ())}
-    if done:
-        os.truncate(path, path.read_bytes().rindex(b"\n") + 1)  # a line that was cut off
+    earlier = read_cases(path) if path.exists() else ()
+    if earlier and earlier[0].limits != workflow.limits:
+        raise ConfigError(f"{path}: its cases were recorded with other limits: name another file")
+    done = {case.key for case in earlier}
+    _cut(path)
     ordered = sorted(asked, key=lambda one: one.key)
     random.Random(seed).shuffle(ordered)
     for one in [one for one in ordered[:cases] if one.key not in done]:
-        line = recorded(one, workflow, documents).model_dump_json()
+        try:
+            line = recorded(one, workflow, documents).model_dump_json()
+        except PermanentError as error:  # the model cannot be asked about it, today or ever
+            log.warning("case_not_recorded", key=one.key, code=error.code)
+            continue
         try:
             with path.open("a", encoding="utf-8") as file:
                 file.write(f"{line}\n")
@@ -87,6 +99,23 @@ def record(
             raise ConfigError(f"{path}: {error.strerror}: name a file that can be written") from error
         done.add(one.key)
     return len(done)
+
+
+def _cut(path: Path) -> None:
+    """Take off a last line that a death cut off; a file of something else is left as it is.
+
+    Raises:
+        ConfigError: it is something else, or cannot be written.
+    """
+    if not path.exists():
+        return
+    whole, end, rest = path.read_bytes().rpartition(b"\n")
+    if rest and not rest.startswith(b"{"):
+        raise ConfigError(f"{path}: it does not hold recorded cases: name another file")
+    try:
+        os.truncate(path, len(whole + end))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}: name a file that can be written") from error
 
 
 def recorded(asking: Asking, workflow: Workflow, documents: Mapping[int, Document]) -> RecordedCase:

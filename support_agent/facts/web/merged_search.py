@@ -215,12 +215,14 @@ def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:
 
 
 def _each_once(chunks: Sequence[_Chunk]) -> list[_Chunk]:
-    """One chunk for each text, of a page in full where there is one, with all the sources that found it."""
+    """One chunk for each text, of a page in full where there is one, with the sources that found it on that page."""
     by_text: dict[str, _Chunk] = {}
     for chunk in chunks:
         known = by_text.setdefault(chunk.piece.text, chunk)
         kept = chunk if known.page.is_excerpt and not chunk.page.is_excerpt else known
-        by_text[chunk.piece.text] = kept._replace(found_by=_union(known.found_by, chunk.found_by))
+        is_one_page = known.page.address == chunk.page.address
+        found_by = _union(known.found_by, chunk.found_by) if is_one_page else kept.found_by
+        by_text[chunk.piece.text] = kept._replace(found_by=found_by)
     return list(by_text.values())
 
 

@@ -66,7 +66,7 @@ def page(address: str, *found_by: str, document: int | None = None) -> FoundPage
 
 def test_a_page_of_the_own_site_has_the_number_of_the_document_at_its_address() -> None:
     """Rule: only where the site itself gave the page; what another source shows of that address is no page of it."""
-    documents = [document(1, url="https://shop.example/Help/Refunds/"), document(7, url="https://shop.example/fees")]
+    documents = [document(1, url="https://Shop.example/help/refunds/"), document(7, url="https://shop.example/fees")]
     refunds = "https://shop.example/help/refunds"
     pages = [page(refunds, "google", "site"), page(refunds, "google"), page("https://shop.example/help", "site")]
     assert [one.document for one in numbered(pages, documents)] == [1, None, None]

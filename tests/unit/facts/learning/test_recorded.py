@@ -97,6 +97,14 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
         read_cases(tmp_path / "none.jsonl")
 
 
+@pytest.mark.parametrize("states", [slice(1, None), slice(0, 0)])
+def test_a_case_whose_paths_are_not_whole_is_refused(states: slice) -> None:
+    """Rule: a damaged line is told when it is read, not when it is played."""
+    case = made_case(1, is_answerable=True)
+    with pytest.raises(ValueError, match="paths do not begin|at least 1 item"):
+        RecordedCase.model_validate({**case.model_dump(), "states": case.model_dump()["states"][states]})
+
+
 def test_what_is_reported_was_not_learned_from() -> None:
     """Rule: no question in both, and the same limits."""
     learned, reported = apart(made_cases(4), made_cases(4, first=4))

@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.company.documents import Document, load_documents
 from support_agent.config.facts import GradingSettings
-from support_agent.errors import ConfigError, TransientError
+from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.facts.grading_words import DOCUMENT_ASK
 from support_agent.facts.inquiry.memory import Ending
 from support_agent.facts.inquiry.policy import NEEDS_ASK, Action, Always
@@ -118,20 +118,39 @@ def test_a_path_on_which_the_model_fails_ends_before_it() -> None:
 def test_a_recording_goes_on_where_it_was(tmp_path: Path) -> None:
     """Rule: no question twice; the same seed gives the same order, so that the first ones are the same."""
     asked = [ASKING.model_copy(update={"key": key}) for key in "abcdef"]
-    models: list[str] = []
-
-    def flow(question: str) -> Workflow:
-        models.append(question)
-        return workflow(Model())
-
+    model = Model()
+    flow = workflow(model)
     path = tmp_path / "cases.jsonl"
+    path.write_text('{"key": "cut', "utf-8")
     assert record(path, asked, flow, DOCUMENTS, cases=2, seed=3) == 2
+    calls = len(model.asked)
     first = path.read_text("utf-8")
     path.write_text(f'{first}{{"key": "cut', "utf-8")
     assert record(path, asked, flow, DOCUMENTS, cases=4, seed=3) == 4
-    assert len(models) == 4
+    assert len(model.asked) == 2 * calls
     assert path.read_text("utf-8").startswith(first)
     assert len({case.key for case in read_cases(path)}) == 4
+
+
+def test_a_recording_is_added_to_no_other_file(tmp_path: Path) -> None:
+    """Rule: of other limits, or of something else, it says so before anything is asked or written."""
+    path = tmp_path / "cases.jsonl"
+    record(path, [ASKING], workflow(Model()), DOCUMENTS, cases=1, seed=1)
+    model = Model()
+    with pytest.raises(ConfigError, match="other limits"):
+        record(path, [ASKING], workflow(model, max_cycles=2), DOCUMENTS, cases=1, seed=1)
+    (tmp_path / "notes.txt").write_text("my notes", "utf-8")
+    with pytest.raises(ConfigError, match="name another file"):
+        record(tmp_path / "notes.txt", [ASKING], workflow(model), DOCUMENTS, cases=1, seed=1)
+    assert (model.asked, (tmp_path / "notes.txt").read_text("utf-8")) == ([], "my notes")
+
+
+def test_a_question_that_the_model_cannot_be_asked_about_keeps_none_from_being_recorded(tmp_path: Path) -> None:
+    class Refusing(Model):
+        def yes(self, question: str, material: Material) -> Grade:
+            raise PermanentError("the texts do not fit")
+
+    assert record(tmp_path / "a.jsonl", [ASKING], workflow(Refusing()), DOCUMENTS, cases=1, seed=1) == 0
 
 
 def test_too_many_paths_are_refused() -> None:
