@@ -16,8 +16,17 @@ MAX_ACCIDENTS = 6
 FEW_BYTES = 24
 Mutation = Callable[[Random, bytearray, Sequence[bytes]], None]
 
-CHARSETS = (b"us-ascii", b"utf-8", b"UTF-16", b"utf-7", b"utf-32", b"idna", b"iso-2022-jp", b"hz", b"gb18030", b"big5")
-CHARSETS += (
+CHARSETS: tuple[bytes, ...] = (
+    b"us-ascii",
+    b"utf-8",
+    b"UTF-16",
+    b"utf-7",
+    b"utf-32",
+    b"idna",
+    b"iso-2022-jp",
+    b"hz",
+    b"gb18030",
+    b"big5",
     b"windows-1252",
     b"iso-8859-8-i",
     b"koi8-r",
@@ -58,8 +67,17 @@ TYPES = (
     b"text/plain; charset*0*=utf-8''%E4; charset*1=%",
     b"text/plain; charset*=utf-8''utf-8",
 )
-MARKS = (b"\x00", b"\r", b"\n", b"\r\n\r\n", b"\x1a", b"\x1b$B", b"\xff\xfe", b"\xef\xbb\xbf", b"\xed\xa0\x80", b"\x85")
-MARKS += (
+MARKS: tuple[bytes, ...] = (
+    b"\x00",
+    b"\r",
+    b"\n",
+    b"\r\n\r\n",
+    b"\x1a",
+    b"\x1b$B",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b"\xed\xa0\x80",
+    b"\x85",
     b"--",
     b"\r\n.\r\n",
     b"=\r\n",

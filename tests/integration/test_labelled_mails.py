@@ -46,7 +46,8 @@ def every_second(mails: Sequence[Label]) -> Sequence[Label]:
 def test_each_document_of_a_label_has_sections_that_stand_in_it(name: str) -> None:
     """A heading that is renamed is renamed in the labels, or every answer with it would count as wrong."""
     headings = {
-        document.number: {sentence.heading for sentence in document.sentences} for document in load_documents(POLICIES)
+        int(document.number): {sentence.heading for sentence in document.sentences}
+        for document in load_documents(POLICIES)
     }
     for label in labels(name):
         for outcomes, sections in zip(label.expected, label.sections, strict=bool(label.sections)):

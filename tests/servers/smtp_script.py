@@ -166,7 +166,7 @@ class _Line:
 
     def read_content(self) -> bytes | None:
         """The mail up to its final dot; None where that never came."""
-        content = []
+        content: list[bytes] = []
         for line in self._file:
             if line == b".\r\n":
                 return b"".join(content)

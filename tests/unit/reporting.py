@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from support_agent.mail.keys import bounce_address, envelope_id
 from support_agent.store.records import LetterKind, OutboxRecord, OutboxStatus
 from support_agent.transport.outbox import Delivery
@@ -71,7 +73,15 @@ def again(office: Office, record: OutboxRecord) -> OutboxRecord:
 NAMES = ("envelope", "verp", "returned", "returned under another domain")
 
 
-def naming(record: OutboxRecord, how: str) -> dict[str, str]:
+class Naming(TypedDict, total=False):
+    """How a report names the mail that it is about: arguments of `report`."""
+
+    envelope: str
+    to: str
+    returned: str
+
+
+def naming(record: OutboxRecord, how: str) -> Naming:
     match how:
         case "envelope":
             return {"envelope": envelope_id(record.message_id)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
+from pydantic import JsonValue
 
 from support_agent.errors import PermanentError
 from support_agent.store.records import MailId
@@ -72,7 +73,7 @@ def test_a_document_version_is_stored_once(store: Store) -> None:
 
 def test_the_queries_of_a_version_are_stored_once(store: Store) -> None:
     """Rule: what a value came from never changes, whatever is declared later."""
-    queries = {"fields": {"plan": "SELECT plan\nFROM subscriptions"}, "series": {}}
+    queries: dict[str, JsonValue] = {"fields": {"plan": "SELECT plan\nFROM subscriptions"}, "series": {}}
     store.save_queries("v1", queries)
     store.save_queries("v1", {"fields": {}, "series": {}})
     assert store.queries("v1") == queries

@@ -57,7 +57,7 @@ def looked(web: object, names: tuple[str, ...]) -> Finding:
         settings=GradingSettings(max_cycles=2, drafts=True),
         clock=lambda: 0.0,
     )
-    rooms = Rooms(workflow, lambda _: workflow.retriever, Linker(()), {})  # type: ignore[arg-type, return-value]
+    rooms = Rooms(workflow, lambda _: workflow.retriever, Linker(()), {})
     return rooms.open("case", None, names).look(QUESTION, {1, 13})
 
 

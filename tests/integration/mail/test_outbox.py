@@ -324,7 +324,7 @@ def test_one_connection_carries_many_mails_and_is_reset_between_them() -> None:
 @pytest.mark.parametrize(("changes", "connections"), [({"mails_per_connection": 2}, 2), ({"idle_s": 0.0}, 3)])
 def test_a_connection_is_kept_within_its_bounds(changes: dict[str, object], connections: int) -> None:
     with ScriptedSmtp() as server:
-        assert send_many(server, **changes) == ["sent"] * 3
+        assert send_many(server, 3, **changes) == ["sent"] * 3
     assert (server.connections, len(server.mails)) == (connections, 3)
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.models.language_model import Prompt, Scores
-from support_agent.models.llama import LEAST_BATCH_TOKENS, MAX_BATCH_TOKENS, ROW_GROUP, LlamaModel
+from support_agent.models.llama import LEAST_BATCH_TOKENS, ROW_GROUP, LlamaModel
+from support_agent.models.weights import MAX_BATCH_TOKENS
 from tests.servers.llama import CONTEXT_TOKENS
 
 SYSTEM = "You choose what answers a customer's mail."

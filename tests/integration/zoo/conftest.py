@@ -13,8 +13,9 @@ from pydantic import SecretStr
 
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import AgentSettings, CompanySettings
+from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.store.store import Store
-from tests.fakes_journey import DESK, SUPPORT_ADDRESS, Clock, make_company, open_office
+from tests.fakes_journey import DESK, Clock, make_company, open_office
 from tests.integration.zoo.post_office import OurHouse, PostOffice, Reader
 from tests.integration.zoo.responders import Responder
 

@@ -11,6 +11,8 @@ from shutil import copy
 
 import pytest
 
+from support_agent.config.facts import Ways
+from support_agent.facts.reading import ACTS
 from support_agent.mail.message import parse
 from support_agent.models.embedding.port import Vectors
 from support_agent.ops.evals.mails import report_of, table
@@ -93,7 +95,7 @@ def test_mails_are_cut_and_what_is_cut_otherwise_is_told(capsys: pytest.CaptureF
     assert whole == len(list(cutting.mails_in("tuning")))
     assert right == whole - len(lines) > 0
     acts = {act for act, _ in cutting.sentences()}
-    assert acts == set(cutting.ACTS)
+    assert acts == set(ACTS)
 
 
 def test_a_made_mail_is_decided_and_scored_as_the_product_would(office: Office) -> None:
@@ -139,7 +141,7 @@ def test_the_passages_of_a_few_documents_are_found_in_each_way(capsys: pytest.Ca
     """Rule: a code is found by its words, whatever the vectors are."""
     passages.main(["--hashed", "--documents", "5", "20", "--asked", "8"])
     rows = [line.split() for line in capsys.readouterr().out.splitlines() if "by_code" in line]
-    assert len(rows) == 2 * len(passages.Ways)
+    assert len(rows) == 2 * len(Ways)
     assert [row[4] for row in rows if row[3] == "words"] == ["1.000"] * 2
 
 

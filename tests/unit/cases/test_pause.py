@@ -9,6 +9,7 @@ import pytest
 
 from support_agent.cases.pause import MAX_REASON_CHARACTERS, end_pause, read_pause, write_pause
 from support_agent.cli import main as cli
+from support_agent.cli.options import USAGE
 from support_agent.config.loading import load
 from support_agent.config.settings import AgentSettings
 from support_agent.demo.workspace import CONFIG_FILE
@@ -188,6 +189,6 @@ def test_a_broken_configuration_does_not_keep_anybody_from_pausing(
     config.write_text("[agent]\nnonsense = 1\n")
     with pytest.raises(SystemExit) as exit_:
         cli.main(["pause", "--reason", "stop", "--config", str(config)])
-    assert exit_.value.code == cli.USAGE
+    assert exit_.value.code == USAGE
     assert str(tmp_path / "paused") in capsys.readouterr().err
     assert str(read_pause(AgentSettings(pause_file=tmp_path / "paused"))).startswith("paused: stop")

@@ -47,7 +47,7 @@ def test_desk_is_told_that_a_mail_claims_an_address_of_ours(office: Office, proo
     assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET})
     code, why = reason_told(office, mail_id)
     assert code == "unproven_ours"
-    assert why is not None
+    assert isinstance(why, str)
     assert why.startswith(f"{DESK} is an address of ours")
     assert "says that it is from one of our own addresses" in text_of(office.sent(mail_id)[PACKET])
     assert one(office, mail_id).sender_address == DESK != ANNA

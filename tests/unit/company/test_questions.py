@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.company.questions import check_questions, load_questions, localised
+from support_agent.company.questions import check_questions, load_questions
+from support_agent.core.locales import localised
 from support_agent.errors import ConfigError
 
 GOOD = """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import rbf_kernel  # type: ignore[import-untyped]
 
 from support_agent.facts import classifier
 from support_agent.facts.classifier import Classifier, _evenly
@@ -53,10 +54,16 @@ def test_texts_are_learned_from_some_at_a_time_as_all_at_once(monkeypatch: pytes
     """20,000 texts took 1.3 GB where their kernel was made at once."""
     vectors, topics = clouds(5, 6)
     weights = [1.0, 0.5] * 15
-    whole, seen = Classifier(vectors, topics, weights).scores(vectors), []
+    whole = Classifier(vectors, topics, weights).scores(vectors)
+    seen: list[int] = []
+
+    def watched(inputs: NDArray[np.float64], landmarks: NDArray[np.float64], *, gamma: float) -> NDArray[np.float64]:
+        seen.append(len(inputs))
+        near: NDArray[np.float64] = rbf_kernel(inputs, landmarks, gamma=gamma)
+        return near
+
     monkeypatch.setattr(classifier, "TEXTS_AT_ONCE", 7)
-    near = classifier.rbf_kernel
-    monkeypatch.setattr(classifier, "rbf_kernel", lambda *of, gamma: seen.append(len(of[0])) or near(*of, gamma=gamma))
+    monkeypatch.setattr(classifier, "rbf_kernel", watched)
     parts = Classifier(vectors, topics, weights)
     assert seen == [30, 7, 7, 7, 7, 2]
     assert parts.scores(vectors) == pytest.approx(whole, abs=1e-6)

@@ -20,14 +20,15 @@ EXAMPLES: Examples = (
 
 def blind(texts: Sequence[str]) -> Vectors:
     """All texts are alike."""
-    return np.ones((len(texts), 4), dtype=np.float32) / 2
+    return np.full((len(texts), 4), 0.5, dtype=np.float32)
 
 
 def meaning(texts: Sequence[str]) -> Vectors:
     """Texts that hold "low" or "niedrig" lie in one direction, "high" or "hoch" in another."""
     rows = [[any(w in text for w in words) for words in (("low", "niedrig"), ("high", "hoch"))] for text in texts]
     vectors = np.array([[*row, not any(row)] for row in rows], dtype=np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    of_length_1: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return of_length_1
 
 
 def likeliest(phrasing: Phrasing, text: str) -> str:

@@ -23,6 +23,7 @@ from tests.unit.reporting import (
     READY,
     SENT,
     VICTIM,
+    Naming,
     again,
     answered,
     naming,
@@ -127,7 +128,7 @@ def test_s64_a_bounce_suppresses_whom_we_wrote_to_where_it_says_so(
         {},
     ],
 )
-def test_s64_a_bounce_that_matches_no_mail_of_ours_is_ignored(office: Office, names: dict[str, str]) -> None:
+def test_s64_a_bounce_that_matches_no_mail_of_ours_is_ignored(office: Office, names: Naming) -> None:
     record = answered(office)
     bounce_id, outcome = office.handle(report(**names))
     assert (outcome, again(office, record)) == ("filed", record)

@@ -125,13 +125,13 @@ class Wide(Tool):
 
 
 def test_a_tool_that_is_added_to_the_catalogue_is_offered_without_another_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TOOLS, "shift", Shift)  # type: ignore[arg-type]
+    monkeypatch.setitem(TOOLS, "shift", Shift)
     assert values(with_rows().calls(), "shift", "by") == {1, 2, 3}
 
 
 def test_a_tool_with_too_many_members_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     """The set of calls stays one that can be listed, shown and scored."""
-    monkeypatch.setitem(TOOLS, "wide", Wide)  # type: ignore[arg-type]
+    monkeypatch.setitem(TOOLS, "wide", Wide)
     assert "wide" not in offered(with_rows().calls())
     assert len(with_rows().calls()) < MOST_CALLS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -119,7 +119,13 @@ def test_a_companys_calibration_moves_what_is_sure() -> None:
 
 def test_an_error_at_any_question_is_the_errors_of_the_choice() -> None:
     late = TransientError("no answer")
-    for script in ([late], [PERHAPS, late], [PERHAPS, PERHAPS, late], [PERHAPS, PERHAPS, EVEN, late]):
+    scripts: tuple[list[Mapping[str, float] | Exception], ...] = (
+        [late],
+        [PERHAPS, late],
+        [PERHAPS, PERHAPS, late],
+        [PERHAPS, PERHAPS, EVEN, late],
+    )
+    for script in scripts:
         with pytest.raises(TransientError):
             choose(ScriptedModel(script))
 

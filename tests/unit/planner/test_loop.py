@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -39,7 +39,7 @@ class Prefers:
         self.yes = yes
         self.calls = 0
 
-    def score(self, prompt: Prompt, options: tuple[str, ...]) -> Scores:
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
         self.calls += 1
         if set(options) == {"yes", "no"}:
             asked = "".join(text for text, _ in prompt.parts)
@@ -60,7 +60,7 @@ class Fails:
         self.error = error
         self.calls = 0
 
-    def score(self, prompt: Prompt, options: tuple[str, ...]) -> Scores:
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
         self.calls += 1
         raise self.error
 
@@ -277,7 +277,7 @@ def test_unusable_replies_are_repaired_a_bounded_number_of_times() -> None:
 @pytest.mark.parametrize("limit", [{"max_calls": 1}, {"max_tokens": 256}, {"max_s": 0.0005}])
 def test_reaching_a_limit_escalates(limit: dict[str, float]) -> None:
     class Costly(Prefers):
-        def score(self, prompt: Prompt, options: tuple[str, ...]) -> Scores:
+        def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
             return super().score(prompt, options).model_copy(update={"usage": Usage(prompt_tokens=300)})
 
     made = plan(Costly("Document"), context(search=near("document:7", "document:1")), **limit)
@@ -433,5 +433,5 @@ def test_a_series_and_a_record_have_calibrated_thresholds_as_well() -> None:
     assert set(TOPIC_KINDS.values()) == {"document", "field", "series", "record"}
     for tool in TOPIC_KINDS:
         assert TOOLS[tool].kind is Kind.ANSWER
-    for name, tool in TOOLS.items():
-        assert tool.kind is not Kind.ANSWER or name in TOPIC_KINDS or name == "ask_clarification"
+    for name, listed in TOOLS.items():
+        assert listed.kind is not Kind.ANSWER or name in TOPIC_KINDS or name == "ask_clarification"

@@ -25,7 +25,7 @@ PARTS = ("sampler", "Writer")
 def writing_names(source: str) -> set[str]:
     """The names and attributes of a module by which a text could come about."""
     tree = ast.walk(ast.parse(source))
-    used = {getattr(node, "attr", None) or getattr(node, "id", "") for node in tree}
+    used: set[str] = {getattr(node, "attr", "") or getattr(node, "id", "") for node in tree}
     return {name for name in used if name in CALLS or any(part in name for part in PARTS)}
 
 

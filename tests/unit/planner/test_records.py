@@ -86,7 +86,8 @@ def test_where_no_column_is_sure_enough_everything_is_sent_if_it_surely_is_about
 ) -> None:
     """What is asked for is then among it, whichever column it is."""
     columns, sure = columns_of(chosen(*votes), topic, 0.6)
-    assert (columns, sure) == (expected[0], pytest.approx(expected[1]))
+    assert columns == expected[0]
+    assert sure == pytest.approx(expected[1])
 
 
 def test_several_columns_that_are_named_are_several_items_of_one_answer() -> None:

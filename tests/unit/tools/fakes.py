@@ -185,6 +185,8 @@ class FakeSearch:
         chances: Overrides `sections`: of the first sections of any document; the others have none.
     """
 
+    version = "fake-1"
+
     def __init__(
         self,
         matches: Sequence[Match] = (),

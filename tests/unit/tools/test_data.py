@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
 from support_agent.company.values import Count, Money, Number, Quantity, Row
 from support_agent.errors import ToolCallRejected
-from support_agent.tools.base import Context, Pointed, Tool
+from support_agent.tools.base import Context, Data, Pointed, Tool
 from support_agent.tools.data import (
     Aggregate,
     Aggregation,
@@ -53,7 +53,7 @@ AGGREGATIONS: tuple[Aggregation, ...] = get_args(Aggregation)
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
 
-def run_on(tool: Tool, mail: Context) -> TableItem | Operand | CalculationItem:
+def run_on(tool: Tool, mail: Context) -> Data:
     """The data that a tool's pointer stands for; it is the next pointer, and a new one."""
     expected = f"@{len(mail.data) + 1}"
     result = tool.run(mail)

@@ -124,8 +124,9 @@ def test_loss_is_told_once_though_the_process_dies(office: Office, is_retried: b
     else:
         assert office.store.claim(office.sent(mail_id)[ANSWER].id, NOON + timedelta(days=1))
         office.store.recover_sending()
-    dying = replace(office, store=DyingStore(office.store.database))
-    dying.store.dies_after = dies_after
+    store = DyingStore(office.store.database)
+    store.dies_after = dies_after
+    dying = replace(office, store=store)
     with pytest.raises(KeyboardInterrupt):
         dying.stages.notices.tell_losses()
     for _ in range(2):
@@ -144,8 +145,9 @@ def test_two_that_find_the_same_loss_tell_it_once(office: Office) -> None:
     retried(office, mail_id)
     seen = office.store.untold_losses()
     office.stages.notices.tell_losses()
-    late = replace(office, store=LateStore(office.store.database))
-    late.store.seen = seen
+    store = LateStore(office.store.database)
+    store.seen = seen
+    late = replace(office, store=store)
     assert late.stages.notices.tell_losses() == []
     assert len(notices(office, mail_id)) == 2
 

@@ -228,8 +228,9 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office) ->
     for row in office.store.outgoing():
         assert office.store.claim(row.id, NOON + timedelta(days=1))
     office.store.recover_sending()
-    broken = replace(office, store=NoCaseStore(office.store.database))
-    broken.store.broken = first
+    store = NoCaseStore(office.store.database)
+    store.broken = first
+    broken = replace(office, store=store)
     with capture_logs() as events:
         assert broken.stages.notices.tell_losses() == [DeliveryStatus.SENT]
     assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_told"]

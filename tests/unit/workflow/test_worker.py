@@ -272,7 +272,7 @@ def test_s31_text_and_date_that_the_move_changed_make_no_new_mail(office: Office
     before = recipients(office)
     changed = [raw.replace(b"Fri, 20 Nov", b"Thu, 19 Nov").rstrip() + b"\r\n-- \r\nmoved\r\n" for raw in mails]
     moved = FakeMailbox(changed, uid_validity=2)
-    moved.after_mail = lambda: (_ for _ in ()).throw(KeyboardInterrupt)  # type: ignore[assignment,return-value]
+    moved.after_mail = lambda: (_ for _ in ()).throw(KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         Shift(office, moved).work()
     moved.after_mail = lambda: None
@@ -286,8 +286,8 @@ def test_s31_another_authors_mail_is_no_copy_in_a_rescan_either(office: Office) 
     first = write(REFUND)
     Shift(office, FakeMailbox([first])).work()
     other = write(REFUND, sender=JAMES)
-    ids = [parse(raw).message_id.encode() for raw in (other, first)]
-    Shift(office, FakeMailbox([first, other.replace(*ids)], uid_validity=2)).work()
+    own, known = (parse(raw).message_id.encode() for raw in (other, first))
+    Shift(office, FakeMailbox([first, other.replace(own, known)], uid_validity=2)).work()
     assert recipients(office) == [ANNA, JAMES]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -149,7 +150,12 @@ def test_a_draft_is_judged_before_the_next_is_written() -> None:
 
 def test_nothing_happens_to_a_question_that_has_ended() -> None:
     over = ended(begin("case", "?"), Ending.ESCALATED)
-    for step in (lambda: with_evidence(over, []), lambda: with_draft(over, "x"), lambda: ended(over, Ending.ANSWERED)):
+    steps: tuple[Callable[[], Memory], ...] = (
+        lambda: with_evidence(over, []),
+        lambda: with_draft(over, "x"),
+        lambda: ended(over, Ending.ANSWERED),
+    )
+    for step in steps:
         with pytest.raises(ValueError, match="has ended"):
             step()
     with pytest.raises(ValueError, match="has not ended"):
@@ -196,4 +202,5 @@ def test_text_that_is_no_json_is_refused() -> None:
 )
 def test_a_draft_is_sound_when_nothing_failed(utility: Utility, is_sound: bool, score: float) -> None:
     """Rule: what was asked counts; a question that is switched off was not asked."""
-    assert (utility.is_sound, utility.score) == (is_sound, pytest.approx(score))
+    assert utility.is_sound == is_sound
+    assert utility.score == pytest.approx(score)

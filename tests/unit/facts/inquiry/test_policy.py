@@ -46,9 +46,10 @@ WEAK = Utility(supported=0.6, answers=0.6)
 WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="7"),))
 HERE = Evidence(source="document:1", first=0, last=1, score=0.03)
 THERE = Evidence(source="document:2", first=4, last=4, score=0.01)
+Step = str | Utility | Sequence[Evidence]
 
 
-def memory_after(*steps: str | Utility | Sequence[Evidence]) -> Memory:
+def memory_after(*steps: Step) -> Memory:
     """A case after looks (what they found), drafts (what they were worth) and "next" questions."""
     memory = begin("case", "How much?")
     for step in steps:
@@ -62,9 +63,8 @@ def memory_after(*steps: str | Utility | Sequence[Evidence]) -> Memory:
     return memory
 
 
-memories = st.lists(
-    st.sampled_from([(HERE,), (THERE,), (HERE, THERE), (), SOUND, WEAK, WRONG, "next"]), max_size=7
-).map(lambda steps: memory_after(*steps))
+STEPS: tuple[Step, ...] = ((HERE,), (THERE,), (HERE, THERE), (), SOUND, WEAK, WRONG, "next")
+memories = st.lists(st.sampled_from(STEPS), max_size=7).map(lambda steps: memory_after(*steps))
 weights = st.integers(0, 10**6).map(
     lambda seed: np.random.default_rng(seed).normal(0, 100, size=(len(ACTIONS), len(FEATURES)))
 )

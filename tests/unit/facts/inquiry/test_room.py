@@ -63,7 +63,7 @@ def rooms(found: list[Piece], tmp_path: Path, grades: int = 9) -> tuple[Rooms, l
         return retriever
 
     (tmp_path / "001-refunds.md").write_text(TEXT, encoding="utf-8")
-    documents = {document.number: document for document in load_documents(tmp_path)}
+    documents = {int(document.number): document for document in load_documents(tmp_path)}
     return Rooms(workflow, among, Linker(()), documents), asked, judge
 
 

@@ -21,13 +21,8 @@ from support_agent.facts.inquiry.utility import (
     normalised,
     rule_failures,
 )
+from support_agent.facts.judge import Grade
 from support_agent.models.language_model import Usage
-
-
-@dataclass(frozen=True)
-class Said:
-    probability: float
-    usage: Usage = field(default_factory=lambda: Usage(prompt_tokens=10, forward_passes=1))
 
 
 @dataclass
@@ -37,9 +32,9 @@ class ScriptedJudge:
     answers: list[float]
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
 
-    def yes(self, question: str, material: Sequence[tuple[str, str]]) -> Said:
+    def yes(self, question: str, material: Sequence[tuple[str, str]]) -> Grade:
         self.asked.append((question, dict(material)))
-        return Said(self.answers.pop(0))
+        return Grade(probability=self.answers.pop(0), usage=Usage(prompt_tokens=10, forward_passes=1))
 
 
 @pytest.mark.parametrize(

@@ -70,13 +70,14 @@ class Bench:
         policy: PolicyFor = look_always,
         known: Mapping[Pointer, Piece] = MappingProxyType({}),
         chaining: Chaining | None = None,
+        off: Sequence[str] = (),
         **values: object,
     ) -> None:
         self.judge = ScriptedJudge(grades)
         self.writer = ScriptedWriter(texts)
         self.retriever = ScriptedRetriever(list(found))
         self.web = None if web is None else ScriptedRetriever(list(web), version="web")
-        self.settings = GradingSettings.model_validate({**THRESHOLDS, **values})
+        self.settings = GradingSettings.model_validate({**THRESHOLDS, **dict.fromkeys(off, 0), **values})
         self.budget = Budget(self.settings.max_tokens)
         ticks = count()
         self.workflow = Workflow(
@@ -453,15 +454,15 @@ def test_without_a_web_nothing_is_routed() -> None:
 )
 def test_a_grader_with_threshold_0_is_switched_off(off: str, asked: list[str]) -> None:
     """It would let everything pass: it is not paid for either."""
-    bench = Bench({ROUTE_ASK: [0.9], **ANSWERED}, web=[()], **{off: 0})
+    bench = Bench({ROUTE_ASK: [0.9], **ANSWERED}, web=[()], off=[off])
     assert bench.find().outcome.is_answered
     assert bench.judge.asked == asked
 
 
 def test_with_all_graders_off_nothing_is_written() -> None:
     """A draft is there to be graded: what remains is retrieval."""
-    off = {f"threshold_{grader}": 0 for grader in ("router", "document", "hallucination", "answer")}
-    outcome = Bench({}, [], **off).find().outcome
+    off = [f"threshold_{grader}" for grader in ("router", "document", "hallucination", "answer")]
+    outcome = Bench({}, [], off=off).find().outcome
     assert outcome.is_answered
     assert [graded.grade for graded in outcome.evidence] == [None, None]
     assert outcome.cost.tokens == 0

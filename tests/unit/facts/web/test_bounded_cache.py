@@ -62,7 +62,7 @@ def test_sizes_never_add_up_to_more_than_the_bound(puts: list[tuple[str, int]]) 
     cache = BoundedCache[str, int](max_age_s=60, max_bytes=3 * ENTRY_BYTES)
     for key, n_bytes in puts:
         cache.put(key, n_bytes, n_bytes=n_bytes, now=NOW)
-    kept = [n_bytes for key in "abcd" if (n_bytes := cache.get(key, NOW)) is not None]
+    kept = [size for key in "abcd" if (size := cache.get(key, NOW)) is not None]
     assert sum(kept) + len(kept) * ENTRY_BYTES <= 3 * ENTRY_BYTES
     if puts:
         assert cache.get(puts[-1][0], NOW) == puts[-1][1]

@@ -26,7 +26,7 @@ Status: 4.4.1
 
 
 def recipients(text: str) -> list[tuple[str, str, str]]:
-    return [tuple(found) for found in read_delivery_status(text).recipients]
+    return [(found.address, found.action, found.status) for found in read_delivery_status(text).recipients]
 
 
 def test_s64_each_recipient_has_its_address_action_and_status() -> None:

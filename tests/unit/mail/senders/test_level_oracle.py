@@ -144,7 +144,7 @@ def test_s24_the_same_work_is_done_for_both(
 ) -> None:
     """S24: the time of an answer tells nothing either. The accounts are not looked into, and the model and the search
     are asked the same questions in the same order."""
-    work: list[object] = []
+    work: list[tuple[str, str, tuple[object, ...], dict[str, object]]] = []
 
     def watch(owner: type, name: str) -> None:
         done = getattr(owner, name)

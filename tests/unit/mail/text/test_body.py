@@ -149,7 +149,9 @@ def test_a_charset_written_as_rfc_2231_has_it_loses_no_text(type_: bytes) -> Non
 def test_the_body_of_a_leaf_as_it_came_is_found_where_the_parser_keeps_it() -> None:
     """`raw_payload` reads what the standard library has no public way to: this fails where that changes."""
     whole = email.message_from_bytes(b"Content-Type: multipart/mixed; boundary=b\n\n--b\n\nf\xc3\xbcr=20\n--b--\n")
-    (leaf,) = whole.get_payload()
+    parts = whole.get_payload()
+    assert isinstance(parts, list)
+    (leaf,) = parts
     assert isinstance(leaf, email.message.Message)
     assert raw_payload(leaf).encode("ascii", "surrogateescape") == b"f\xc3\xbcr=20"
     assert raw_payload(whole) == ""

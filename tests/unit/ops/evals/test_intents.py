@@ -66,7 +66,8 @@ def test_a_label_is_a_topic_and_out_of_scope_is_none() -> None:
 
 def test_the_report_counts_what_is_right_in_scope_and_what_is_answered() -> None:
     report = report_of(CASES, threshold=0.65)
-    assert (report.lines, report.in_scope, report.accuracy, report.seconds) == (5, 4, 0.75, pytest.approx(0.2))
+    assert (report.lines, report.in_scope, report.accuracy) == (5, 4, 0.75)
+    assert report.seconds == pytest.approx(0.2)
     assert report.coverage == 0.6
     assert report.precision == pytest.approx(2 / 3)
     assert report.out_of_scope_answered == 1.0

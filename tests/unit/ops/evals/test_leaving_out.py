@@ -94,8 +94,8 @@ def test_a_mails_question_has_the_topics_of_its_label(search: CompanySearch, tmp
     ]
     asked = list(of_mails(labels, search, lambda _: True))
     assert [(one.question, one.right) for one in asked] == [
-        ("My refund?", {"document:1", NONE_KEY}),
-        ("My refund?", {NONE_KEY}),
+        ("My refund?", frozenset({"document:1", NONE_KEY})),
+        ("My refund?", frozenset({NONE_KEY})),
     ]
     assert asked[0].matches[0].topic == "document:1"
     assert not list(of_mails(labels, search, lambda _: False))
