@@ -101,7 +101,7 @@ def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
 def test_a_case_whose_paths_are_not_whole_is_refused(states: slice) -> None:
     """Rule: a damaged line is told when it is read, not when it is played."""
     case = made_case(1, is_answerable=True)
-    with pytest.raises(ValueError, match="paths do not begin|at least 1 item"):
+    with pytest.raises(ValueError, match=r"paths do not begin|at least 1 item"):
         RecordedCase.model_validate({**case.model_dump(), "states": case.model_dump()["states"][states]})
 
 
