@@ -60,7 +60,12 @@ def commands() -> Iterator[str]:
             yield "\n| option | |\n|---|---|"
         for option in options:
             names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-            yield f"| {names} | {' '.join((option.help or '').split()).replace('|', '/')} |"
+            yield f"| {names} | {cell(option.help or '')} |"
+
+
+def cell(text: str) -> str:
+    """A text on one line of a table."""
+    return " ".join(text.split()).replace("|", "/")
 
 
 def written(argument: Any) -> str:
@@ -101,7 +106,7 @@ def told_of(model: type) -> dict[str, str]:
     for field, after in itertools.pairwise(tree.body):
         is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_text:
-            found[field.target.id] = " ".join(str(after.value.value).split()).replace("|", "/")
+            found[field.target.id] = cell(str(after.value.value))
     return found
 
 

@@ -34,6 +34,7 @@ from support_agent.mail.text.body import LIMIT
 from support_agent.mail.text.person_word import asks_for_person
 from support_agent.models.language_model import Usage
 from support_agent.planner.loop import Planner
+from support_agent.planner.pieces import Read
 from support_agent.planner.plan import Plan
 from support_agent.planner.questions import questions_of
 from support_agent.tools.base import AccountData, Context, Search, SentAnswer
@@ -175,7 +176,7 @@ class Decider:
             periods={period.name: period for period in periods(today)},
             accounts=accounts,
             search=self.search,
-            questions=(questions := questions_in(message, self.search)),
+            questions=(questions := questions_in(message, self.search.read)),
             subject=_subject_in(questions[0], message),
             mail=f"{message.subject}\n{asked_text(message)}",
             sent=sent,
@@ -202,9 +203,9 @@ class Decider:
         )
 
 
-def questions_in(message: Message, search: Search) -> tuple[str, ...]:
-    """The mail's questions, each in the customer's own words."""
-    return questions_of(message.subject, asked_text(message), search.read)
+def questions_in(message: Message, read: Read) -> tuple[str, ...]:
+    """The mail's questions, each in the customer's own words; `read` says what pieces of a mail do."""
+    return questions_of(message.subject, asked_text(message), read)
 
 
 def _subject_in(question: str, message: Message) -> str:

@@ -53,8 +53,6 @@ REWARDS: Mapping[Outcome, float] = {
 """A wrong answer is worse than none."""
 SECOND = -0.005
 """The reward of a second that an action took: a look of three seconds costs what the draft of ten costs thrice."""
-
-
 NORMAL_95 = 1.96
 FEWEST = 2
 """Cases that a margin can be told of."""

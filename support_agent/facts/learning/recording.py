@@ -6,9 +6,9 @@ recording that was stopped goes on where it was. Checked by tests/unit/facts/lea
 
 from __future__ import annotations
 
-import os
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import structlog
@@ -29,6 +29,8 @@ from support_agent.facts.writer import Material
 
 log = structlog.get_logger(__name__)
 
+BEGINNING = b'{"key":'
+"""Of a case as it is written: what ends a file without it, or a part of it, is no case that was cut off."""
 MOST_CYCLES = 2
 """With more of them one question has hundreds of paths."""
 TOKENS = 1_000_000
@@ -79,11 +81,10 @@ def record(
     Raises:
         ConfigError: the file holds something else, or cases of other limits, or cannot be written.
     """
-    earlier = read_cases(path) if path.exists() else ()
+    earlier = _earlier(path) if path.exists() else ()
     if earlier and earlier[0].limits != workflow.limits:
         raise ConfigError(f"{path}: its cases were recorded with other limits: name another file")
     done = {case.key for case in earlier}
-    _cut(path)
     ordered = sorted(asked, key=lambda one: one.key)
     random.Random(seed).shuffle(ordered)
     for one in [one for one in ordered[:cases] if one.key not in done]:
@@ -92,28 +93,32 @@ def record(
         except PermanentError as error:  # the model cannot be asked about it, today or ever
             log.warning("case_not_recorded", key=one.key, code=error.code)
             continue
-        try:
-            with path.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
-        except OSError as error:
-            raise ConfigError(f"{path}: {error.strerror}: name a file that can be written") from error
+        with _written(path), path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
         done.add(one.key)
     return len(done)
 
 
-def _cut(path: Path) -> None:
-    """Take off a last line that a death cut off; a file of something else is left as it is.
+def _earlier(path: Path) -> tuple[RecordedCase, ...]:
+    """The cases of a file, from which a last line that a death cut off is taken; a file of something else stays.
 
     Raises:
         ConfigError: it is something else, or cannot be written.
     """
-    if not path.exists():
-        return
-    whole, end, rest = path.read_bytes().rpartition(b"\n")
-    if rest and not rest.startswith(b"{"):
-        raise ConfigError(f"{path}: it does not hold recorded cases: name another file")
+    cases = read_cases(path)
+    with _written(path), path.open("rb+") as file:
+        whole, end, rest = file.read().rpartition(b"\n")
+        if not (rest.startswith(BEGINNING) or BEGINNING.startswith(rest)):
+            raise ConfigError(f"{path}: it does not hold recorded cases: name another file")
+        file.truncate(len(whole + end))
+    return cases
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """What fails here is the file's fault, and said so."""
     try:
-        os.truncate(path, len(whole + end))
+        yield
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}: name a file that can be written") from error
 

@@ -99,7 +99,7 @@ def of_mails(
         message = parse(label.path.read_bytes())
         if not is_machine_to_answer(message):
             continue
-        questions = questions_in(message, search)
+        questions = questions_in(message, search.read)
         if len(label.expected) == 1:
             questions = (" ".join(questions),)
         if len(questions) != len(label.expected):

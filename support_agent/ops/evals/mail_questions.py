@@ -12,15 +12,14 @@ from support_agent.facts.learning.recording import Asking
 from support_agent.mail.message import parse
 from support_agent.ops.evals.mail_labels import HANDED_OVER, Label, Sections, document_of
 from support_agent.planner.pieces import Read
-from support_agent.planner.questions import questions_of
+from support_agent.workflow.decide import questions_in
 
 
 def askings(labels: Sequence[Label], read: Read) -> Iterator[Asking]:
     """A question a mail; mails with several questions, or about values, are left out."""
     for label in labels:
         if len(label.expected) == 1:
-            message = parse(label.path.read_bytes())
-            question = " ".join(questions_of(message.subject, message.visible_text, read))
+            question = " ".join(questions_in(parse(label.path.read_bytes()), read))
             yield from asking(label.path.stem, question, label.expected[0], *label.sections)
 
 

@@ -121,7 +121,7 @@ def test_a_recording_goes_on_where_it_was(tmp_path: Path) -> None:
     model = Model()
     flow = workflow(model)
     path = tmp_path / "cases.jsonl"
-    path.write_text('{"key": "cut', "utf-8")
+    path.write_text('{"key":"cut', "utf-8")
     assert record(path, asked, flow, DOCUMENTS, cases=2, seed=3) == 2
     calls = len(model.asked)
     first = path.read_text("utf-8")
@@ -139,10 +139,11 @@ def test_a_recording_is_added_to_no_other_file(tmp_path: Path) -> None:
     model = Model()
     with pytest.raises(ConfigError, match="other limits"):
         record(path, [ASKING], workflow(model, max_cycles=2), DOCUMENTS, cases=1, seed=1)
-    (tmp_path / "notes.txt").write_text("my notes", "utf-8")
-    with pytest.raises(ConfigError, match="name another file"):
-        record(tmp_path / "notes.txt", [ASKING], workflow(model), DOCUMENTS, cases=1, seed=1)
-    assert (model.asked, (tmp_path / "notes.txt").read_text("utf-8")) == ([], "my notes")
+    for other in ("my notes", '{"imap": 1}'):
+        (tmp_path / "other").write_text(other, "utf-8")
+        with pytest.raises(ConfigError, match="name another file"):
+            record(tmp_path / "other", [ASKING], workflow(model), DOCUMENTS, cases=1, seed=1)
+        assert (model.asked, (tmp_path / "other").read_text("utf-8")) == ([], other)
 
 
 def test_a_question_that_the_model_cannot_be_asked_about_keeps_none_from_being_recorded(tmp_path: Path) -> None:
