@@ -18,7 +18,7 @@ from support_agent.pipeline import handle
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxStatus, mail_id_of
 from support_agent.transport.mailbox import Fetched, Mailbox
 from support_agent.transport.outbox import Delivery
-from support_agent.workflow.worker import Agent
+from support_agent.workflow.worker import Worker
 from tests.fakes_journey import NOON, Clock, Office, once
 
 ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
@@ -185,8 +185,8 @@ class Shift:
         self.engine = InlineEngine(lambda mail_id: handle(mail_id, once(), self.office.stages))
 
     @property
-    def agent(self) -> Agent:
-        return Agent(
+    def agent(self) -> Worker:
+        return Worker(
             settings=self.office.settings,
             store=self.office.store,
             stages=self.office.stages,
@@ -228,7 +228,7 @@ def read_all(office: Office, client: FakeClient) -> list[MailId]:
 
     for _ in range(2):
         engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
-        Agent(office.settings, office.store, office.stages, engine, open_mailbox, office.clock).run_once(Event())
+        Worker(office.settings, office.store, office.stages, engine, open_mailbox, office.clock).run_once(Event())
     return [mail.id for mail in office.store.mails()]
 
 

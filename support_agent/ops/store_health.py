@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from support_agent.cases.hand_over import HandOver
+from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.pause import read_pause
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.config.packaged_files import packaged
@@ -131,7 +131,7 @@ ENDS = (
         "look at them in the mailbox: their Received lines name the servers of the forwarding loop that must end",
     ),
     End(
-        HandOver.NOT_PASSED_ON,
+        EscalationReason.NOT_PASSED_ON,
         "of the desk's people within a day were not passed on to the customer",
         "a person is told of agent.max_packets_per_sender_a_day a day, and of no more: read the others in the mailbox,"
         " `support-agent show CASE` has why each was not",

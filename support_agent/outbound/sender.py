@@ -50,7 +50,7 @@ class DeliveryStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class Courier:
+class OutboxSender:
     """Takes mails out of the outbox to the server; `now` is the clock."""
 
     store: Store

@@ -19,8 +19,8 @@ from threading import Event
 
 import structlog
 
+from support_agent.cases.copies import known_as
 from support_agent.cases.rate_limits import is_strangers
-from support_agent.cases.threads import known_as
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.engine.engine import Engine
@@ -47,7 +47,7 @@ THREAD_DIGITS = 16
 
 
 @dataclass(frozen=True)
-class Agent:
+class Worker:
     """One running agent on one mailbox."""
 
     settings: Settings
@@ -104,7 +104,7 @@ class Agent:
 
     def _say(self, before: str) -> str:
         """Log that the agent has stopped writing, or goes on; why it has stopped now, or ""."""
-        now = self.stages.notices.stopped()
+        now = self.stages.breaker.any()
         if now and now != before:
             log.warning("automatic_mail_stopped", why=now, waiting=self.store.counts().mails[MailStatus.NEW])
         elif before and not now:
@@ -169,7 +169,11 @@ class Agent:
         duties: list[Callable[[], object]] = [self._set_aside]
         if is_idle:
             duties += [self._give_up_sending, self.stages.notices.tell_breaker]
-        duties += [lambda: self._send_due(stop), self.stages.notices.tell_losses, self.stages.transport.close_idle]
+        duties += [
+            lambda: self._send_due(stop),
+            self.stages.notices.tell_losses,
+            self.stages.outbox_sender.transport.close_idle,
+        ]
         if self.sent_folder is not None:
             duties.append(self.sent_folder.look_after)
         _do_each([*duties, self._forget_old])
@@ -220,7 +224,7 @@ class Agent:
     def _may_go_on(self, open_mails: Sequence[MailRecord], ended: Mapping[str, bool]) -> list[MailId]:
         """Those that have waited long enough. One that follows another of its case takes no room while that waits."""
         rates, now = self.stages.rates, self.now()
-        room, of_strangers = (0, 0) if self.stages.notices.deciding_stopped() else (rates.room(now), rates.room(now, 0))
+        room, of_strangers = (0, 0) if self.stages.breaker.deciding() else (rates.room(now), rates.room(now, 0))
         again: list[MailId] = []
         blocked: set[CaseId | None] = set()
         for mail in open_mails:
@@ -266,13 +270,13 @@ class Agent:
                 if record is None:  # deleted since
                     continue
                 try:
-                    self.stages.deliver(record)
+                    self.stages.outbox_sender.deliver(record)
                 except PermanentError as error:
                     log.error("delivery_failed", outbox_id=last.id, code=error.code)
 
     def _may_go(self) -> list[LetterKind]:
         """The kinds that nothing holds now; asked for each batch, as what goes out may be the last that may."""
-        is_stopped = bool(self.stages.sending_stopped())
+        is_stopped = bool(self.stages.breaker.sending())
         return [kind for kind in LetterKind if not (is_stopped and kind.is_automatic_letter)]
 
     def _forget_old(self) -> None:

@@ -21,7 +21,7 @@ from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus
 from support_agent.tools.base import Match
 from support_agent.transport.outbox import Delivery
-from support_agent.workflow.worker import Agent
+from support_agent.workflow.worker import Worker
 from tests.fakes_agent import FakeMailbox
 from tests.fakes_journey import DESK, Office, WordSearch, write
 
@@ -90,7 +90,7 @@ def run(office: Office, folder: Path) -> None:
     settings = EngineSettings(poll_interval_s=0.02, retry_base_s=0)
     engine = Engine(f"sqlite:///{folder / 'engine.sqlite3'}", "log-test", settings, journey)
     mailbox, stop = FakeMailbox(mails()), Event()
-    agent = Agent(office.settings, office.store, office.stages, engine, lambda: mailbox, office.clock)
+    agent = Worker(office.settings, office.store, office.stages, engine, lambda: mailbox, office.clock)
     engine.launch()
     try:
         agent.run_once(stop)

@@ -18,7 +18,7 @@ from support_agent.errors import ConfigError, TransientError
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
 from support_agent.transport.mailbox import HANDLED_KEYWORD, Fetched, Mailbox
-from support_agent.workflow.worker import Agent
+from support_agent.workflow.worker import Worker
 from tests.fakes_agent import InlineEngine
 from tests.fakes_journey import ANNA, JAMES, Office, once, write
 from tests.servers.certificates import Certificates
@@ -116,7 +116,7 @@ def live(imap: ImapSettings, office: Office) -> None:
     """One life of an agent on the mailbox."""
     settings = office.settings.model_copy(update={"imap": imap})
     engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
-    agent = Agent(settings, office.store, office.stages, engine, lambda: Mailbox(imap), office.clock)
+    agent = Worker(settings, office.store, office.stages, engine, lambda: Mailbox(imap), office.clock)
     agent.run_once(Event())
 
 

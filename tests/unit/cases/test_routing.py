@@ -21,7 +21,7 @@ def test_a_mail_stays_in_its_case_when_the_mail_that_it_answers_comes_later(offi
     earlier, _ = office.handle(first)
     assert one(office, earlier).case_id != case_id
     for _ in range(2):
-        assert office.stages.placing.placed(reply).place.case_id == case_id
+        assert office.stages.routing.routed(reply).route.case_id == case_id
     assert (one(office, reply).case_id, state(office, reply)) == (case_id, CaseState.WITH_PERSON)
     assert office.sent(reply)[ANSWER].case_id == case_id
 

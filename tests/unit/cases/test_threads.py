@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from support_agent.cases.place import case_id_of
+from support_agent.cases.route import case_id_of
 from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.mail.message import parse
 from support_agent.store.records import LetterKind

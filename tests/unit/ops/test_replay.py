@@ -12,7 +12,6 @@ from pydantic import JsonValue
 from sqlalchemy import text
 
 from support_agent.company.company import Company
-from support_agent.company.values import Customer
 from support_agent.errors import ConfigError
 from support_agent.ops.replay import Replanned, Replayed, chosen, plan_again, replay
 from support_agent.planner.combiner import Calibration
@@ -34,7 +33,7 @@ def replay_all(office: Office) -> tuple[Replayed, ...]:
 
 
 def plan_all(office: Office, other: Office | None = None) -> tuple[Replanned, ...]:
-    return plan_again(office.store, (other or office).decider, chosen(office.store))
+    return plan_again(office.store, (other or office).dry_run, chosen(office.store))
 
 
 def execute(office: Office, statement: str, **values: object) -> None:
@@ -259,7 +258,9 @@ def test_other_document_changes_the_text(office: Office, tmp_path: Path) -> None
     path = next(folder.glob("001-*.md"))
     path.write_text(path.read_text("utf-8").replace("url: https://", "url: https://new."), "utf-8")
     company = Company.load(office.settings.company.model_copy(update={"policies": folder}))
-    (entry,) = plan_again(office.store, replace(office.decider, company=company), chosen(office.store))
+    (entry,) = plan_again(
+        office.store, replace(office, decider=replace(office.decider, company=company)).dry_run, chosen(office.store)
+    )
     company.accounts.close()
     assert entry.status == "changed"
     assert "+The whole document: https://new.harborfile.example/" in entry.diff
@@ -284,22 +285,6 @@ def test_gate_refusal_counts_as_escalated(office: Office) -> None:
     assert (entry.status, entry.before.outcome, entry.before.reason) == ("same", "escalate", "gate_refused")
     (entry,) = plan_all(office)
     assert entry.status == "newly_answered"
-
-
-def test_customer_lookup_can_be_given(office: Office) -> None:
-    """The name in the greeting is the lookup's; asked at level 3 only."""
-    office.handle(write(REFUND, sender=JAMES))
-    office.handle(write(REFUND, sender=STRANGER))
-    asked: list[str] = []
-
-    def lookup(address: str) -> Customer | None:
-        asked.append(address)
-        return Customer(id="c02", name="Jim", address=address, locale="en-GB")
-
-    entries = plan_again(office.store, office.decider, chosen(office.store), lookup)
-    assert asked == [JAMES]
-    assert [entry.status for entry in entries] == ["changed", "same"]
-    assert "+Hello Jim," in entries[0].diff
 
 
 def test_json_says_whether_it_differs(office: Office) -> None:

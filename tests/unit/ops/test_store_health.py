@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.cases.hand_over import HandOver
+from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings, StoreSettings
@@ -156,7 +156,7 @@ def test_staff_replies_that_no_customer_got_are_told(office: Office, tmp_path: P
     """Failure: beyond the day's notices a reply that was not passed on was known to nobody."""
     for number in range(3):
         mail_id = office.receive(write("We do.", number=number))
-        office.store.end_mail(mail_id, MailStatus.FILED, HandOver.NOT_PASSED_ON, "too long", NOVEMBER)
+        office.store.end_mail(mail_id, MailStatus.FILED, EscalationReason.NOT_PASSED_ON, "too long", NOVEMBER)
     (diagnosis,) = seen(office, tmp_path)
     assert diagnosis.severity is Health.WARNING
     assert diagnosis.what.startswith("3 mails of the desk's people within a day were not passed on")

@@ -222,9 +222,10 @@ def test_a_bounce_of_a_mail_that_is_being_sent_is_read_again(office: Office) -> 
     record = answered(office, "retry")
     assert office.store.claim(record.id, NOON + timedelta(days=1))
     bounce_id = office.receive(report(envelope=envelope_id(record.message_id)))
-    screening = office.stages.screen(bounce_id, office.stages.parse(bounce_id))
+    bounce = office.stages.parse(bounce_id)
+    screening = office.stages.screen(bounce)
     with pytest.raises(Postponed, match="being sent"):
-        office.stages.file(bounce_id, screening)
+        office.stages.file(bounce, screening)
 
 
 @pytest.mark.parametrize("is_marked", [True, False])

@@ -88,7 +88,7 @@ def test_a_mail_that_is_sent_again_by_a_person_goes_to_a_suppressed_address(offi
     record = answered(office)
     office.handle(report(envelope=envelope_id(record.message_id)))
     settle_by_hand(office.store, record.id, Choice.RETRY, office.clock())
-    office.stages.deliver(again(office, record))
+    office.stages.outbox_sender.deliver(again(office, record))
     assert again(office, record).status is SENT
     assert office.transport.given[-1] == (JAMES, record.raw)
 
@@ -190,7 +190,7 @@ def test_s64_a_mail_that_was_queued_before_the_bounce_does_not_go_out(office: Of
     office.store.suppressions.add(waiting, "550 5.1.1", NOON, NOON + timedelta(days=60))
     office.clock = Clock(NOON + timedelta(days=1))
     given = len(office.transport.given)
-    office.stages.deliver(waiting)
+    office.stages.outbox_sender.deliver(waiting)
     assert len(office.transport.given) == given
     now = again(office, waiting)
     assert (now.status, "no automatic mail until 2027-01-19" in str(now.last_detail)) == (FAILED, True)

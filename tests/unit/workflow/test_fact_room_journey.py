@@ -10,7 +10,7 @@ import pytest
 
 from support_agent.cli import printing
 from support_agent.config.facts import Looks
-from support_agent.desk.decision import Decision
+from support_agent.desk.decision import Decision, escalated
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import chosen, plan_again, replay
 from support_agent.store.records import LetterKind, MailId
@@ -155,7 +155,7 @@ def test_mails_are_made_again_without_the_room_and_planned_again_with_it(office:
     mails = chosen(office.store)
     assert all(entry.is_identical for entry in replay(office.store, mails))
     changed, rooms = with_rooms(office, refund=found(says(1, 3)), cancel=found(says(2, 0)))
-    statuses = [entry.status for entry in plan_again(office.store, changed.decider, mails)]
+    statuses = [entry.status for entry in plan_again(office.store, changed.dry_run, mails)]
     assert statuses == ["newly_answered", "same"]
     assert len(rooms.asked) == 2
 
@@ -175,13 +175,13 @@ def test_what_the_room_knows_of_the_case_is_handed_on(office: Office) -> None:
     """It is opened with what it knew, and what it knows then stands in the decision, but not in the plan's record."""
     office, rooms = with_rooms(office, refund=found(says(1, 0)))
     message_id = office.receive(write(REFUND, sender=JAMES))
-    message = office.stages.parse(message_id)
-    sender = office.stages.identify(message_id, message)
-    decision = office.decider.decide(message, sender, None, office.clock(), case_id="case-7", memory="known")
+    mail = office.stages.parse(message_id)
+    sender = office.stages.identify(mail)
+    decision = office.decider.decide(mail.message, sender, None, office.clock(), case_id="case-7", memory="known")
     assert [case_id for case_id, _ in rooms.opened] == ["case-7"]
     assert decision.memory == f"known|{rooms.asked[0]}"
     assert '"memory"' not in decision.record(message_id, "c", "i").model_dump_json()
-    assert office.decider.hand_over("limit", office.clock()).memory is None
+    assert escalated("limit", office.clock()).memory is None
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_the_next_mail_of_a_case_begins_with_what_the_last_one_left(office: Offi
     assert rooms.memories[0] is None
     assert [memory == f"|{rooms.asked[0]}" for memory in rooms.memories[1:]] == [True, True]
     again, replanned = with_rooms(office, refund=found(says(1, 3)), cancel=found(says(2, 0)))
-    plan_again(office.store, again.decider, chosen(office.store))
+    plan_again(office.store, again.dry_run, chosen(office.store))
     assert replanned.memories == rooms.memories
 
 

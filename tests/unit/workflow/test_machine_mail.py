@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from support_agent.mail.machines.machine_vote import MACHINE_RULE, MAYBE_MACHINE_RULE
-from support_agent.ops.dry_run import try_mail
 from support_agent.ops.explain import timeline
 from support_agent.store.records import LetterKind, MailStatus
 from tests.fakes_journey import ANNA, DESK, NOON, Office, write
@@ -46,10 +45,7 @@ def test_a_persons_mail_is_answered_beside_the_vote(office: Office) -> None:
 
 def test_a_trial_says_what_the_vote_says(office: Office) -> None:
     office = judging(office, 3.0)
-    accounts = office.decider.company.accounts
-    done = try_mail(
-        "m.eml", write(CANCEL), lambda: office.decider, accounts, office.settings, NOON, as_level=None, as_customer=None
-    )
+    done = office.dry_run.try_mail("m.eml", write(CANCEL), NOON)
     assert (done.trial.outcome, done.trial.reason, done.screening.rule) == ("escalate", "screening", MACHINE_RULE)
     assert done.trial.answer is None
 

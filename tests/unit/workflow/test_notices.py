@@ -41,7 +41,7 @@ def retried(office: Office, mail_id: MailId, delivery: Delivery = REFUSED) -> No
     answer = office.sent(mail_id)[ANSWER]
     settle_by_hand(office.store, answer.id, Choice.RETRY, office.clock())
     office.transport.deliveries = [delivery]
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
 
 
 def notices(office: Office, mail_id: MailId) -> list[OutboxRecord]:
@@ -94,7 +94,7 @@ def test_loss_is_told_though_the_desk_was_told_of_something_else_in_that_mail(of
     office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     office.clock = Clock(NOON + timedelta(days=1))
     office.transport.deliveries = [REFUSED]
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
     office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     letters = [office.store.letter_for(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
@@ -135,7 +135,7 @@ def test_loss_is_told_once_though_the_process_dies(office: Office, is_retried: b
     assert len(found) == 1 + is_retried
     for row in found:
         if row.status is OutboxStatus.READY:  # as the agent's loop does
-            office.stages.deliver(row)
+            office.stages.outbox_sender.deliver(row)
     assert [recipient for recipient, _ in office.transport.given].count(DESK) == 1 + is_retried
 
 

@@ -224,10 +224,10 @@ def test_pause_is_seen_while_the_database_is_away(office: Office, monkeypatch: p
     """The file is looked at first."""
     monkeypatch.setattr(office.store, "traffic", None)
     with pytest.raises(AttributeError):
-        office.stages.notices.stopped()
+        office.stages.breaker.any()
     pause(office)
-    assert "wrong refund policy" in office.stages.notices.stopped()
-    assert "wrong refund policy" in office.stages.sending_stopped()
+    assert "wrong refund policy" in office.stages.breaker.any()
+    assert "wrong refund policy" in office.stages.breaker.sending()
 
 
 # What `doctor` says
@@ -276,7 +276,7 @@ def test_s12_doctor_warns_of_the_hourly_limit_of_what_is_sent(stored: Office) ->
     mail_id, _ = stored.handle(write(REFUND))
     office = with_agent(stored, max_letters_per_hour=1)
     office.clock = Clock(NOON + timedelta(hours=2))
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     (severity, what), (_, used) = traffic_of(office.settings, NOON + timedelta(hours=2, minutes=1))
     assert (severity, what) == (
         "warning",

@@ -60,7 +60,7 @@ def test_an_answer_with_a_record_is_replayed_to_the_same_bytes_and_planned_to_th
     office.handle(write("Amount and status of invoice HF-2025-0030?", sender=SOPHIE))
     (replayed,) = replay(office.store, chosen(office.store))
     assert (replayed.diff, replayed.problems) == ("", ())
-    (planned,) = plan_again(office.store, office.decider, chosen(office.store))
+    (planned,) = plan_again(office.store, office.dry_run, chosen(office.store))
     assert (planned.status, planned.diff) == ("same", "")
 
 

@@ -81,7 +81,7 @@ def test_s12_what_the_case_was_answered_is_known_whoever_asks_and_however_late(
     assert reason_told(office, again) == (
         "repeated", f"the same was answered on 2026-11-20 12:00 UTC, in case {case_id}",
     )  # fmt: skip
-    replanned = plan_again(office.store, office.decider, [first, again])
+    replanned = plan_again(office.store, office.dry_run, [first, again])
     assert [entry.status for entry in replanned] == ["same", "same"]
 
 

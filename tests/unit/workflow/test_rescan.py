@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from support_agent.cases.threads import COPY_RULE, DOUBT_RULE, known_as
+from support_agent.cases.copies import COPY_RULE, DOUBT_RULE, known_as
 from support_agent.demo import AUTHSERV_ID
 from support_agent.mail.message import parse
 from support_agent.outbound.delivery_status import Choice, settle_by_hand

@@ -49,7 +49,7 @@ def test_the_answer_is_rendered_and_planned_again_to_the_same(office: Office) ->
     case_of(office, BOTH)
     (replayed,) = replay(office.store, chosen(office.store))
     assert (replayed.diff, replayed.problems) == ("", ())
-    (planned,) = plan_again(office.store, office.decider, chosen(office.store))
+    (planned,) = plan_again(office.store, office.dry_run, chosen(office.store))
     assert (planned.status, planned.diff) == ("same", "")
 
 

@@ -254,7 +254,7 @@ def test_s61_no_wait_is_longer_than_the_longest(office: Office, longest_s: float
     office.settings = office.settings.model_copy(update={"smtp": smtp})
     office.transport.deliveries = [Delivery(status="retry", detail="later")]
     mail_id = office.receive(write(REFUND))
-    handle(mail_id, once(), replace(office.stages, random=lambda: 1.0))
+    handle(mail_id, once(), replace(office, random=lambda: 1.0).stages)
     row = office.sent(mail_id)[ANSWER]
     assert 0 <= (row.next_try_at - office.clock()).total_seconds() + 1 - wait_s + 20 <= 20
 
@@ -265,8 +265,8 @@ def test_mail_is_given_up_after_the_last_try(office: Office) -> None:
     office.settings = office.settings.model_copy(update={"smtp": smtp})
     office.transport.deliveries = [Delivery(status="retry", detail="later")] * 3
     mail_id, _ = office.handle(write(REFUND))
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     row = office.sent(mail_id)[ANSWER]
     assert (row.status, row.attempts) == (OutboxStatus.FAILED, 2)
     assert len(office.transport.given) == 2
