@@ -50,7 +50,7 @@ class Placing:
 
         Of one that finds a defect in the parser a person gets the bytes, and hears why (S37).
         """
-        raw = self.store.raw_mail(mail_id)
+        raw = self.store.mails.raw(mail_id)
         try:
             message = parse(raw)
         except Exception as error:
@@ -61,13 +61,13 @@ class Placing:
 
     def sender(self, mail_id: MailId, message: Message) -> Sender:
         """Who sent it, with the level: as recorded, else as it can be told now."""
-        recorded = self.store.mail(mail_id)
+        recorded = self.store.mails.get(mail_id)
         if recorded is not None and recorded.level is not None and recorded.sender_address is not None:
             return Sender(address=recorded.sender_address, level=recorded.level, why=recorded.sender_why or "")
         agent = self.settings.agent
-        check = dkim_check(lambda: self.store.raw_mail(mail_id), agent, self.now, self.lookup_txt)
+        check = dkim_check(lambda: self.store.mails.raw(mail_id), agent, self.now, self.lookup_txt)
         sender = identify(message, agent, self.is_customer, check)
-        self.store.save_sender(mail_id, sender.address, sender.level, sender.why)
+        self.store.mails.save_sender(mail_id, sender.address, sender.level, sender.why)
         return sender
 
     def is_customer(self, address: str) -> bool:
@@ -76,12 +76,12 @@ class Placing:
 
     def place(self, mail_id: MailId, message: Message, sender: Sender) -> Place:
         """The case a mail belongs to, and what may still be written there."""
-        recorded = self.store.mail(mail_id)
+        recorded = self.store.mails.get(mail_id)
         # What may have been passed on before is not passed on again.
         is_reply = self.threads.is_staff(sender) and (recorded is None or recorded.screening_rule != DOUBT_RULE)
         packet = self.threads.packet_named_by(message) if is_reply else None
         if packet is not None and packet.case_id is not None:
-            self.store.join_case(mail_id, packet.case_id)
+            self.store.cases.join(mail_id, packet.case_id)
             return Place(
                 case_id=packet.case_id,
                 may_answer=False,
@@ -103,11 +103,11 @@ class Placing:
     def _case(self, recorded: MailRecord | None, mail_id: MailId, message: Message, sender: Sender) -> CaseRecord:
         """The mail's case; at first the thread's, for one of its participants, else a new one."""
         if recorded is not None and recorded.case_id is not None:  # whatever came into the thread since
-            return self.store.join_case(mail_id, recorded.case_id)
+            return self.store.cases.join(mail_id, recorded.case_id)
         case = self.threads.case_of(message, sender)
         participants = self.threads.participants(message, sender, case)
         if case is not None:
-            return self.store.join_case(mail_id, case.id, participants)
+            return self.store.cases.join(mail_id, case.id, participants)
         opened = CaseRecord(
             id=case_id_of(mail_id),
             customer_address=sender.address,
@@ -115,14 +115,14 @@ class Placing:
             opened_at=self.now(),
             participants=participants,
         )
-        return self.store.open_case(opened, mail_id)
+        return self.store.cases.open(opened, mail_id)
 
     def see_alive(self, mail_id: MailId, sender: Sender) -> None:
         """A proven mail that came after the bounce shows that its sender's address lives: it is written to again.
 
         One that came while the clock was ahead shows nothing; a bounce that did is the older one.
         """
-        found, mail = self.store.suppressions.of(sender.address, self.now()), self.store.mail(mail_id)
+        found, mail = self.store.suppressions.of(sender.address, self.now()), self.store.mails.get(mail_id)
         if found is None or mail is None or sender.level < PROVEN:
             return
         latest = self.now() + CLOCK_SLACK

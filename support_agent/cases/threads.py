@@ -58,7 +58,7 @@ class Threads:
         references = _references(message)
         if sender.level < PROVEN or not sender.address or not references:
             return None
-        cases = [case for case in self.store.cases_for_thread(references) if sender.address in case.participants]
+        cases = [case for case in self.store.cases.for_thread(references) if sender.address in case.participants]
         with_person = (case for case in cases if case.state is CaseState.WITH_PERSON)
         return next(with_person, next(iter(cases), None))
 
@@ -88,7 +88,7 @@ class Threads:
         Machines that answer from ever new addresses would go on for ever, and so would one behind the desk's address.
         """
         for reference in _references(message):
-            for record in self.store.outgoing(message_id=reference):
+            for record in self.store.outbox.find(message_id=reference):
                 is_another = record.recipient != sender.address
                 return f"it answers our {record.kind.value} to {record.recipient}" if is_another else ""
         return ""
@@ -104,14 +104,14 @@ class Threads:
     def packet_named_by(self, message: Message) -> OutboxRecord | None:
         """The packet that a mail replies to, by its keyed id."""
         for reference in _references(message):
-            for record in self.store.outgoing(message_id=reference):
+            for record in self.store.outbox.find(message_id=reference):
                 if record.kind.is_for_desk:
                     return record
         return None
 
     def rendered(self, packet: OutboxRecord) -> RenderedPacket | None:
         """A packet as it was rendered."""
-        letter = self.store.letter_for(packet.mail_id, packet.kind, packet.number)
+        letter = self.store.outbox.letter(packet.mail_id, packet.kind, packet.number)
         return RenderedPacket.model_validate(letter.rendered) if letter is not None else None
 
     def customer_mail_of(self, packet: OutboxRecord) -> MailId:
@@ -205,26 +205,26 @@ class Threads:
         self, mail_id: MailId, message: Message, is_wanted: Callable[[MailRecord], bool]
     ) -> Iterator[tuple[MailRecord, Message]]:
         """The mails that are known by the same id, without those that are copies themselves; the oldest first."""
-        for record in self.store.mails_with_message_id(known_as(message)):
+        for record in self.store.mails.find(message_id=known_as(message)):
             if record.id != mail_id and record.screening_rule != COPY_RULE and is_wanted(record):
                 yield record, self._parse(record.id)
 
     def _body(self, mail_id: MailId) -> bytes:
         """What stands below the header, which each server on the way may change; all of a mail that is only that."""
-        raw = self.store.raw_mail(mail_id)
+        raw = self.store.mails.raw(mail_id)
         head, body = split_head(raw)
         return (raw if len(head) == len(raw) else body).strip()
 
     def _is_rescanned(self, mail_id: MailId) -> bool:
         """Whether the mail was in its folder already when that was numbered anew (S31)."""
-        mail = self.store.mail(mail_id)
-        cursor = self.store.cursor(mail.folder) if mail is not None else None
+        mail = self.store.mails.get(mail_id)
+        cursor = self.store.cursors.get(mail.folder) if mail is not None else None
         if mail is None or cursor is None or mail.uid_validity != cursor.uid_validity:
             return False
         return mail.uid <= cursor.rescan_until
 
     def _parse(self, mail_id: MailId) -> Message:
-        return parse(self.store.raw_mail(mail_id))
+        return parse(self.store.mails.raw(mail_id))
 
 
 def known_as(message: Message) -> str:

@@ -128,8 +128,8 @@ def chosen(store: Store, *, case: str | None = None, since: datetime | None = No
         ConfigError: there is no such case.
     """
     if case is None:
-        return tuple(mail.id for mail in store.mails(since=since))
-    timeline = store.timeline(CaseId(case))
+        return tuple(mail.id for mail in store.mails.find(since=since))
+    timeline = store.cases.timeline(CaseId(case))
     if timeline is None:
         raise ConfigError(f"no case {case}: `support-agent cases` lists them", code="no_case")
     return tuple(entry.mail.id for entry in timeline.mails)
@@ -140,19 +140,19 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
 
     @cache
     def templates(version: str) -> Templates:
-        files = store.templates(version)
+        files = store.versions.templates(version)
         if files is None:
             raise PermanentError(f"templates {version[:12]} are not stored", code="no_templates")
         return Templates.from_files(files)
 
-    rows = [row for mail_id in mails for row in store.outgoing(mail_id=mail_id)]
+    rows = [row for mail_id in mails for row in store.outbox.find(mail_id=mail_id)]
     return tuple(_replayed(store, row, templates) for row in rows)
 
 
 def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
     problems: list[str] = []
     diff = ""
-    record = store.letter_for(row.mail_id, row.kind, row.number)
+    record = store.outbox.letter(row.mail_id, row.kind, row.number)
     if record is None:
         problems.append("what it was made from is not stored")
     else:
@@ -178,7 +178,7 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
 
 def _composed(store: Store, record: LetterRecord, letter: Letter) -> bytes:
     headers = Headers.model_validate(record.header_inputs)
-    original = store.raw_mail(MailId(headers.parent_mail_id))
+    original = store.mails.raw(MailId(headers.parent_mail_id))
     return letter.compose(headers, parse(original), original)
 
 
@@ -208,7 +208,7 @@ def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
         return ()
 
     def stored_document(version: str) -> Document | None:
-        stored = store.document(version)
+        stored = store.versions.document(version)
         return None if stored is None else parse_document(Path(f"{stored.number:03d}-stored.md"), stored.raw)
 
     try:
@@ -234,7 +234,7 @@ def plan_again(
         customer_of: The customer of an address; by default the decider's own accounts are asked.
     """
     lookup = customer_of or decider.company.accounts.customer
-    found = ((store.mail(mail_id), store.plan(mail_id)) for mail_id in mails)
+    found = ((store.mails.get(mail_id), store.plans.get(mail_id)) for mail_id in mails)
     return tuple(
         _replanned(store, decider, lookup, mail, plan) for mail, plan in found if mail is not None and plan is not None
     )
@@ -243,16 +243,16 @@ def plan_again(
 def _replanned(
     store: Store, decider: Decider, customer_of: CustomerLookup, mail: MailRecord, plan: PlanRecord
 ) -> Replanned:
-    message = parse(store.raw_mail(mail.id))
+    message = parse(store.mails.raw(mail.id))
     address = message.from_.addr if message.from_ is not None else ""
     sender = Sender(address=address, level=mail.level or 0, why=mail.sender_why or "")
     customer = customer_of(address) if sender.level >= CUSTOMER else None
     before = _said_before(store, mail, plan)
-    message = decider.with_attached_text(message, lambda: store.raw_mail(mail.id), sender)
+    message = decider.with_attached_text(message, lambda: store.mails.raw(mail.id), sender)
     sent = Rates(store, decider.settings.agent).answers_before(
         mail.id, mail.case_id, sender, plan.planned_at, until=plan.planned_at
     )
-    case_id, memory = mail.case_id or "", store.memory_before(mail.id)
+    case_id, memory = mail.case_id or "", store.plans.memory_before(mail.id)
     rehearsal = rehearse(decider, message, sender, customer, plan.planned_at, sent, case_id=case_id, memory=memory)
     after = _said_now(rehearsal)
     status = _status(before, after)
@@ -271,7 +271,7 @@ def _replanned(
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     """What was really sent: a plan whose answer the gate refused counts as escalated."""
     calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
-    record = store.letter_for(mail.id, LetterKind.ANSWER)
+    record = store.outbox.letter(mail.id, LetterKind.ANSWER)
     if record is None:
         return Said(outcome="escalate", reason=mail.reason_code or plan.reason, calls=calls, text="", html="")
     rendered = RenderedAnswer.model_validate(record.rendered)

@@ -75,19 +75,19 @@ class Post:
 
     def failure(self, mail: PlacedMail, decision: Decision) -> OutboxRecord:
         """What went wrong, for the desk, whatever else went out; where it was told for this reason, that notice."""
-        notices = self.store.outgoing(mail_id=mail.id, kind=LetterKind.FAILURE)
+        notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
         for notice in notices:
-            letter = self.store.letter_for(mail.id, notice.kind, notice.number)
+            letter = self.store.outbox.letter(mail.id, notice.kind, notice.number)
             if letter is not None and letter.payload["reason_code"] == decision.plan.reason:
                 return notice
         return self._queue(mail, self._notice(mail, decision, notices))[0]
 
     def loss(self, mail: PlacedMail, decision: Decision, lost: OutboxRecord) -> OutboxRecord | None:
         """The desk's notice that a mail of ours is lost; None: it was told meanwhile."""
-        notices = self.store.outgoing(mail_id=mail.id, kind=LetterKind.FAILURE)
+        notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
         addressed = self._notice(mail, decision, notices)
         self._keep_templates(addressed)
-        return self.store.queue_notice(*self._composed(mail, addressed), lost.id)
+        return self.store.outbox.queue_notice(*self._composed(mail, addressed), lost.id)
 
     def _notice(self, mail: PlacedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> Addressed:
         number = 1 + max((notice.number for notice in earlier), default=0)
@@ -95,7 +95,7 @@ class Post:
 
     def reply(self, mail: PlacedMail, words: str, to: str, parent_id: MailId) -> None:
         """A staff member's words, in the thread of the customer's mail with that id."""
-        letter = reply_letter(parse(self.store.raw_mail(parent_id)).subject, f"{words}\n")
+        letter = reply_letter(parse(self.store.mails.raw(parent_id)).subject, f"{words}\n")
         self._queue(mail, Addressed(letter, to, self.decider.templates, parent_id))
 
     def _packet(
@@ -135,16 +135,16 @@ class Post:
     def _queue(self, mail: PlacedMail, *letters: Addressed) -> tuple[OutboxRecord, ...]:
         """All of them or none; what is in the outbox already stays as it is."""
         self._keep_templates(*letters)
-        return self.store.queue(*(self._composed(mail, addressed) for addressed in letters))
+        return self.store.outbox.queue(*(self._composed(mail, addressed) for addressed in letters))
 
     def _keep_templates(self, *letters: Addressed) -> None:
         for templates in {addressed.templates.version: addressed.templates for addressed in letters}.values():
-            self.store.save_templates(templates.version, templates.as_files())
+            self.store.versions.save_templates(templates.version, templates.as_files())
 
     def _composed(self, mail: PlacedMail, addressed: Addressed) -> tuple[LetterRecord, OutboxRecord]:
         """The mail's bytes, and what they can be made again from."""
         letter, agent = addressed.letter, self.settings.agent
-        original = self.store.raw_mail(addressed.parent_id)
+        original = self.store.mails.raw(addressed.parent_id)
         parent = mail.message if addressed.parent_id == mail.id else parse(original)
         headers = letter.headers(
             agent,

@@ -26,7 +26,7 @@ HOSTILE = "\x1b[31mred\x1b[0m \x07bell \u202egnp.exe \x9b2Jclear [bold]markup[/b
 
 
 def case_of(office: Office, mail_id: MailId) -> str:
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert mail.case_id is not None
     return mail.case_id
@@ -66,7 +66,7 @@ def report(office: Office, other: Office | None = None) -> Report:
 VIEWS: dict[str, Callable[[Office, MailId], str]] = {
     "timeline": shown,
     "why": why_shown,
-    "cases": lambda office, _: printing.cases(office.store.cases(9)),
+    "cases": lambda office, _: printing.cases(office.store.cases.recent(9)),
     "replay": lambda office, _: printing.replay(report(office, office.with_model(0.9, threshold=1.0))),
 }
 
@@ -141,7 +141,7 @@ def test_columns_are_aligned_for_wide_characters(office: Office) -> None:
     office.handle(write(OFF_TOPIC, sender=JAMES, subject="seats"))
     printed = as_table([("席がありません", "end"), ("abc", "end")])
     assert {cell_len(row.removesuffix("end")) for row in printed.split("\n")} == {16}
-    header, *rows = printing.cases(office.store.cases(9)).split("\n")
+    header, *rows = printing.cases(office.store.cases.recent(9)).split("\n")
     assert all(row[header.index("CUSTOMER") - 1] == " " for row in rows)
 
 
