@@ -241,7 +241,7 @@ class Office:
         """Record a mail as the agent's loop does."""
         self.received += 1
         cursor = Cursor(folder="INBOX", uid_validity=1, last_uid=self.received)
-        return self.store.record_mail(raw, known_as(parse(raw)), cursor, self.clock()).id
+        return self.store.mails.record(raw, known_as(parse(raw)), cursor, self.clock()).id
 
     def handle(self, raw: bytes, steps: Steps | None = None) -> tuple[MailId, str]:
         """Record a mail and take it to its end; its id and what became of it."""
@@ -250,7 +250,7 @@ class Office:
 
     def sent(self, mail_id: MailId) -> dict[LetterKind, OutboxRecord]:
         """The outbox of one mail, by kind."""
-        return {row.kind: row for row in self.store.outgoing(mail_id=mail_id)}
+        return {row.kind: row for row in self.store.outbox.find(mail_id=mail_id)}
 
     def with_templates(self, **texts: str) -> Office:
         """The same office with other English text templates: `answer="..."` is `en/answer.txt.j2`."""

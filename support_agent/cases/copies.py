@@ -118,14 +118,14 @@ class Copies:
 
     def _others(self, mail: ReceivedMail, is_wanted: Callable[[MailRecord], bool]) -> Iterator[ReceivedMail]:
         """The mails that are known by the same id, without those that are copies themselves; the oldest first."""
-        for record in self.store.mails_with_message_id(known_as(mail.message)):
+        for record in self.store.mails.find(message_id=known_as(mail.message)):
             if record.id != mail.id and record.screening_rule != COPY_RULE and is_wanted(record):
-                yield ReceivedMail.of(record.id, self.store.raw_mail(record.id))
+                yield ReceivedMail.of(record.id, self.store.mails.raw(record.id))
 
     def _is_rescanned(self, mail_id: MailId) -> bool:
         """Whether the mail was in its folder already when that was numbered anew (S31)."""
-        mail = self.store.mail(mail_id)
-        cursor = self.store.cursor(mail.folder) if mail is not None else None
+        mail = self.store.mails.get(mail_id)
+        cursor = self.store.cursors.get(mail.folder) if mail is not None else None
         if mail is None or cursor is None or mail.uid_validity != cursor.uid_validity:
             return False
         return mail.uid <= cursor.rescan_until

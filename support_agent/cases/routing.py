@@ -44,7 +44,7 @@ class CaseRouting:
 
         Of one that meets a defect in the parser a person gets the bytes, and hears why (S37).
         """
-        raw = self.store.raw_mail(mail_id)
+        raw = self.store.mails.raw(mail_id)
         try:
             return ReceivedMail.of(mail_id, raw)
         except Exception as error:
@@ -59,12 +59,12 @@ class CaseRouting:
 
     def route(self, mail: ReceivedMail, sender: Sender) -> Route:
         """The case a mail belongs to, and what may still be written there."""
-        recorded = self.store.mail(mail.id)
+        recorded = self.store.mails.get(mail.id)
         # What may have been passed on before is not passed on again.
         is_reply = self.threads.is_staff(sender) and (recorded is None or recorded.screening_rule != DOUBT_RULE)
         packet = self.threads.packet_named_by(mail.message) if is_reply else None
         if packet is not None and packet.case_id is not None:
-            self.store.join_case(mail.id, packet.case_id)
+            self.store.cases.join(mail.id, packet.case_id)
             return Route(
                 case_id=packet.case_id,
                 may_answer=False,
@@ -86,11 +86,11 @@ class CaseRouting:
     def _case(self, recorded: MailRecord | None, mail: ReceivedMail, sender: Sender) -> CaseRecord:
         """The mail's case; at first the thread's, for one of its participants, else a new one."""
         if recorded is not None and recorded.case_id is not None:  # whatever came into the thread since
-            return self.store.join_case(mail.id, recorded.case_id)
+            return self.store.cases.join(mail.id, recorded.case_id)
         case = self.threads.case_of(mail.message, sender)
         participants = self.threads.participants(mail.message, sender, case)
         if case is not None:
-            return self.store.join_case(mail.id, case.id, participants)
+            return self.store.cases.join(mail.id, case.id, participants)
         opened = CaseRecord(
             id=case_id_of(mail.id),
             customer_address=sender.address,
@@ -98,14 +98,14 @@ class CaseRouting:
             opened_at=self.now(),
             participants=participants,
         )
-        return self.store.open_case(opened, mail.id)
+        return self.store.cases.open(opened, mail.id)
 
     def see_alive(self, mail_id: MailId, sender: Sender) -> None:
         """A proven mail that came after the bounce shows that its sender's address lives: it is written to again.
 
         One that came while the clock was ahead shows nothing; a bounce that did is the older one.
         """
-        found, mail = self.store.suppressions.of(sender.address, self.now()), self.store.mail(mail_id)
+        found, mail = self.store.suppressions.of(sender.address, self.now()), self.store.mails.get(mail_id)
         if found is None or mail is None or sender.level < PROVEN:
             return
         latest = self.now() + CLOCK_SLACK

@@ -31,12 +31,12 @@ class Senders:
 
     def of(self, mail: ReceivedMail) -> Sender:
         """Who sent a mail, with the level: as recorded, else as it can be told now (RFC 8601)."""
-        recorded = self.store.mail(mail.id)
+        recorded = self.store.mails.get(mail.id)
         if recorded is not None and recorded.level is not None and recorded.sender_address is not None:
             return Sender(address=recorded.sender_address, level=recorded.level, why=recorded.sender_why or "")
         check = dkim_check(lambda: mail.raw, self.agent, self.now, self.lookup_txt)
         sender = identify(mail.message, self.agent, self.is_customer, check)
-        self.store.save_sender(mail.id, sender.address, sender.level, sender.why)
+        self.store.mails.save_sender(mail.id, sender.address, sender.level, sender.why)
         return sender
 
     def is_customer(self, address: str) -> bool:

@@ -40,7 +40,7 @@ class Threads:
         references = _references(message)
         if sender.level < PROVEN or not sender.address or not references:
             return None
-        cases = [case for case in self.store.cases_for_thread(references) if sender.address in case.participants]
+        cases = [case for case in self.store.cases.for_thread(references) if sender.address in case.participants]
         with_person = (case for case in cases if case.state is CaseState.WITH_PERSON)
         return next(with_person, next(iter(cases), None))
 
@@ -70,7 +70,7 @@ class Threads:
         Machines that answer from ever new addresses would go on for ever, and so would one behind the desk's address.
         """
         for reference in _references(message):
-            for record in self.store.outgoing(message_id=reference):
+            for record in self.store.outbox.find(message_id=reference):
                 is_another = record.recipient != sender.address
                 return f"it answers our {record.kind.value} to {record.recipient}" if is_another else ""
         return ""
@@ -86,14 +86,14 @@ class Threads:
     def packet_named_by(self, message: Message) -> OutboxRecord | None:
         """The packet that a mail replies to, by its keyed id."""
         for reference in _references(message):
-            for record in self.store.outgoing(message_id=reference):
+            for record in self.store.outbox.find(message_id=reference):
                 if record.kind.is_for_desk:
                     return record
         return None
 
     def rendered(self, packet: OutboxRecord) -> RenderedPacket | None:
         """A packet as it was rendered."""
-        letter = self.store.letter_for(packet.mail_id, packet.kind, packet.number)
+        letter = self.store.outbox.letter(packet.mail_id, packet.kind, packet.number)
         return RenderedPacket.model_validate(letter.rendered) if letter is not None else None
 
     def customer_mail_of(self, packet: OutboxRecord) -> MailId:
@@ -103,7 +103,7 @@ class Threads:
         return packet.mail_id if earlier is None else self.customer_mail_of(earlier)
 
     def _received(self, mail_id: MailId) -> ReceivedMail:
-        return ReceivedMail.of(mail_id, self.store.raw_mail(mail_id))
+        return ReceivedMail.of(mail_id, self.store.mails.raw(mail_id))
 
 
 def _references(message: Message) -> list[str]:

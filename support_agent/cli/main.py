@@ -228,7 +228,7 @@ def cases(
 
     settings = _settings(config)
     with open_store(settings) as store:
-        found = store.cases(limit)
+        found = store.cases.recent(limit)
     _print(found, as_json, printing.cases(found))
     if paused := read_pause(settings.agent):
         typer.echo(f"support-agent: {paused}", err=True)

@@ -106,7 +106,7 @@ def _report(
     while waiting:
         is_over = work.done()
         for mail_id, (name, raw) in tuple(waiting.items()):
-            record = agent.store.mail(mail_id)
+            record = agent.store.mails.get(mail_id)
             if record is not None and (is_over or record.status is not MailStatus.NEW):
                 del waiting[mail_id]
                 write(_story(agent, servers, name, raw, record))
@@ -119,7 +119,7 @@ def _report(
 
 def _story(agent: Worker, servers: DemoServers, name: str, raw: bytes, record: MailRecord) -> str:
     message = parse(raw)
-    plan = agent.store.plan(record.id)
+    plan = agent.store.plans.get(record.id)
     out = ["", "=" * WIDTH, f"{name}   from {message.from_.addr if message.from_ else '?'}, level {record.level}"]
     spent = f" ({plan.seconds:.1f} s, {plan.forward_passes} forward passes)" if plan else ""
     out += [f"  subject: {message.subject}", f"  outcome: {record.status.value}{spent}", ""]
@@ -132,7 +132,7 @@ def _story(agent: Worker, servers: DemoServers, name: str, raw: bytes, record: M
             for vote in votes[1 : 1 + CONSIDERED]:
                 if isinstance(vote, dict):
                     out.append(f"      rather than {vote['key']!s:41} {cast(float, vote['probability']):5.2f}")
-    for mail in agent.store.outgoing(mail_id=record.id):
+    for mail in agent.store.outbox.find(mail_id=record.id):
         if mail.kind.is_for_desk:
             out.append(f"  -> the desk has a {mail.kind.value} ({mail.recipient})")
             continue
@@ -150,7 +150,7 @@ def _story(agent: Worker, servers: DemoServers, name: str, raw: bytes, record: M
 
 
 def _line(agent: Worker, name: str, record: MailRecord) -> list[str]:
-    plan = agent.store.plan(record.id)
+    plan = agent.store.plans.get(record.id)
     sent = [
         f"{call_text(call.tool, call.args)} {call.confidence:.2f}"
         for call in (plan.calls if plan else ())

@@ -134,9 +134,9 @@ class DryRun:
         assumed = self._assumed(raw, as_level, as_customer)
         with temporary_store() as store:
             cursor = Cursor(folder=self.settings.imap.folder, uid_validity=1, last_uid=1)
-            mail_id = store.record_mail(raw, known_as(parse(raw)), cursor, now).id
+            mail_id = store.mails.record(raw, known_as(parse(raw)), cursor, now).id
             if assumed is not None:
-                store.save_sender(mail_id, *assumed)
+                store.mails.save_sender(mail_id, *assumed)
             return self.run(file, store, mail_id, now)
 
     def run(self, file: str, store: Store, mail_id: MailId, now: datetime) -> Tried:
@@ -156,7 +156,7 @@ class DryRun:
         with tempfile.TemporaryDirectory() as folder:
             settings = _unpaused(self.settings, Path(folder))
             outcome = self.journey_on(settings, store, KeptMails(), lambda: now)(mail_id, Steps(record, once, _no_wait))
-        mail = store.mail(mail_id)
+        mail = store.mails.get(mail_id)
         decision = Decision.model_validate(recorded["plan"]) if "plan" in recorded else None
         return Tried(
             trial=Trial(
@@ -248,7 +248,7 @@ def _calls(decision: Decision) -> tuple[TriedCall, ...]:
 
 
 def _answer(store: Store, mail_id: MailId) -> TriedAnswer | None:
-    letter = store.letter_for(mail_id, LetterKind.ANSWER)
+    letter = store.outbox.letter(mail_id, LetterKind.ANSWER)
     if letter is None:
         return None
     rendered = RenderedAnswer.model_validate(letter.rendered)

@@ -128,8 +128,8 @@ def chosen(store: Store, *, case: str | None = None, since: datetime | None = No
         ConfigError: there is no such case.
     """
     if case is None:
-        return tuple(mail.id for mail in store.mails(since=since))
-    timeline = store.timeline(CaseId(case))
+        return tuple(mail.id for mail in store.mails.find(since=since))
+    timeline = store.cases.timeline(CaseId(case))
     if timeline is None:
         raise ConfigError(f"no case {case}: `support-agent cases` lists them", code="no_case")
     return tuple(entry.mail.id for entry in timeline.mails)
@@ -140,19 +140,19 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
 
     @cache
     def templates(version: str) -> Templates:
-        files = store.templates(version)
+        files = store.versions.templates(version)
         if files is None:
             raise PermanentError(f"templates {version[:12]} are not stored", code="no_templates")
         return Templates.from_files(files)
 
-    rows = [row for mail_id in mails for row in store.outgoing(mail_id=mail_id)]
+    rows = [row for mail_id in mails for row in store.outbox.find(mail_id=mail_id)]
     return tuple(_replayed(store, row, templates) for row in rows)
 
 
 def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
     problems: list[str] = []
     diff = ""
-    record = store.letter_for(row.mail_id, row.kind, row.number)
+    record = store.outbox.letter(row.mail_id, row.kind, row.number)
     if record is None:
         problems.append("what it was made from is not stored")
     else:
@@ -178,7 +178,7 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
 
 def _composed(store: Store, record: LetterRecord, letter: Letter) -> bytes:
     headers = Headers.model_validate(record.header_inputs)
-    original = store.raw_mail(MailId(headers.parent_mail_id))
+    original = store.mails.raw(MailId(headers.parent_mail_id))
     return letter.compose(headers, parse(original), original)
 
 
@@ -208,7 +208,7 @@ def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
         return ()
 
     def stored_document(version: str) -> Document | None:
-        stored = store.document(version)
+        stored = store.versions.document(version)
         return None if stored is None else parse_document(Path(f"{stored.number:03d}-stored.md"), stored.raw)
 
     try:
@@ -230,7 +230,7 @@ def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[
     Args:
         dry_run: With whatever model, policies, templates and settings are to be tried.
     """
-    found = ((store.mail(mail_id), store.plan(mail_id)) for mail_id in mails)
+    found = ((store.mails.get(mail_id), store.plans.get(mail_id)) for mail_id in mails)
     return tuple(
         _replanned(store, dry_run, mail, plan) for mail, plan in found if mail is not None and plan is not None
     )
@@ -246,7 +246,7 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
     return Replanned(
         case_id=mail.case_id,
         mail_id=mail.id,
-        subject=parse(store.raw_mail(mail.id)).subject,
+        subject=parse(store.mails.raw(mail.id)).subject,
         status=status,
         before=before,
         after=after,
@@ -257,7 +257,7 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     """What was really sent: a plan whose answer the gate refused counts as escalated."""
     calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
-    record = store.letter_for(mail.id, LetterKind.ANSWER)
+    record = store.outbox.letter(mail.id, LetterKind.ANSWER)
     if record is None:
         return Said(outcome="escalate", reason=mail.reason_code or plan.reason, calls=calls, text="", html="")
     rendered = RenderedAnswer.model_validate(record.rendered)

@@ -49,10 +49,10 @@ class Notices:
             mail_id: Only what went out for this mail.
         """
         told = []
-        for lost in self.store.untold_losses(mail_id):
+        for lost in self.store.outbox.unnotified_losses(mail_id):
             why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
             if lost.kind is LetterKind.ANSWER:
-                self.store.end_mail(lost.mail_id, MailStatus.ESCALATED, EscalationReason.UNDELIVERED, why, self.now())
+                self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, EscalationReason.UNDELIVERED, why, self.now())
             decision = escalated(EscalationReason.UNDELIVERED, self.now(), why)
             try:
                 notice = self.queue.loss(self._for_person(lost.mail_id), decision, lost)
@@ -74,7 +74,7 @@ class Notices:
         """
         now = self.now()
         # One without a case may be a report that waits for the mail it is about: it must not become a person's.
-        waiting = tuple(mail for mail in self.store.mails(status=MailStatus.NEW) if mail.case_id is not None)
+        waiting = tuple(mail for mail in self.store.mails.find(status=MailStatus.NEW) if mail.case_id is not None)
         code, why = EscalationReason.BREAKER, self.rates.breaker(now)
         if not why:
             code, why = EscalationReason.STRANGERS_BREAKER, self.rates.breaker(now, UNKNOWN)
@@ -85,7 +85,7 @@ class Notices:
         log.critical("breaker_tripped", why=why, waiting=len(waiting))
         try:
             record = self.tell(waiting[0].id, escalated(code, now, why))
-            self.store.end_mail(waiting[0].id, MailStatus.ESCALATED, code, why, now)
+            self.store.mails.end(waiting[0].id, MailStatus.ESCALATED, code, why, now)
             self.outbox_sender.deliver(record)
         except TransientError:
             raise
@@ -102,7 +102,7 @@ class Notices:
             raise  # not set aside yet, so it is told later
         except SupportAgentError as second:
             log.critical("mail_set_aside", mail_id=mail_id, code=error.code, second_code=second.code)
-        self.store.end_mail(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
+        self.store.mails.end(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
 
     def tell(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
         """A failure in a mail that is over for the machine; told once for each reason, whatever else went out.
@@ -117,5 +117,5 @@ class Notices:
 
     def _for_person(self, mail_id: MailId) -> RoutedMail:
         mail = self.routing.routed(mail_id)
-        self.store.give_to_person(mail.route.case_id)
+        self.store.cases.escalate(mail.route.case_id)
         return mail

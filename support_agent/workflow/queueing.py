@@ -76,19 +76,19 @@ class OutboundQueue:
 
     def failure(self, mail: RoutedMail, decision: Decision) -> OutboxRecord:
         """What went wrong, for the desk, whatever else went out; where it was told for this reason, that notice."""
-        notices = self.store.outgoing(mail_id=mail.id, kind=LetterKind.FAILURE)
+        notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
         for notice in notices:
-            letter = self.store.letter_for(mail.id, notice.kind, notice.number)
+            letter = self.store.outbox.letter(mail.id, notice.kind, notice.number)
             if letter is not None and letter.payload["reason_code"] == decision.plan.reason:
                 return notice
         return self._queue(mail, self._notice(mail, decision, notices))[0]
 
     def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxRecord) -> OutboxRecord | None:
         """The desk's notice that a mail of ours is lost; None: it was told meanwhile."""
-        notices = self.store.outgoing(mail_id=mail.id, kind=LetterKind.FAILURE)
+        notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
         addressed = self._notice(mail, decision, notices)
         self._keep_templates(addressed)
-        return self.store.queue_notice(*self._composed(mail, addressed), lost.id)
+        return self.store.outbox.queue_notice(*self._composed(mail, addressed), lost.id)
 
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> Addressed:
         number = 1 + max((notice.number for notice in earlier), default=0)
@@ -136,11 +136,11 @@ class OutboundQueue:
     def _queue(self, mail: RoutedMail, *letters: Addressed) -> tuple[OutboxRecord, ...]:
         """All of them or none; what is in the outbox already stays as it is."""
         self._keep_templates(*letters)
-        return self.store.queue(*(self._composed(mail, addressed) for addressed in letters))
+        return self.store.outbox.queue(*(self._composed(mail, addressed) for addressed in letters))
 
     def _keep_templates(self, *letters: Addressed) -> None:
         for templates in {addressed.templates.version: addressed.templates for addressed in letters}.values():
-            self.store.save_templates(templates.version, templates.as_files())
+            self.store.versions.save_templates(templates.version, templates.as_files())
 
     def _composed(self, mail: RoutedMail, addressed: Addressed) -> tuple[LetterRecord, OutboxRecord]:
         """The mail's bytes, and what they can be made again from."""

@@ -96,12 +96,12 @@ class Stages:
     def keep_company(self) -> None:
         """Store what answers are made from, by version, for `replay` and `why`; call it before any mail is handled."""
         for document in self.company.texts:
-            self.store.save_document(document.number, document.raw)
-        self.store.save_queries(self.company.version, self.company.accounts.queries.model_dump())
+            self.store.versions.save_document(document.number, document.raw)
+        self.store.versions.save_queries(self.company.version, self.company.accounts.queries.model_dump())
 
     def parse(self, mail_id: MailId) -> ReceivedMail:
         """The mail as recorded; the same every time, so it is not a recorded step."""
-        return ReceivedMail.of(mail_id, self.store.raw_mail(mail_id))
+        return ReceivedMail.of(mail_id, self.store.mails.raw(mail_id))
 
     def screen(self, mail: ReceivedMail) -> Screening:
         """Whether a machine may answer at all (RFC 3834), and that it has not met the mail before."""
@@ -119,7 +119,7 @@ class Stages:
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
             told = self.reports.read(mail.id, mail.message, mail.raw, is_marked=False)
             screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, told)))})
-        self.store.save_screening(mail.id, screening.verdict.value, screening.rule)
+        self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
         return screening
 
     def file(self, mail: ReceivedMail, screening: Screening) -> str:
@@ -129,7 +129,7 @@ class Stages:
         why = "; ".join(filter(None, (screening.why, told)))
         if screening.verdict is Verdict.DROP:
             self._alarm(mail.id, screening)
-        self.store.end_mail(mail.id, MailStatus.FILED, screening.rule or "screening", why, self.now())
+        self.store.mails.end(mail.id, MailStatus.FILED, screening.rule or "screening", why, self.now())
         return Outcome.FILED
 
     def identify(self, mail: ReceivedMail) -> Sender:
@@ -147,9 +147,9 @@ class Stages:
 
         A mail that waits is begun anew when it need not any more.
         """
-        mail = self.store.mail(mail_id)
+        mail = self.store.mails.get(mail_id)
         why = self.breaker.for_mail(mail.level if mail is not None else None, is_for_desk=is_for_desk)
-        if not why and not is_for_desk and self.store.follows_open_mail(mail_id):
+        if not why and not is_for_desk and self.store.mails.follows_open(mail_id):
             why = "an older mail of the case waits"
         if why:
             log.warning("mail_waits", mail_id=mail_id, why=why)
@@ -161,10 +161,10 @@ class Stages:
         customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
         sent = self.rates.answers_before(mail.id, case_id, sender, now)
         message = decider.with_attached_text(mail.message, lambda: mail.raw, sender)
-        memory = self.store.memory_before(mail.id)
+        memory = self.store.plans.memory_before(mail.id)
         decision = decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
         record = decision.record(mail.id, self.company.version, decider.search.version)
-        self.store.save_plan(record, decision.memory)
+        self.store.plans.save(record, decision.memory)
         return decision
 
     def unplanned(self, screening: Screening, route: Route) -> Decision:
@@ -188,7 +188,7 @@ class Stages:
         if decision.final is None:
             return self.escalate(mail, decision)
         if decision.plan.is_partial:
-            self.store.give_to_person(mail.route.case_id)
+            self.store.cases.escalate(mail.route.case_id)
         self.queue.answer(mail, decision, decision.final)
         return Outcome.ANSWERED
 
@@ -198,13 +198,13 @@ class Stages:
         A sender of whom the desk has had its many packets today is a machine: one packet more says so, and further
         mails are only filed.
         """
-        if self.store.outgoing(mail_id=mail.id, kind=LetterKind.PACKET):  # before the process died, with all beside it
+        if self.store.outbox.find(mail_id=mail.id, kind=LetterKind.PACKET):  # queued before the process died
             return Outcome.ESCALATED
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
-        recorded = self.store.mail(mail.id)
+        recorded = self.store.mails.get(mail.id)
         rule = recorded.screening_rule if recorded is not None else None
-        self.store.give_to_person(mail.route.case_id)
+        self.store.cases.escalate(mail.route.case_id)
         may_acknowledge = mail.route.may_acknowledge and not self.breaker.paused()
         is_acknowledged = may_acknowledge and rule in ACKNOWLEDGED_RULES and not self._is_answered(mail.id)
         self.queue.packet(mail, decision, is_acknowledged=is_acknowledged)
@@ -230,7 +230,7 @@ class Stages:
         reason = EscalationReason.NOT_PASSED_ON
         if self.rates.is_told_enough(mail.sender, self.now()):
             # Their own machine may answer each notice, and this would never end; `doctor` tells the operator.
-            self.store.end_mail(mail.id, MailStatus.FILED, reason, why, self.now())
+            self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
             self.notices.tell(mail.id, escalated(reason, self.now(), why))
 
@@ -244,23 +244,23 @@ class Stages:
 
         Why a person got it, or a part of it, stands in the packet.
         """
-        letters = (self.store.letter_for(mail_id, kind) for kind in (LetterKind.PACKET, LetterKind.FAILURE))
+        letters = (self.store.outbox.letter(mail_id, kind) for kind in (LetterKind.PACKET, LetterKind.FAILURE))
         payload = next((letter.payload for letter in letters if letter is not None), None)
         code, why = (str(payload["reason_code"]), str(payload["why"]) or None) if payload else (None, None)
-        self.store.end_mail(mail_id, MailStatus(outcome.value), code, why, self.now())
-        ended = self.store.mail(mail_id)
+        self.store.mails.end(mail_id, MailStatus(outcome.value), code, why, self.now())
+        ended = self.store.mails.get(mail_id)
         return ended.status.value if ended is not None else outcome.value
 
     # ------------------------------------------------------------------------------------------------------------
 
     def _is_answered(self, mail_id: MailId) -> bool:
-        return bool(self.store.outgoing(mail_id=mail_id, kind=LetterKind.ANSWER))
+        return bool(self.store.outbox.find(mail_id=mail_id, kind=LetterKind.ANSWER))
 
     def _why_not_passed_on(
         self, mail: RoutedMail, answered: OutboxRecord | None, packet: RenderedPacket | None, words: str
     ) -> str:
         """Why a staff member's words are not for the customer, or ""."""
-        recorded = self.store.mail(mail.id)
+        recorded = self.store.mails.get(mail.id)
         if packet is None or answered is None:
             return "the packet that it answers is gone"
         if recorded is not None and recorded.screening_rule in WORDING_RULES:
@@ -282,12 +282,12 @@ class Stages:
         why = f"the desk has had {limit} packets about this sender within a day, the most that it gets"
         if self.rates.tells_flood(mail.sender, self.now()):
             log.warning("sender_over_limit", case_id=mail.route.case_id, mail_id=mail.id, why=why)
-            self.store.give_to_person(mail.route.case_id)
+            self.store.cases.escalate(mail.route.case_id)
             why = f"{why}: further mails of this sender are only filed for a day, `support-agent doctor` counts them"
             self.queue.packet(mail, decision.because(EscalationReason.FLOOD, why), is_acknowledged=False)
             return Outcome.ESCALATED
         log.critical("sender_over_limit", case_id=mail.route.case_id, mail_id=mail.id, why=why)
         screening = Screening(verdict=Verdict.FILE, rule=RATE_RULE, why=why)
-        self.store.save_screening(mail.id, screening.verdict.value, screening.rule)
+        self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
         self.file(mail, screening)
         return Outcome.FILED

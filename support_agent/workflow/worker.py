@@ -106,7 +106,7 @@ class Worker:
         """Log that the agent has stopped writing, or goes on; why it has stopped now, or ""."""
         now = self.stages.breaker.any()
         if now and now != before:
-            log.warning("automatic_mail_stopped", why=now, waiting=self.store.counts().mails[MailStatus.NEW])
+            log.warning("automatic_mail_stopped", why=now, waiting=self.store.traffic.totals().mails[MailStatus.NEW])
         elif before and not now:
             log.warning("automatic_mail_goes_on", stopped_before=before)
         return now
@@ -115,9 +115,9 @@ class Worker:
     def _mailbox(self) -> Iterator[Mailbox]:
         """An open mailbox. The mail that the cursor stands on may lack its mark: the connection or the process died."""
         with self.open_mailbox() as mailbox:
-            stored = self.store.cursor(self.settings.imap.folder)
+            stored = self.store.cursors.get(self.settings.imap.folder)
             if stored is not None and mailbox.resume(stored) == stored:
-                last = self.store.mail_at(stored)
+                last = self.store.mails.at(stored)
                 if last is not None:
                     mailbox.mark_handled(last.uid, last.message_id)
             yield mailbox
@@ -130,14 +130,14 @@ class Worker:
                 # A person who moves an old mail here waits for an answer; numbered anew, most of the folder is old.
                 say = log.info if fetched.is_rescan else log.warning
                 say("mail_left_alone", uid=fetched.uid, arrived_at=str(fetched.arrived_at))
-                self.store.move_cursor(fetched.cursor)
+                self.store.cursors.move(fetched.cursor)
             else:
                 self._record(fetched)
                 mailbox.mark_handled(fetched.uid)
             mails += 1
             if stop.is_set():
                 return mails
-        self.store.mark_fetched(cursor.folder, self.now())
+        self.store.cursors.mark_fetched(cursor.folder, self.now())
         return mails
 
     def _is_left_alone(self, fetched: Fetched) -> bool:
@@ -180,7 +180,7 @@ class Worker:
 
     def _cursor(self, mailbox: Mailbox) -> Cursor:
         """Where to go on, stored: with the mark of a rescan before its first mail, so that a death loses neither."""
-        stored = self.store.cursor(self.settings.imap.folder)
+        stored = self.store.cursors.get(self.settings.imap.folder)
         if stored is not None:
             cursor = mailbox.resume(stored)
             if cursor.uid_validity == stored.uid_validity:
@@ -190,14 +190,14 @@ class Worker:
             cursor = mailbox.end().model_copy(update={"left_before": self.now() - SERVER_CLOCK_LAG})
         else:
             cursor = mailbox.resume(None)
-        self.store.move_cursor(cursor)
+        self.store.cursors.move(cursor)
         return cursor
 
     def _record(self, fetched: Fetched) -> None:
         """The same bytes are the same mail, wherever they come from; `Stages.screen` knows other copies."""
         message = _parsed(fetched.raw)
         message_id = known_as(message) if message is not None else f"<{mail_id_of(fetched.raw)}@unread.invalid>"
-        recorded = self.store.record_mail(fetched.raw, message_id, fetched.cursor, self.now())
+        recorded = self.store.mails.record(fetched.raw, message_id, fetched.cursor, self.now())
         log.info("mail_recorded", mail_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new:
             self._start(recorded.id, message)
@@ -214,12 +214,12 @@ class Worker:
         """Each mail that was recorded but never handed to the engine; of those that had to wait the oldest, as many as
         there is room for within the hour, of strangers in their half, and none while deciding is stopped.
         """
-        open_mails = self.store.mails(status=MailStatus.NEW)
+        open_mails = self.store.mails.find(status=MailStatus.NEW)
         ended = self.engine.ended([mail.id for mail in open_mails])
         again = self._may_go_on(open_mails, ended)
         self.engine.forget(again)
         for mail_id in (*again, *(mail.id for mail in open_mails if mail.id not in ended)):
-            self._start(mail_id, _parsed(self.store.raw_mail(mail_id)))
+            self._start(mail_id, _parsed(self.store.mails.raw(mail_id)))
 
     def _may_go_on(self, open_mails: Sequence[MailRecord], ended: Mapping[str, bool]) -> list[MailId]:
         """Those that have waited long enough. One that follows another of its case takes no room while that waits."""
@@ -239,11 +239,11 @@ class Worker:
 
     def _is_open(self, mail_id: MailId) -> bool:
         """Whether it is still to be handled: its journey may have ended it since the list was made."""
-        mail = self.store.mail(mail_id)
+        mail = self.store.mails.get(mail_id)
         return mail is not None and mail.status is MailStatus.NEW
 
     def _set_aside(self) -> None:
-        open_mails = {mail.id for mail in self.store.mails(status=MailStatus.NEW)}
+        open_mails = {mail.id for mail in self.store.mails.find(status=MailStatus.NEW)}
         duties: list[Callable[[], object]] = []
         for failure in self.engine.failed():
             if (mail_id := MailId(failure.mail_id)) in open_mails:
@@ -253,20 +253,20 @@ class Worker:
 
     def _give_up_sending(self) -> None:
         """Call while no mail is in hand: what is still `sending` then will never be heard of again."""
-        for record in self.store.recover_sending(self.settings.smtp.max_attempts):
+        for record in self.store.outbox.recover_sending(self.settings.smtp.max_attempts):
             log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value, now=record.status.value)
 
     def _send_due(self, stop: Event) -> None:
         """One try for each mail that is due; one that must wait for another stands in nobody's way."""
         now = self.now()
-        if called := self.store.call_in(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
+        if called := self.store.outbox.reset_retry_times(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
             log.warning("clock_was_ahead", due_now=called)
         last: Due | None = None
-        while due := self.store.ready(now, OUTBOX_BATCH, last, self._may_go()):
+        while due := self.store.outbox.ready(now, OUTBOX_BATCH, last, self._may_go()):
             for last in due:
                 if stop.is_set():
                     return
-                record = self.store.settlements.mail(last.id)  # its bytes too, one mail at a time
+                record = self.store.outbox.get(last.id)  # its bytes too, one mail at a time
                 if record is None:  # deleted since
                     continue
                 try:
@@ -282,8 +282,8 @@ class Worker:
     def _forget_old(self) -> None:
         now = self.now()
         self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
-        deleted = self.store.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
-        self.store.suppressions.forget_old(now - SUPPRESSIONS_KEPT)
+        deleted = self.store.retention.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
+        self.store.suppressions.delete_expired(now - SUPPRESSIONS_KEPT)
         if deleted.mails:
             log.info("retention", mails=deleted.mails, cases=deleted.cases)
 

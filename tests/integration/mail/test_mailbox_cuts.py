@@ -84,7 +84,7 @@ def survives_every_cut(dovecot: Dovecot, empty_store: Path, folder: Path) -> Non
                 proxy.cut_after = None
                 read(imap, store)
                 needed = max(needed, proxy.passed)
-                recorded = sorted(store.raw_mail(record.id) for record in store.mails())
+                recorded = sorted(store.mails.raw(record.id) for record in store.mails.find())
             assert recorded == sorted(MAILS), f"cut after {cut_after} bytes"
             assert moved(dovecot, user, "Handled") == ["mail 1", "mail 2", "mail 3"], f"cut after {cut_after} bytes"
             file.unlink()

@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from support_agent.cases.pause import end_pause, write_pause
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
+from support_agent.store.mails import Mails
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
-from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import (
@@ -181,7 +181,7 @@ def test_s12_above_the_hourly_limit_mails_wait_and_nothing_goes_out(office: Offi
     assert [outcome for _, outcome in handled] == ["answered"] * 3 + ["held"] * 2
     assert len(office.transport.given) == 3
     for mail_id, _ in handled[3:]:
-        assert (one(office, mail_id).status, office.store.plan(mail_id)) == (MailStatus.NEW, None)
+        assert (one(office, mail_id).status, office.store.plans.get(mail_id)) == (MailStatus.NEW, None)
 
 
 def test_s12_packets_count_for_the_hourly_limit(office: Office) -> None:
@@ -318,11 +318,11 @@ def test_s12_hourly_limit_is_told_once_though_the_process_dies(office: Office, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "end_mail", die)
+        patched.setattr(Mails, "end", die)
         with pytest.raises(KeyboardInterrupt):
             office.stages.notices.tell_breaker()
     assert office.stages.notices.tell_breaker()
-    assert [row.mail_id for row in office.store.outgoing(kind=FAILURE)] == [first]
+    assert [row.mail_id for row in office.store.outbox.find(kind=FAILURE)] == [first]
 
 
 def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -> None:

@@ -72,7 +72,7 @@ class Desk:
 
     @property
     def case_id(self) -> str:
-        return self.office.store.cases(1)[0].case.id
+        return self.office.store.cases.recent(1)[0].case.id
 
     def write_config(self, folder: Path, *, planner: str = "", model: str = "", store: str | None = None) -> Path:
         """A configuration of the office's company; `planner` and `model` are lines of those sections."""

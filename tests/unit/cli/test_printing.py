@@ -25,7 +25,7 @@ HOSTILE = "\x1b[31mred\x1b[0m \x07bell \u202egnp.exe \x9b2Jclear [bold]markup[/b
 
 
 def case_of(office: Office, mail_id: MailId) -> str:
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert mail.case_id is not None
     return mail.case_id
@@ -53,7 +53,7 @@ def report(office: Office, other: Office | None = None) -> Report:
 VIEWS: dict[str, Callable[[Office, MailId], str]] = {
     "timeline": shown,
     "why": why_shown,
-    "cases": lambda office, _: printing.cases(office.store.cases(9)),
+    "cases": lambda office, _: printing.cases(office.store.cases.recent(9)),
     "replay": lambda office, _: printing.replay(report(office, office.with_model(0.9, threshold=1.0))),
 }
 
@@ -128,7 +128,7 @@ def test_columns_are_aligned_for_wide_characters(office: Office) -> None:
     office.handle(write(OFF_TOPIC, sender=JAMES, subject="seats"))
     printed = as_table([("席がありません", "end"), ("abc", "end")])
     assert {cell_len(row.removesuffix("end")) for row in printed.split("\n")} == {16}
-    header, *rows = printing.cases(office.store.cases(9)).split("\n")
+    header, *rows = printing.cases(office.store.cases.recent(9)).split("\n")
     assert all(row[header.index("CUSTOMER") - 1] == " " for row in rows)
 
 
@@ -174,9 +174,13 @@ def test_planning_again_shows_what_changed_and_counts(office: Office) -> None:
     office.handle(write(SEATS, sender=JAMES))
     printed = printing.replay(report(office, office.with_model(0.9, threshold=1.0)))
     assert "    now: a person (unsure)\n    -Subject: Re: A question\n" in printed
-    assert printed.endswith("1 mail planned again: 0 same, 0 changed, 0 newly answered, 1 newly escalated, 0 newly filed")
+    assert printed.endswith(
+        "1 mail planned again: 0 same, 0 changed, 0 newly answered, 1 newly escalated, 0 newly filed"
+    )
     same = printing.replay(report(office, office))
-    assert same.endswith("\n1 mail planned again: 1 same, 0 changed, 0 newly answered, 0 newly escalated, 0 newly filed")
+    assert same.endswith(
+        "\n1 mail planned again: 1 same, 0 changed, 0 newly answered, 0 newly escalated, 0 newly filed"
+    )
 
 
 def test_trial_shows_calls_and_answer(office: Office) -> None:

@@ -64,7 +64,7 @@ def test_answer_is_what_the_journey_would_send(office: Office) -> None:
     """The dry run would be worth nothing if it showed other words."""
     raw = write(SEATS, sender=JAMES)
     mail_id, _ = office.handle(raw)
-    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
     assert record is not None
     sent = RenderedAnswer.model_validate(record.rendered)
     answer = line(tried(office, raw))["answer"]
@@ -111,7 +111,7 @@ def test_line_without_an_answer_has_the_same_keys_and_a_filed_mail_needs_no_mode
 def test_reason_is_the_code_that_the_store_has(office: Office, raw: bytes, reason: str) -> None:
     """Failure: a dry run said "S10" where the journey says "screening", so that the two could not be compared."""
     mail_id, _ = office.handle(raw)
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert line(tried(office, raw))["reason"] == mail.reason_code == reason
 

@@ -41,7 +41,9 @@ def sentence(office: Office, number: int, position: int) -> str:
 
 def in_all(office: Office, mail_id: MailId) -> str:
     """Everything that goes out for a mail, as bytes and as text."""
-    return "".join(row.raw.decode("ascii", "replace") + text_of(row) for row in office.store.outgoing(mail_id=mail_id))
+    return "".join(
+        row.raw.decode("ascii", "replace") + text_of(row) for row in office.store.outbox.find(mail_id=mail_id)
+    )
 
 
 def test_an_answer_is_the_nearest_section_and_its_link_wherever_the_evidence_stands(office: Office) -> None:
@@ -121,7 +123,7 @@ def test_what_was_found_is_kept_with_the_plan(office: Office) -> None:
     plain, _ = office.handle(write(REFUND))
     roomy, _ = with_rooms(office, refund=found(says(1, 0)))
     mail_id, _ = roomy.handle(write(REFUND, sender=JAMES))
-    without, kept = office.store.plan(plain), office.store.plan(mail_id)
+    without, kept = office.store.plans.get(plain), office.store.plans.get(mail_id)
     assert without is not None
     assert kept is not None
     finding = Decision.model_validate(kept.trace).findings[1]
@@ -163,7 +165,7 @@ def test_mails_are_made_again_without_the_room_and_planned_again_with_it(office:
 def test_a_plan_of_before_there_was_a_room_can_be_read(office: Office) -> None:
     """Its record has no findings."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    plan = office.store.plan(mail_id)
+    plan = office.store.plans.get(mail_id)
     assert plan is not None
     assert isinstance(plan.trace, dict)
     assert {"findings", "looked"} <= set(plan.trace)
@@ -201,9 +203,9 @@ def test_the_evidence_of_a_packet_never_goes_on_to_the_customer(office: Office, 
     line = next(each.strip() for each in text_of(packet).splitlines() if "sentence 3:" in each)
     words = quotation.format(line=line, first=line[:40], rest=line[40:])
     reply, _ = office.handle(write(words, sender=DESK, in_reply_to=packet.message_id, number=2))
-    passed = [row for row in office.store.outgoing(mail_id=reply) if row.kind is LetterKind.PERSON_REPLY]
+    passed = [row for row in office.store.outbox.find(mail_id=reply) if row.kind is LetterKind.PERSON_REPLY]
     assert all("sentence 3" not in text_of(row) for row in passed)
-    assert {row.kind for row in office.store.outgoing(mail_id=reply)} <= {PERSON_REPLY, FAILURE}
+    assert {row.kind for row in office.store.outbox.find(mail_id=reply)} <= {PERSON_REPLY, FAILURE}
 
 
 def test_a_person_may_say_what_the_documents_say(office: Office) -> None:

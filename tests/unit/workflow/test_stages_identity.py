@@ -26,7 +26,7 @@ def test_s21_a_customer_whose_mail_we_verify_gets_the_own_values(office: Office)
     lookup = Names(PUBLISHED)
     mail_id = office.receive(sign(write(SEATS, proof=None), KEY, "example.net"))
     handle(mail_id, once(), stages_of(office, lookup))
-    recorded = office.store.mail(mail_id)
+    recorded = office.store.mails.get(mail_id)
     assert recorded is not None
     assert (recorded.level, recorded.sender_why) == (
         3,
@@ -50,7 +50,7 @@ def test_s21_a_dns_that_does_not_answer_sends_the_mail_to_a_person(office: Offic
     silent = Names(PUBLISHED, silent=["s1._domainkey.example.net"])
     mail_id = office.receive(sign(write(SEATS, proof=None), KEY, "example.net"))
     handle(mail_id, once(), stages_of(office, silent))
-    recorded = office.store.mail(mail_id)
+    recorded = office.store.mails.get(mail_id)
     assert recorded is not None
     assert recorded.level == 0
     assert recorded.sender_why is not None
