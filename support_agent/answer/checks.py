@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from support_agent.answer.acknowledgement import Acknowledgement
-from support_agent.answer.cases import load_cases, run_case
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.grammar import TemplateRefused
 from support_agent.answer.packet import Packet
@@ -33,6 +32,7 @@ from support_agent.answer.samples import (
     sample_packets,
 )
 from support_agent.answer.sources import Rendered, Surface
+from support_agent.answer.template_tests import load_cases, run_case
 from support_agent.answer.templates import WORDS, Templates, TemplatesUnusable, read_words
 from support_agent.core.findings import Finding, Severity, nearest
 from support_agent.core.locales import FALLBACK_LOCALE, is_locale, language_of

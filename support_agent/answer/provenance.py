@@ -14,14 +14,14 @@ import html
 import re
 from collections.abc import Iterator
 
-from support_agent.answer.derive import MadeFrom, derive
+from support_agent.answer.allowed_html import check_places
+from support_agent.answer.expected_text import MadeFrom, derive
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import is_unsafe
 from support_agent.answer.literals import stands_at
 from support_agent.answer.order import check_order
-from support_agent.answer.owed import key_of, missing
 from support_agent.answer.packet import Packet
-from support_agent.answer.places import check_places
+from support_agent.answer.required_sources import key_of, missing
 from support_agent.answer.sources import (
     Rendered,
     RenderedAnswer,

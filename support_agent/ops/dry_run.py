@@ -14,7 +14,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from support_agent.answer.grounds import Grounds
+from support_agent.answer.verification import Grounds
 from support_agent.cases.hand_over import HandOver
 from support_agent.cases.place import unproven_ours, why_unwritable
 from support_agent.company.accounts import Accounts

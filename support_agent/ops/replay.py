@@ -16,9 +16,9 @@ from typing import Literal, get_args
 from pydantic import JsonValue, ValidationError, computed_field
 
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.grounds import Grounds, unfounded
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Grounds, unfounded
 from support_agent.cases.rate_limits import Rates
 from support_agent.company.documents import Document, parse_document
 from support_agent.company.values import Customer

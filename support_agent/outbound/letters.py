@@ -15,12 +15,12 @@ from pydantic import JsonValue
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import clean_line
-from support_agent.answer.grounds import Grounds, unfounded
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_acknowledgement, render_answer, render_packet
 from support_agent.answer.sources import InboundSource, RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Grounds, unfounded
 from support_agent.config.settings import AgentSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused

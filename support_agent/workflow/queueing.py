@@ -17,8 +17,8 @@ import structlog
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Grounds
 from support_agent.cases.place import PlacedMail
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings

@@ -9,8 +9,8 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Grounds
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.desk.decision import Decision

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Grounds
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.config.loading import load

@@ -14,9 +14,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.answer.final_answer import DocumentItem
-from support_agent.answer.grounds import Grounds
 from support_agent.answer.packet import FoundPage
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Grounds
 from support_agent.cases.place import Place, PlacedMail
 from support_agent.company.company import Company
 from support_agent.company.documents import Document

@@ -10,10 +10,10 @@ from pydantic import SecretStr
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FieldItem, FinalAnswer
-from support_agent.answer.grounds import Grounds
 from support_agent.answer.render import render_packet
 from support_agent.answer.samples import around, sample_packets
 from support_agent.answer.sources import RenderedPacket
+from support_agent.answer.verification import Grounds
 from support_agent.company.values import Count
 from support_agent.errors import ConfigError, GateRefused
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, origin_header, read_origin

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.final_answer import DocumentItem, FinalAnswer
-from support_agent.answer.grounds import Grounds
+from support_agent.answer.verification import Grounds
 from support_agent.core.findings import Severity
 from support_agent.errors import GateRefused
 from support_agent.facts.topics import topics_of

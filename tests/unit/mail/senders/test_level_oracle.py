@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.answer.grounds import Grounds
+from support_agent.answer.verification import Grounds
 from support_agent.company.database import ReadOnlyDatabase
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings

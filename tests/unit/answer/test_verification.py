@@ -20,8 +20,8 @@ from support_agent.answer.final_answer import (
     RecordItem,
     TableItem,
 )
-from support_agent.answer.grounds import Grounds, unfounded
 from support_agent.answer.samples import around
+from support_agent.answer.verification import Grounds, unfounded
 from support_agent.company.company import Company
 from support_agent.company.values import Count, Money, Period
 from support_agent.errors import GateRefused

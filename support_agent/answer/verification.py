@@ -3,7 +3,7 @@
 Invariant: a document's title, address, date, headings, sentences, numbers and cells, a canned question, and the name
 and labels of a field, a series or a record stand in an answer as in the company's files. The values of an account
 change, so they cannot be looked up again: the gate compares them with what was read for this answer. Checked by
-tests/unit/answer/test_grounds.py.
+tests/unit/answer/test_verification.py.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.answer.cases import Placed, load_cases, run_case
 from support_agent.answer.checks import ITEM_KINDS
+from support_agent.answer.template_tests import Placed, load_cases, run_case
 from support_agent.answer.templates import Templates
 from tests.unit.answer.conftest import TEMPLATES
 

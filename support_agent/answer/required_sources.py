@@ -1,7 +1,7 @@
 """What a mail owes its reader: the sources that must be in it, whatever the templates look like.
 
 Invariant: an item's parameters are all owed, so an answer whose templates leave one out does not pass the
-gate. Checked by tests/unit/answer/test_owed.py.
+gate. Checked by tests/unit/answer/test_required_sources.py.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from support_agent.answer.acknowledgement import Acknowledgement
-from support_agent.answer.derive import MadeFrom
+from support_agent.answer.expected_text import MadeFrom
 from support_agent.answer.final_answer import (
     AggregateItem,
     CalculationItem,

@@ -1,7 +1,7 @@
 """Template tests as data: `templates/tests/*.yaml`, items or whole mails in, expected texts out.
 
 Invariant: a case says what comes out in each locale it names, text and HTML, and its mail passes the gate
-too; a file that cannot be read is a finding, never skipped. Checked by tests/unit/answer/test_cases.py.
+too; a file that cannot be read is a finding, never skipped. Checked by tests/unit/answer/test_template_tests.py.
 """
 
 from __future__ import annotations

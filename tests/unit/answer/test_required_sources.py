@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support_agent.answer.final_answer import Item
-from support_agent.answer.owed import key_of, owed
+from support_agent.answer.required_sources import key_of, owed
 from support_agent.answer.samples import sample_items
 
 ITEMS = tuple(sample_items())
