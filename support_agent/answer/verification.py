@@ -11,25 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from support_agent.answer.final_answer import (
-    AggregateItem,
-    CalculationItem,
-    ClarificationItem,
-    DocumentItem,
-    Excerpt,
-    FieldItem,
-    FinalAnswer,
-    Operand,
-    RecordItem,
-    TableItem,
-)
+from support_agent.answer.final_answer import DocumentItem, Excerpt, FinalAnswer
+from support_agent.answer.item_kinds import KINDS
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 
 
 @dataclass(frozen=True)
-class Grounds:
-    """Where an answer is looked up again.
+class Verifier:
+    """Compares answers with the company's files.
 
     `document` finds a document by its version; where its language is not known, as in a replay, it is not compared.
     `company` is None where its other files are not known any more, as in a replay: of them nothing is stored.
@@ -39,39 +29,36 @@ class Grounds:
     company: Company | None = None
 
     @classmethod
-    def of(cls, company: Company) -> Grounds:
+    def of(cls, company: Company) -> Verifier:
         """The company as it is loaded."""
         return cls({document.version: document for document in company.texts}.get, company)
 
+    def mismatches(self, final: FinalAnswer, locale: str) -> Iterator[str]:
+        """What an answer says in the company's name and the company's files do not say, each in one sentence.
 
-def unfounded(final: FinalAnswer, grounds: Grounds, locale: str) -> Iterator[str]:
-    """What an answer says in the company's name and the company's files do not say, each in one sentence.
-
-    Args:
-        locale: That of the templates, in which labels and questions are taken.
-    """
-    for answer in final.answers:
-        for item in answer.items:
+        Args:
+            locale: That of the templates, in which labels and questions are taken.
+        """
+        for item in (item for answer in final.answers for item in answer.items):
             if isinstance(item, DocumentItem):
-                yield from _wrong_in_document(item, grounds)
-            elif grounds.company is not None and (wrong := _wrong_name(item, grounds.company, locale)):
+                yield from self._in_document(item)
+            elif self.company is not None and (wrong := KINDS[item.kind].mismatch(item, self.company, locale)):
                 yield wrong
 
-
-def _wrong_in_document(item: DocumentItem, grounds: Grounds) -> Iterator[str]:
-    name = f"document {item.number}, version {item.version[:12]}"
-    document = grounds.document(item.version)
-    if document is None:
-        yield f"{name} is not there"
-        return
-    head, language = document.head, document.language or item.language
-    parts = (head.number, head.title, head.url, head.valid_from, head.delivery.value, document.version, language)
-    said = (item.number, item.title, item.url, item.valid_from, item.delivery, item.version, item.language)
-    if parts != said:
-        yield f"{name} has another number, title, address, date, delivery or language than the answer says"
-    for excerpt in item.excerpts:
-        if not _stands_in(excerpt, document, item.keeps_form):
-            yield f"{name}: sentence {excerpt.index} is not what the answer says"
+    def _in_document(self, item: DocumentItem) -> Iterator[str]:
+        name = f"document {item.number}, version {item.version[:12]}"
+        document = self.document(item.version)
+        if document is None:
+            yield f"{name} is not there"
+            return
+        head, language = document.head, document.language or item.language
+        parts = (head.number, head.title, head.url, head.valid_from, head.delivery.value, document.version, language)
+        said = (item.number, item.title, item.url, item.valid_from, item.delivery, item.version, item.language)
+        if parts != said:
+            yield f"{name} has another number, title, address, date, delivery or language than the answer says"
+        for excerpt in item.excerpts:
+            if not _stands_in(excerpt, document, item.keeps_form):
+                yield f"{name}: sentence {excerpt.index} is not what the answer says"
 
 
 def _stands_in(excerpt: Excerpt, document: Document, keeps_form: bool) -> bool:
@@ -84,46 +71,3 @@ def _stands_in(excerpt: Excerpt, document: Document, keeps_form: bool) -> bool:
         value == getattr(sentence, name) or (value == fields[name].default and not keeps_form)
         for name, value in excerpt
     )
-
-
-def _wrong_name(
-    item: FieldItem | TableItem | AggregateItem | CalculationItem | ClarificationItem | RecordItem,
-    company: Company,
-    locale: str,
-) -> str | None:
-    match item:
-        case ClarificationItem():
-            texts = (question.text_for(locale) for question in company.questions if question.number == item.number)
-            return None if item.text in texts else f"clarification {item.number} is not the company's"
-        case FieldItem():
-            field = company.accounts.fields.get(item.field)
-            is_so = field is not None and field.label_for(locale) == item.label
-            return None if is_so else f"account field {item.field} is not the company's, or has another label"
-        case TableItem():
-            return _wrong_series(item, company, locale)
-        case AggregateItem():
-            return _wrong_series(item.operand, company, locale)
-        case CalculationItem():
-            return _wrong_series(item.left, company, locale) or _wrong_series(item.right, company, locale)
-        case RecordItem():
-            return _wrong_record(item, company, locale)
-
-
-def _wrong_record(item: RecordItem, company: Company, locale: str) -> str | None:
-    spec = company.accounts.records.get(item.record)
-    is_so = (
-        spec is not None
-        and spec.label_for(locale) == item.label
-        and all(
-            one.column in spec.columns and spec.columns[one.column].label_for(locale) == one.label
-            for one in item.columns
-        )
-    )
-    return None if is_so else f"record {item.record} is not the company's, or has other labels or columns"
-
-
-def _wrong_series(data: TableItem | Operand, company: Company, locale: str) -> str | None:
-    series = company.accounts.series.get(data.series)
-    said = data.label, data.row_noun
-    is_so = series is not None and (series.label_for(locale), series.row_noun_for(locale)) == said
-    return None if is_so else f"series {data.series} is not the company's, or has another label or noun"

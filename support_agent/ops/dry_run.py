@@ -14,7 +14,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from support_agent.answer.verification import Grounds
+from support_agent.answer.verification import Verifier
 from support_agent.cases.hand_over import HandOver
 from support_agent.cases.place import unproven_ours, why_unwritable
 from support_agent.company.accounts import Accounts
@@ -169,8 +169,8 @@ def rehearse(
     except SupportAgentError as error:
         return Rehearsal(decider.failed(error, now), None)
     try:
-        grounds = Grounds.of(decider.company)
-        letter = None if decision.final is None else answer_letter(decision.final, decider.templates, grounds)
+        verifier = Verifier.of(decider.company)
+        letter = None if decision.final is None else answer_letter(decision.final, decider.templates, verifier)
     except SupportAgentError as error:
         return Rehearsal(decision.stopped_by(error), None)
     return Rehearsal(decision, letter)

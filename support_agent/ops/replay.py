@@ -18,7 +18,7 @@ from pydantic import JsonValue, ValidationError, computed_field
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
-from support_agent.answer.verification import Grounds, unfounded
+from support_agent.answer.verification import Verifier
 from support_agent.cases.rate_limits import Rates
 from support_agent.company.documents import Document, parse_document
 from support_agent.company.values import Customer
@@ -213,7 +213,7 @@ def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
 
     try:
         final = FinalAnswer.model_validate(record.payload)
-        return tuple(unfounded(final, Grounds(stored_document), final.locale))
+        return tuple(Verifier(stored_document).mismatches(final, final.locale))
     except ValidationError:
         return ()  # said already: it cannot be made again
     except ConfigError as error:

@@ -18,7 +18,7 @@ import structlog
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.templates import Templates
-from support_agent.answer.verification import Grounds
+from support_agent.answer.verification import Verifier
 from support_agent.cases.place import PlacedMail
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
@@ -64,7 +64,7 @@ class Post:
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        letter = answer_letter(final, self.decider.templates, Grounds.of(self.decider.company))
+        letter = answer_letter(final, self.decider.templates, Verifier.of(self.decider.company))
         rest = (self._packet(mail, decision, answered=letter.text),) if decision.plan.is_partial else ()
         self._queue(mail, *rest, self._to_sender(mail, letter))
 

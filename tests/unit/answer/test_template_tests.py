@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.answer.checks import ITEM_KINDS
+from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.template_tests import Placed, load_cases, run_case
 from support_agent.answer.templates import Templates
 from tests.unit.answer.conftest import TEMPLATES
@@ -26,7 +26,7 @@ def test_every_partial_has_three_cases_in_both_languages() -> None:
     """At least three for each item kind and each whole mail, all of them in English and German."""
     assert UNREADABLE == []
     counted = Counter(placed.path.stem for placed in CASES if {"en-GB", "de-DE"} <= set(placed.case.expect))
-    for name in (*ITEM_KINDS, "answer", "acknowledgement", "escalation"):
+    for name in (*KINDS, "answer", "acknowledgement", "escalation"):
         assert counted[name] >= 3, name
 
 

@@ -1,20 +1,21 @@
-"""What an answer owes its reader."""
+"""What a mail must say: each parameter of an item, worked out without a template."""
 
 from __future__ import annotations
 
 import pytest
 
+from support_agent.answer.expected_text import expected
 from support_agent.answer.final_answer import Item
-from support_agent.answer.required_sources import key_of, owed
-from support_agent.answer.samples import sample_items
+from support_agent.answer.samples import around, sample_items
+from support_agent.answer.templates import Templates
 
 ITEMS = tuple(sample_items())
 
 
 @pytest.mark.parametrize("item", ITEMS, ids=[f"{place}-{item.kind}" for place, item in enumerate(ITEMS)])
-def test_every_field_of_an_item_is_owed(item: Item) -> None:
-    """Each kind lists its parameters: a new field must be owed or be named here as not shown."""
-    keys = " ".join(key_of(source) for source in owed(item))
+def test_every_field_of_an_item_is_required(templates: Templates, item: Item) -> None:
+    """Each kind lists its parameters: a new field must be required or be named here as not shown."""
+    keys = " ".join(expected(around(item), templates).required)
     shown = {
         "document": ["part=number", "part=title", "part=url", "part=valid_from"],
         "account_field": ["part=label"],
