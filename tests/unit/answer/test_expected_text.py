@@ -6,8 +6,8 @@ import pytest
 
 from support_agent.answer.expected_text import expected
 from support_agent.answer.final_answer import Item
-from support_agent.answer.samples import around, sample_items
 from support_agent.answer.templates import Templates
+from support_agent.ops.template_samples import around, sample_items
 
 ITEMS = tuple(sample_items())
 

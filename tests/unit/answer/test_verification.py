@@ -20,11 +20,11 @@ from support_agent.answer.final_answer import (
     RecordItem,
     TableItem,
 )
-from support_agent.answer.samples import around
 from support_agent.answer.verification import Verifier
 from support_agent.company.company import Company
 from support_agent.company.values import Count, Money, Period
 from support_agent.errors import GateRefused
+from support_agent.ops.template_samples import around
 from support_agent.outbound.letters import answer_letter
 from tests.fakes_journey import Office
 

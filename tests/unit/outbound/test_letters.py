@@ -11,13 +11,13 @@ from pydantic import SecretStr
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FieldItem, FinalAnswer
 from support_agent.answer.render import render_packet
-from support_agent.answer.samples import around, sample_packets
 from support_agent.answer.sources import RenderedPacket
 from support_agent.answer.verification import Verifier
 from support_agent.company.values import Count
 from support_agent.errors import ConfigError, GateRefused
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, origin_header, read_origin
 from support_agent.mail.message import Message, parse
+from support_agent.ops.template_samples import around, sample_packets
 from support_agent.outbound.letters import (
     Headers,
     Letter,

@@ -1,7 +1,7 @@
 """Template tests as data: `templates/tests/*.yaml`, items or whole mails in, expected texts out.
 
 Invariant: a case says what comes out in each locale it names, text and HTML, and its mail passes the gate
-too; a file that cannot be read is a finding, never skipped. Checked by tests/unit/answer/test_template_tests.py.
+too; a file that cannot be read is a finding, never skipped. Checked by tests/unit/ops/test_template_tests.py.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
-from support_agent.answer.reading import as_read
 from support_agent.answer.render import (
     render,
     render_answer,
     render_item,
 )
-from support_agent.answer.samples import around
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
+from support_agent.ops.html_as_read import as_read
+from support_agent.ops.template_samples import around
 
 
 class Expected(Frozen):
-    """What must come out; `html` as its reader sees it (see `reading.as_read`). A part left out is not
+    """What must come out; `html` as its reader sees it (`html_as_read`). A part left out is not
     compared.
     """
 

@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.item_kinds import KINDS
-from support_agent.answer.template_tests import Placed, load_cases, run_case
 from support_agent.answer.templates import Templates
+from support_agent.ops.template_tests import Placed, load_cases, run_case
 from tests.unit.answer.conftest import TEMPLATES
 
 CASES, UNREADABLE = load_cases(TEMPLATES)
+
+
+@pytest.fixture(scope="module")
+def templates() -> Templates:
+    return Templates.load(TEMPLATES)
 
 
 @pytest.mark.parametrize("placed", CASES, ids=[f"{placed.path.stem}: {placed.case.name}" for placed in CASES])

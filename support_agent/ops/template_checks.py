@@ -2,7 +2,7 @@
 
 Invariant: no finding of severity error means that every sample item and mail renders, in every language, to
 something the gate lets through, and that every template test passes. Checked by
-tests/unit/answer/test_checks.py.
+tests/unit/ops/test_template_checks.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ from support_agent.answer.render import (
     render,
     render_answer,
 )
-from support_agent.answer.samples import (
+from support_agent.answer.sources import Rendered, Surface, WordSource
+from support_agent.answer.templates import WORDS, Templates, TemplatesUnusable, read_words
+from support_agent.core.findings import Finding, Severity, nearest
+from support_agent.core.locales import FALLBACK_LOCALE, is_locale, language_of
+from support_agent.errors import GateRefused
+from support_agent.ops.template_samples import (
     CODES,
     around,
     sample_acknowledgements,
@@ -29,12 +34,7 @@ from support_agent.answer.samples import (
     sample_items,
     sample_packets,
 )
-from support_agent.answer.sources import Rendered, Surface, WordSource
-from support_agent.answer.template_tests import load_cases, run_case
-from support_agent.answer.templates import WORDS, Templates, TemplatesUnusable, read_words
-from support_agent.core.findings import Finding, Severity, nearest
-from support_agent.core.locales import FALLBACK_LOCALE, is_locale, language_of
-from support_agent.errors import GateRefused
+from support_agent.ops.template_tests import load_cases, run_case
 
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
 STAFF_SECTIONS = ("level", "reason", "finding")

@@ -2,7 +2,7 @@
 
 Invariant: between them the samples take every branch that an item can cause (no value, one row, no row, each
 code), so that a template which fails on one of them is found by `check`. Checked by
-tests/unit/answer/test_checks.py.
+tests/unit/ops/test_template_checks.py.
 """
 
 from __future__ import annotations
