@@ -17,7 +17,7 @@ from support_agent.answer.formatting import clean_line
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, PACKET, MadeFrom
 from support_agent.answer.packet import Packet
-from support_agent.answer.parts import Part, Position, Shape, is_absent, verbatim
+from support_agent.answer.parts import Part, Position, Shape, verbatim
 from support_agent.answer.sources import Source, WordSource, key_of
 from support_agent.answer.templates import Templates
 from support_agent.errors import GateRefused
@@ -94,7 +94,7 @@ class _Reader(NamedTuple):
         for part in shape.parts:
             yield from self._part(part, model, here)
         for group in shape.groups:
-            below = group.read(model)
+            below = group.below(model)
             if group.position is None:
                 yield from self._below(group.of, below, here)
                 continue
@@ -105,10 +105,8 @@ class _Reader(NamedTuple):
         return self._part(of, model, at) if isinstance(of, Part) else self.shape(of, model, at)
 
     def _part(self, part: Part, model: object, at: Position) -> Iterator[ExpectedPart]:
-        value = part.read(model)
-        if is_absent(part, value):
-            return
-        text = part.format(value, self.locale)
+        value = part.value(model)
+        text = None if value is None else part.format(value, self.locale)
         if text is None and part.is_optional:
             return
         source = part.cite(at)

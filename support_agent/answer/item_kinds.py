@@ -1,7 +1,7 @@
 """One table describes each kind of item: its parts, their sources and formats, what a mail must show of it.
 
 Rendering, the gate and `why` read it. A new kind of item is its type in `final_answer`, an entry here, a sample in
-`samples`, and its two partials (text and HTML) in `templates/`.
+`ops/template_samples`, and its two partials (text and HTML) in `templates/`.
 
 Invariant: each part of an item that says something is in its entry, required unless it says so, and what the company
 says itself is compared with its files. Checked by tests/unit/answer/test_item_kinds.py.
@@ -33,16 +33,16 @@ from support_agent.answer.formatting import (
     period_code,
 )
 from support_agent.answer.parts import (
+    Group,
+    Part,
     Position,
     Shape,
     account,
     computed,
     counted,
     document,
-    group,
     itself,
     never,
-    part,
     verbatim,
     word,
 )
@@ -67,13 +67,13 @@ class ItemKind(NamedTuple):
 
     `is_published`: it is made of the company's published words, as the automation notice says; else of an account.
     `queries` are those of the company's database that its values come from, by their kind in `accounts.toml`.
-    `mismatch` says what of an item the company's files do not say in a locale, "" where they say all; a document is
-    looked up by its version instead (`verification`).
+    `mismatch` says what of an item the company's files do not say in a locale, "" where they say all; only a document
+    has none, as `verification` looks it up by its version.
     """
 
     shape: Shape
     in_words: Callable[[Any], InWords]
-    mismatch: Callable[[Any, Company, str], str]
+    mismatch: Callable[[Any, Company, str], str] | None
     is_published: bool = False
     queries: Literal["fields", "series", "records"] | None = None
 
@@ -96,17 +96,16 @@ def _is_row(one: InTable) -> bool:
     return bool(one.excerpt.cells)
 
 
+_CELL = document("cell", _filled, read=itself, is_required=never)
 _EXCERPT = Shape(
     parts=(
-        document("heading", read="excerpt.heading", required=never, optional=True),
-        document("sentence", name="text", read="excerpt.text", required=lambda one: not _is_row(one)),
-        document("step", name="number", read="excerpt.number", optional=True),
-        document("row", verbatim, name="_line", read="line", required=_is_row),
-        document("rule", verbatim, name="_rule", read="rule", required=never),
+        document("heading", read="excerpt.heading", is_required=never, is_optional=True),
+        document("sentence", name="text", read="excerpt.text", is_required=lambda one: not _is_row(one)),
+        document("step", name="number", read="excerpt.number", is_optional=True),
+        document("row", verbatim, name="_line", read="line", is_required=_is_row),
+        document("rule", verbatim, name="_rule", read="rule", is_required=never),
     ),
-    groups=(
-        group("cells", document("cell", _filled, read=itself, required=never), counted("column"), read="excerpt.cells"),
-    ),
+    groups=(Group("cells", _CELL, counted("column"), read="excerpt.cells"),),
 )
 """`step` is the number of a numbered item. A row of a table is shown by its `cells`, or as a line of aligned columns
 with a `rule` below the header: that one of these shows each row is required (`key_of`), and `order` checks where."""
@@ -118,9 +117,9 @@ _DOCUMENT = Shape(
         document("title"),
         document("url"),
         document("valid_from", format_day),
-        document("language", _foreign_language, name="foreign_language", read=itself, optional=True),
+        document("language", _foreign_language, name="foreign_language", read=itself, is_optional=True),
     ),
-    groups=(group("_excerpts", _EXCERPT, lambda _, one: {"sentence": one.excerpt.index}, read=in_tables),),
+    groups=(Group("_excerpts", _EXCERPT, lambda _, one: {"sentence": one.excerpt.index}, read=in_tables),),
     facts={"delivery": lambda item: item.delivery},
     layout=sections,
     layout_names=LAYOUT_NAMES,
@@ -134,7 +133,7 @@ def _document_in_words(item: DocumentItem) -> InWords:
     return InWords(item.title, f"{version} of {item.valid_from}, {chosen}")
 
 
-_CLARIFICATION = Shape(identity={"number": "number"}, parts=(part(ClarificationSource, "text"),))
+_CLARIFICATION = Shape(identity={"number": "number"}, parts=(Part(ClarificationSource, "text"),))
 
 
 def _clarification_mismatch(item: ClarificationItem, company: Company, locale: str) -> str:
@@ -144,7 +143,7 @@ def _clarification_mismatch(item: ClarificationItem, company: Company, locale: s
 
 _FIELD = Shape(
     identity={"name": "field"},
-    parts=(account("label"), account("value", format_value, optional=True, queried=True)),
+    parts=(account("label"), account("value", format_value, is_optional=True, is_queried=True)),
 )
 
 
@@ -158,21 +157,16 @@ def _field_mismatch(item: FieldItem, company: Company, locale: str) -> str:
     return "" if is_so else f"account field {item.field} is not the company's, or has another label"
 
 
+_COLUMN = Shape(
+    parts=(
+        account("column", name="label"),
+        account("column_value", format_value, name="value", is_optional=True, is_queried=True),
+    )
+)
 _RECORD = Shape(
     identity={"name": "record"},
-    parts=(account("record", name="label"), account("identifier", queried=True)),
-    groups=(
-        group(
-            "columns",
-            Shape(
-                parts=(
-                    account("column", name="label"),
-                    account("column_value", format_value, name="value", optional=True, queried=True),
-                )
-            ),
-            counted("row"),
-        ),
-    ),
+    parts=(account("record", name="label"), account("identifier", is_queried=True)),
+    groups=(Group("columns", _COLUMN, counted("row")),),
 )
 
 
@@ -207,8 +201,8 @@ def _year_or_month(period: Period, locale: str) -> str | None:
 _PERIOD = Shape(
     parts=(
         word("period", name="words", read=lambda period: period_code(period.name)),
-        account("period_name", _year_or_month, name="value", read=itself, optional=True),
-        account("period_first", format_day, name="first", required=lambda period: not _is_all_time(period)),
+        account("period_name", _year_or_month, name="value", read=itself, is_optional=True),
+        account("period_first", format_day, name="first", is_required=lambda period: not _is_all_time(period)),
         account("period_last", format_day, name="last"),
     ),
     facts={"is_all_time": _is_all_time},
@@ -224,33 +218,32 @@ _SERIES = Shape(
     identity={"name": "series"},
     parts=(
         account("label"),
-        account("row_noun", _row_noun, read=itself, optional=True),
+        account("row_noun", _row_noun, read=itself, is_optional=True),
         computed("row_count", format_count),
     ),
-    groups=(group("period", _PERIOD), group("steps", word("step", read=itself), counted("step"))),
+    groups=(Group("period", _PERIOD), Group("steps", word("step", read=itself), counted("step"))),
     facts={"is_one_row": lambda data: data.row_count == 1},
 )
 """The parameters that rows and aggregates share."""
 
 _ROW = Shape(
     parts=(
-        account("row_day", format_day, name="day", queried=True),
-        account("row_label", name="label", optional=True, queried=True),
-        account("row_value", format_value, name="value", queried=True),
+        account("row_day", format_day, name="day", is_queried=True),
+        account("row_label", name="label", is_optional=True, is_queried=True),
+        account("row_value", format_value, name="value", is_queried=True),
     )
 )
-_TABLE = _SERIES._replace(groups=(*_SERIES.groups, group("rows", _ROW, counted("row"))))
+_TABLE = _SERIES._replace(groups=(*_SERIES.groups, Group("rows", _ROW, counted("row"))))
 _OPERAND = _SERIES._replace(
     parts=(
         *_SERIES.parts,
         word("aggregation"),
-        account("value", format_value, optional=True, queried=True),
-        account("day", format_day, optional=True, queried=True),
+        account("value", format_value, is_optional=True, is_queried=True),
+        account("day", format_day, is_optional=True, is_queried=True),
     )
 )
-_AGGREGATE = Shape(
-    parts=(), groups=(group("operands", _OPERAND, lambda _, one: {}, read=lambda item: (item.operand,)),)
-)
+_ONE_OPERAND = Group("operands", _OPERAND, lambda *_: {}, read=lambda item: (item.operand,))
+_AGGREGATE = Shape(parts=(), groups=(_ONE_OPERAND,))
 
 
 def _side(number: int, _: object) -> Position:
@@ -259,7 +252,7 @@ def _side(number: int, _: object) -> Position:
 
 _CALCULATION = Shape(
     parts=(word("operation"), computed("result", format_value)),
-    groups=(group("operands", _OPERAND, _side, read=lambda item: (item.left, item.right)),),
+    groups=(Group("operands", _OPERAND, _side, read=lambda item: (item.left, item.right)),),
 )
 
 
@@ -312,7 +305,7 @@ def _calculation_mismatch(item: CalculationItem, company: Company, locale: str) 
 
 
 KINDS: dict[str, ItemKind] = {
-    "document": ItemKind(_DOCUMENT, _document_in_words, lambda *_: "", is_published=True),
+    "document": ItemKind(_DOCUMENT, _document_in_words, None, is_published=True),
     "account_field": ItemKind(_FIELD, _field_in_words, _field_mismatch, queries="fields"),
     "table": ItemKind(_TABLE, _table_in_words, _series_mismatch, queries="series"),
     "aggregate": ItemKind(_AGGREGATE, _aggregate_in_words, _aggregate_mismatch, queries="series"),

@@ -14,7 +14,7 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import bare_subject, clean_lines, format_confidence, format_count
 from support_agent.answer.packet import Packet
-from support_agent.answer.parts import Shape, computed, counted, group, inbound, itself, never, part, verbatim, word
+from support_agent.answer.parts import Group, Part, Shape, computed, counted, inbound, itself, never, verbatim, word
 from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
 
 MadeFrom = FinalAnswer | Acknowledgement | Packet
@@ -29,15 +29,15 @@ def _without_prefix(subject: str, _: str) -> str | None:
     return bare_subject(subject) or None
 
 
-_SUBJECT = part(SubjectSource, "subject", _without_prefix, required=never, optional=True)
+_SUBJECT = Part(SubjectSource, "subject", _without_prefix, is_required=never, is_optional=True)
 ACKNOWLEDGEMENT = Shape(
-    parts=(part(SettingsSource, "company", required=never), part(SettingsSource, "support_address"), _SUBJECT)
+    parts=(Part(SettingsSource, "company", is_required=never), Part(SettingsSource, "support_address"), _SUBJECT)
 )
 COUNTS = Shape(
     parts=(
-        computed("answered", format_count, read="n_answered", required=_is_partial),
-        computed("asked", format_count, required=_is_partial),
-        computed("remaining", format_count, read="n_remaining", required=never),
+        computed("answered", format_count, read="n_answered", is_required=_is_partial),
+        computed("asked", format_count, is_required=_is_partial),
+        computed("remaining", format_count, read="n_remaining", is_required=never),
     ),
     facts={
         "is_one_answered": lambda final: final.n_answered == 1,
@@ -46,8 +46,8 @@ COUNTS = Shape(
     },
 )
 """How many of the mail's questions are answered."""
-_NAME = part(CustomerSource, "name", name="greeting_name", required=never, optional=True)
-ANSWER = Shape(parts=(*ACKNOWLEDGEMENT.parts, _NAME), groups=(group("counts", COUNTS, read=itself),))
+_NAME = Part(CustomerSource, "name", name="greeting_name", is_required=never, is_optional=True)
+ANSWER = Shape(parts=(*ACKNOWLEDGEMENT.parts, _NAME), groups=(Group("counts", COUNTS, read=itself),))
 
 
 def _confidence(probability: float, _: str) -> str:
@@ -60,47 +60,47 @@ def _lines(text: str | None) -> tuple[str, ...]:
 
 _RUNNER_UP = Shape(
     parts=(
-        inbound("runner_up", name="call", required=never),
-        inbound("runner_up_confidence", _confidence, name="confidence", required=never),
+        inbound("runner_up", name="call", is_required=never),
+        inbound("runner_up_confidence", _confidence, name="confidence", is_required=never),
     )
 )
 _CONSIDERED = Shape(
     parts=(inbound("call"), inbound("confidence", _confidence), inbound("outcome")),
-    groups=(group("runners_up", _RUNNER_UP, counted("nested")),),
+    groups=(Group("runners_up", _RUNNER_UP, counted("nested")),),
 )
 _FOUND = Shape(
     parts=(
         inbound("document_number", name="number"),
-        inbound("document_title", name="title", required=never),
-        inbound("document_score", _confidence, name="score", required=never),
+        inbound("document_title", name="title", is_required=never),
+        inbound("document_score", _confidence, name="score", is_required=never),
     )
 )
 _QUOTED = Shape(
-    parts=(inbound("evidence_position", name="position", required=never), inbound("evidence_sentence", name="text"))
+    parts=(inbound("evidence_position", name="position", is_required=never), inbound("evidence_sentence", name="text"))
 )
 _EVIDENCE = Shape(
     parts=(
         inbound("evidence_number", name="number"),
-        inbound("evidence_title", name="title", required=never),
-        inbound("evidence_grade", _confidence, name="grade", required=never, optional=True),
+        inbound("evidence_title", name="title", is_required=never),
+        inbound("evidence_grade", _confidence, name="grade", is_required=never, is_optional=True),
     ),
-    groups=(group("sentences", _QUOTED, counted("nested")),),
+    groups=(Group("sentences", _QUOTED, counted("nested")),),
 )
 _PAGE = Shape(
     parts=(
         inbound("page_address", name="address"),
-        inbound("page_heading", name="heading", required=never, optional=True),
-        inbound("page_document", name="document", required=never, optional=True),
-        inbound("page_found_by", name="found_by", read=lambda page: ", ".join(page.found_by), required=never),
+        inbound("page_heading", name="heading", is_required=never, is_optional=True),
+        inbound("page_document", name="document", is_required=never, is_optional=True),
+        inbound("page_found_by", name="found_by", read=lambda page: ", ".join(page.found_by), is_required=never),
         inbound("page_text", name="text"),
     )
 )
 _LOOKED = Shape(
     parts=(
         inbound("question_number", name="number"),
-        inbound("question", required=never),
+        inbound("question", is_required=never),
         inbound("finding_code", name="code", read="reason_code"),
-        word("finding", name="words", read="reason_code", required=never, optional=True),
+        word("finding", name="words", read="reason_code", is_required=never, is_optional=True),
     )
 )
 
@@ -121,33 +121,33 @@ PACKET = Shape(
         inbound("case_id"),
         inbound("customer_address"),
         inbound("level"),
-        word("level", name="level_words", read="level", required=never, optional=True),
-        inbound("level_why", required=never),
-        inbound("subject", _without_prefix, required=never, optional=True),
-        inbound("left_out", format_count, optional=True),
+        word("level", name="level_words", read="level", is_required=never, is_optional=True),
+        inbound("level_why", is_required=never),
+        inbound("subject", _without_prefix, is_required=never, is_optional=True),
+        inbound("left_out", format_count, is_optional=True),
         inbound("reason_code"),
-        word("reason", name="reason_words", read="reason_code", required=never, optional=True),
-        inbound("why", required=never, optional=True),
+        word("reason", name="reason_words", read="reason_code", is_required=never, is_optional=True),
+        inbound("why", is_required=never, is_optional=True),
         inbound("reply_address"),
     ),
     groups=(
-        group(
+        Group(
             "mail_lines",
-            inbound("mail_line", verbatim, read=itself, required=never),
+            inbound("mail_line", verbatim, read=itself, is_required=never),
             counted("index"),
             read=lambda packet: _lines(packet.mail_text),
         ),
-        group(
+        Group(
             "answered_lines",
-            inbound("answered_line", verbatim, read=itself, required=never),
+            inbound("answered_line", verbatim, read=itself, is_required=never),
             counted("index"),
             read=lambda packet: _lines(packet.answered_text),
         ),
-        group("considered", _CONSIDERED, counted("index")),
-        group("found", _FOUND, counted("index")),
-        group("looked", _LOOKED, lambda number, _: {"index": number, "answer": 0, "item": number}),
-        group("_evidence", _EVIDENCE, counted("index"), read="evidence"),
-        group("pages", _PAGE, counted("index")),
+        Group("considered", _CONSIDERED, counted("index")),
+        Group("found", _FOUND, counted("index")),
+        Group("looked", _LOOKED, lambda number, _: {"index": number, "answer": 0, "item": number}),
+        Group("_evidence", _EVIDENCE, counted("index"), read="evidence"),
+        Group("pages", _PAGE, counted("index")),
     ),
     layout=_by_question,
     layout_names=frozenset({"evidence", "question"}),

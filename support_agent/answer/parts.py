@@ -10,6 +10,7 @@ takes it from the model anew. Checked by tests/unit/answer/test_item_kinds.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from operator import attrgetter
 from types import SimpleNamespace
@@ -32,22 +33,57 @@ Position = Mapping[str, object]
 """Where something stands, by the names of the fields of sources: `answer`, `item`, `side`, `row`, ..."""
 
 
-class Part(NamedTuple):
+def always(_: object) -> bool:
+    return True
+
+
+def never(_: object) -> bool:
+    return False
+
+
+def itself(model: Any) -> Any:
+    return model
+
+
+def plain(value: object, _: str) -> str:
+    """Text, numbers and codes as they are."""
+    return str(value)
+
+
+def verbatim(text: str, _: str) -> str:
+    """Lines that are set already: nothing is taken off their ends."""
+    return text
+
+
+@dataclass(frozen=True)
+class Part:
     """One text of a model.
 
-    `name` is what templates call it, `cited_as` what sources call it (a word's: its section). An optional part is
-    absent where its value is None or "", and a template can ask for that; one that is required must be in the mail
-    wherever it is not absent. `is_queried`: a query of the company's database returned it.
+    `cited_as` is what sources call it (of a word: its section), `name` what templates do, where that differs; `read` is
+    the attribute where that is not its name. An optional part is absent where its value is None or "", and a template
+    can ask for that; a required one must be in the mail wherever it is not absent. `is_queried`: a query of the
+    company's database returned it.
     """
 
-    name: str
     source: type[Source]
     cited_as: str
-    read: Read
-    format: Format
-    is_required: Callable[[Any], bool]
-    is_optional: bool
-    is_queried: bool
+    format: Format = plain
+    _: KW_ONLY
+    name: str = ""
+    read: str | Read = ""
+    is_required: Callable[[Any], bool] = always
+    is_optional: bool = False
+    is_queried: bool = False
+
+    @property
+    def called(self) -> str:
+        """Its name in templates."""
+        return self.name or self.cited_as
+
+    def value(self, model: object) -> Any:
+        """The value as the model has it now; None where it is absent."""
+        value = _read(self.read or self.called, model)
+        return None if self.is_optional and value == "" else value
 
     def cite(self, at: Position, code: str = "", word: Word | None = None) -> Source:
         """The source of the part at a position; of a word, the place in the templates as well.
@@ -60,17 +96,22 @@ class Part(NamedTuple):
         return self.source.model_validate({key: given[key] for key in self.source.model_fields if key in given})
 
 
-class View(SimpleNamespace):
-    """The names of one model that a template can use."""
-
-
-class Group(NamedTuple):
+@dataclass(frozen=True)
+class Group:
     """Further models or texts below a name: several, each with its `position` among them, or one (None)."""
 
     name: str
     of: Shape | Part
-    read: Read
-    position: Callable[[int, Any], Position] | None
+    position: Callable[[int, Any], Position] | None = None
+    _: KW_ONLY
+    read: str | Read = ""
+
+    def below(self, model: object) -> Any:
+        return _read(self.read or self.name, model)
+
+
+class View(SimpleNamespace):
+    """The names of one model that a template can use."""
 
 
 class Shape(NamedTuple):
@@ -99,36 +140,9 @@ class Shape(NamedTuple):
 
     def names(self) -> frozenset[str]:
         """Every name that templates may use from here on."""
-        own = {*(part.name for part in self.parts), *(group.name for group in self.groups), *self.facts}
+        own = {*(part.called for part in self.parts), *(group.name for group in self.groups), *self.facts}
         below = (group.of.names() for group in self.groups if isinstance(group.of, Shape))
         return self.layout_names.union(*below, (name for name in own if not name.startswith("_")))
-
-
-def is_absent(part: Part, value: object) -> bool:
-    """Whether a model does not have the part."""
-    return part.is_optional and (value is None or value == "")
-
-
-def always(_: object) -> bool:
-    return True
-
-
-def never(_: object) -> bool:
-    return False
-
-
-def plain(value: object, _: str) -> str | None:
-    """Text, numbers and codes as they are."""
-    return None if value is None else str(value)
-
-
-def verbatim(text: str | None, _: str) -> str | None:
-    """Lines that are set already: nothing is taken off their ends."""
-    return text
-
-
-def itself(model: Any) -> Any:
-    return model
 
 
 def counted(field: str) -> Callable[[int, Any], Position]:
@@ -136,36 +150,12 @@ def counted(field: str) -> Callable[[int, Any], Position]:
     return lambda number, _: {field: number}
 
 
-def part(
-    source: type[Source],
-    cited_as: str,
-    format: Format = plain,
-    *,
-    name: str = "",
-    read: str | Read = "",
-    required: Callable[[Any], bool] = always,
-    optional: bool = False,
-    queried: bool = False,
-) -> Part:
-    """A part; templates call it what sources call it, and it is the attribute of that name, unless said otherwise."""
-    name = name or cited_as
-    getter = read if callable(read) else attrgetter(read or name)
-    return Part(name, source, cited_as, getter, format, required, optional, queried)
+def _read(read: str | Read, model: object) -> Any:
+    return read(model) if callable(read) else attrgetter(read)(model)
 
 
-def group(
-    name: str,
-    of: Shape | Part,
-    position: Callable[[int, Any], Position] | None = None,
-    *,
-    read: str | Read = "",
-) -> Group:
-    """A group; it is the attribute of its name unless said otherwise."""
-    return Group(name, of, read if callable(read) else attrgetter(read or name), position)
-
-
-account = partial(part, AccountSource)
-computed = partial(part, ComputedSource)
-document = partial(part, DocumentSource)
-inbound = partial(part, InboundSource)
-word = partial(part, WordSource)
+account = partial(Part, AccountSource)
+computed = partial(Part, ComputedSource)
+document = partial(Part, DocumentSource)
+inbound = partial(Part, InboundSource)
+word = partial(Part, WordSource)

@@ -42,8 +42,10 @@ class Verifier:
         for item in (item for answer in final.answers for item in answer.items):
             if isinstance(item, DocumentItem):
                 yield from self._in_document(item)
-            elif self.company is not None and (wrong := KINDS[item.kind].mismatch(item, self.company, locale)):
-                yield wrong
+            elif self.company is not None:
+                mismatch = KINDS[item.kind].mismatch
+                wrong = mismatch(item, self.company, locale) if mismatch else f"{item.kind} cannot be verified"
+                yield from (wrong,) if wrong else ()
 
     def _in_document(self, item: DocumentItem) -> Iterator[str]:
         name = f"document {item.number}, version {item.version[:12]}"

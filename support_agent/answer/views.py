@@ -17,7 +17,7 @@ from support_agent.answer.formatting import clean_line
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, COUNTS, PACKET
 from support_agent.answer.packet import Packet
-from support_agent.answer.parts import Group, Part, Position, Shape, View, is_absent, verbatim
+from support_agent.answer.parts import Group, Part, Position, Shape, View, verbatim
 from support_agent.answer.sources import Source, WordSource
 from support_agent.answer.templates import WORDS, Templates
 from support_agent.errors import GateRefused
@@ -96,13 +96,13 @@ class Viewer:
 
     def _names(self, shape: Shape, model: object, at: Position) -> dict[str, object]:
         at = shape.identified(at, model)
-        names: dict[str, object] = {part.name: self._text(part, model, at) for part in shape.parts}
+        names: dict[str, object] = {part.called: self._text(part, model, at) for part in shape.parts}
         names |= {group.name: self._group(group, model, at) for group in shape.groups}
         names |= {name: read(model) for name, read in shape.facts.items()}
         return names if shape.layout is None else {**names, **shape.layout(View(**names), model)}
 
     def _group(self, group: Group, model: object, at: Position) -> object:
-        below = group.read(model)
+        below = group.below(model)
         if group.position is None:
             return self._one(group.of, below, at)
         return tuple(self._one(group.of, one, {**at, **group.position(n, one)}) for n, one in enumerate(below))
@@ -116,9 +116,8 @@ class Viewer:
         Raises:
             GateRefused: it is a word, and the words of the locale have none.
         """
-        value = part.read(model)
-        text = None if is_absent(part, value) else part.format(value, self.locale)
-        if text is None:
+        value = part.value(model)
+        if value is None or (text := part.format(value, self.locale)) is None:
             return None
         if part.source is not WordSource:
             return self._sourced(text if part.format is verbatim else clean_line(text), part.cite(at))
