@@ -16,10 +16,8 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
-from support_agent.answer.checks import check_templates
 from support_agent.answer.final_answer import TableItem
 from support_agent.answer.render import render_answer
-from support_agent.answer.samples import around
 from support_agent.answer.templates import Templates
 from support_agent.cli.main import app
 from support_agent.company.account_specs import read_specs
@@ -32,6 +30,8 @@ from support_agent.core.findings import Severity
 from support_agent.demo import workspace
 from support_agent.models.language_model import Model
 from support_agent.ops.check import check, tool_codes
+from support_agent.ops.template_checks import check_templates
+from support_agent.ops.template_samples import around
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "support_agent"

@@ -80,6 +80,10 @@ class TableItem(Frozen):
     steps: tuple[str, ...]
     rows: tuple[Row, ...]
 
+    @property
+    def row_count(self) -> int:
+        return len(self.rows)
+
 
 class Operand(Frozen):
     """What one aggregate was made from; `row_noun` as in `TableItem`."""
@@ -227,3 +231,8 @@ class FinalAnswer(Frozen):
     def n_answered(self) -> int:
         """How many of the questions are answered here."""
         return len(self.answers) if self.answered is None else self.answered
+
+    @property
+    def n_remaining(self) -> int:
+        """How many a person has."""
+        return max(0, self.asked - self.n_answered)

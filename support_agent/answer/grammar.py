@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from jinja2 import nodes
 
-from support_agent.answer.views import ATTRIBUTES, LOOP_NAMES, ROOT_NAMES
+from support_agent.answer.views import LOOP_NAMES, ROOT_NAMES, attribute_names
 from support_agent.core.findings import nearest
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
@@ -154,7 +154,7 @@ def _chain(node: nodes.Node, names: frozenset[str], todo: str) -> Iterator[Probl
             what=f"{start.name!r} is not defined{nearest(start.name, names)}",
             todo="use one of " + ", ".join(sorted(names)),
         )
-    known = LOOP_NAMES if start.name == "loop" else ATTRIBUTES
+    known = LOOP_NAMES if start.name == "loop" else attribute_names()
     for attribute in attributes:
         if attribute.attr not in known:
             yield Problem(

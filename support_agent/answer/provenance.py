@@ -1,10 +1,10 @@
 """The gate: no mail leaves unless each of its characters has a source that is checked again here.
 
-Whether the items that are cited are the company's own words is looked up by `grounds`.
+Whether the items that are cited are the company's own words `verification` looks up.
 
-Invariant: the gate believes neither the renderer nor the templates. Literal spans must be whole pieces of the
-cited template line; every other span must equal what `derive` makes of the item it cites; nothing that the
-answer owes its reader (its parameters, the notice) may be missing. Checked by
+Invariant: the gate believes neither the renderer nor the templates. Literal spans must be whole pieces of the cited
+template line; every other span must cite a source that `expected_text` finds in what the mail was made from, and have
+its text; nothing that is required (an item's parameters, the notice) may be missing. Checked by
 tests/unit/answer/test_provenance.py.
 """
 
@@ -14,27 +14,25 @@ import html
 import re
 from collections.abc import Iterator
 
-from support_agent.answer.derive import MadeFrom, derive
+from support_agent.answer.allowed_html import check_places
+from support_agent.answer.expected_text import Expected, expected
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import is_unsafe
 from support_agent.answer.literals import stands_at
+from support_agent.answer.mail_parts import MadeFrom
 from support_agent.answer.order import check_order
-from support_agent.answer.owed import key_of, missing
 from support_agent.answer.packet import Packet
-from support_agent.answer.places import check_places
 from support_agent.answer.sources import (
     Rendered,
     RenderedAnswer,
     RenderedPacket,
-    Source,
     Span,
     Surface,
     TemplateSource,
+    key_of,
 )
 from support_agent.answer.templates import Templates
 from support_agent.errors import GateRefused
-
-__all__ = ["Rendered", "RenderedAnswer", "RenderedPacket", "Source", "Span", "check", "check_surface"]
 
 NOTICE = "notice"
 MIN_NOTICE_WORDS = 5
@@ -45,7 +43,7 @@ STAFF_TEMPLATES = "escalation"
 
 
 def check(rendered: RenderedAnswer | RenderedPacket, made_from: MadeFrom, templates: Templates) -> None:
-    """Refuse the mail unless every character of every part has a true source, and nothing owed is missing.
+    """Refuse the mail unless every character of every part has a true source, and nothing required is missing.
 
     Raises:
         GateRefused: which part, which text, and why.
@@ -54,10 +52,11 @@ def check(rendered: RenderedAnswer | RenderedPacket, made_from: MadeFrom, templa
         raise GateRefused("a desk packet goes to staff and nothing else does: the mail was made from something else")
     if not rendered.subject.text.strip() or "\n" in rendered.subject.text:
         raise GateRefused(f"subject: {rendered.subject.text[:80]!r} is not one line of text")
-    check_surface("subject", rendered.subject, made_from, templates)
-    check_surface("text", rendered.text, made_from, templates)
+    must = expected(made_from, templates)
+    _check_surface("subject", rendered.subject, made_from, templates, must)
+    _check_surface("text", rendered.text, made_from, templates, must)
     if isinstance(rendered, RenderedAnswer):
-        check_surface("html", rendered.html, made_from, templates)
+        _check_surface("html", rendered.html, made_from, templates, must)
         text, markup = ({key_of(span.source) for span in _values(body)} for body in (rendered.text, rendered.html))
         if difference := text ^ markup:
             where = "html" if difference & text else "text"
@@ -70,17 +69,24 @@ def check_surface(surface: Surface, rendered: Rendered, made_from: MadeFrom, tem
     Raises:
         GateRefused: which text, and why.
     """
+    _check_surface(surface, rendered, made_from, templates, expected(made_from, templates))
+
+
+def _check_surface(
+    surface: Surface, rendered: Rendered, made_from: MadeFrom, templates: Templates, must: Expected
+) -> None:
     for span in rendered.spans:
         try:
-            _check_span(surface, span, made_from, templates)
+            _check_span(surface, span, made_from, templates, must)
         except GateRefused as error:
             raise GateRefused(f"{surface}: {span.text[:80]!r} is refused: {error}", code=error.code) from error
     if surface == "html":
         check_places(rendered.spans)
     if surface == "subject":
         return
-    if lacking := missing(rendered, made_from, templates.locale_for(made_from.locale)):
-        raise GateRefused(f"{surface}: the mail does not say {lacking[0]}", code="missing")
+    said = {key_of(span.source) for span in rendered.spans}
+    if lacking := next((key for key in must.required if key not in said), None):
+        raise GateRefused(f"{surface}: the mail does not say {lacking}", code="missing")
     if not isinstance(made_from, Packet):
         is_at_top = isinstance(made_from, FinalAnswer) and made_from.notice == "top"
         _check_notice(surface, rendered, is_at_top)
@@ -92,20 +98,20 @@ def _values(rendered: Rendered) -> Iterator[Span]:
     return (span for span in rendered.spans if not isinstance(span.source, TemplateSource))
 
 
-def _check_span(surface: Surface, span: Span, made_from: MadeFrom, templates: Templates) -> None:
+def _check_span(surface: Surface, span: Span, made_from: MadeFrom, templates: Templates, must: Expected) -> None:
     if bad := next((character for character in span.text if is_unsafe(character) and character not in "\n\t"), None):
         raise GateRefused(f"it holds the character U+{ord(bad):04X}", code="character")
     source = span.source
     if isinstance(source, TemplateSource):
         _check_literal(surface, span.text, source, made_from, templates)
         return
-    expected = derive(source, made_from, templates)
+    text = must.text(source)
     if surface != "html":
-        if span.text != expected:
-            raise GateRefused(f"its source says {expected[:80]!r}")
+        if span.text != text:
+            raise GateRefused(f"its source says {text[:80]!r}")
         return
-    if any(character in span.text for character in "<>\"'") or html.unescape(span.text) != expected:
-        raise GateRefused(f"its source says {expected[:80]!r}, which would be escaped")
+    if any(character in span.text for character in "<>\"'") or html.unescape(span.text) != text:
+        raise GateRefused(f"its source says {text[:80]!r}, which would be escaped")
 
 
 def _check_literal(

@@ -17,11 +17,10 @@ from jinja2 import nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from support_agent.answer.acknowledgement import Acknowledgement
-from support_agent.answer.context import Maker
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.grammar import Problem, TemplateRefused, problems
+from support_agent.answer.mail_parts import MadeFrom
 from support_agent.answer.packet import Packet
-from support_agent.answer.packet_context import packet_view
 from support_agent.answer.sources import (
     Rendered,
     RenderedAnswer,
@@ -32,12 +31,27 @@ from support_agent.answer.sources import (
     TemplateSource,
 )
 from support_agent.answer.templates import Templates
-from support_agent.answer.views import Ledger, Sourced
+from support_agent.answer.views import Sourced, Viewer
 from support_agent.errors import GateRefused
 
 OPEN, MIDDLE, CLOSE = "\ue000", "\ue001", "\ue002"
 """Around a span: OPEN, "t" (template) or "v" (value) and its number, MIDDLE, the text, CLOSE."""
 SUFFIXES: Mapping[Surface, str] = {"subject": ".txt.j2", "text": ".txt.j2", "html": ".html.j2"}
+
+
+def render(made_from: MadeFrom, templates: Templates) -> RenderedAnswer | RenderedPacket:
+    """A whole mail.
+
+    Raises:
+        GateRefused: as `render_answer`.
+    """
+    match made_from:
+        case FinalAnswer():
+            return render_answer(made_from, templates)
+        case Acknowledgement():
+            return render_acknowledgement(made_from, templates)
+        case Packet():
+            return render_packet(made_from, templates)
 
 
 def render_answer(final: FinalAnswer, templates: Templates) -> RenderedAnswer:
@@ -46,10 +60,8 @@ def render_answer(final: FinalAnswer, templates: Templates) -> RenderedAnswer:
     Raises:
         GateRefused: a template cannot be used (code `template`); says which, where and what to do.
     """
-    locale = templates.locale_for(final.locale)
-    ledger = Ledger()
-    context = Maker(ledger, templates, locale).final(final)
-    return _customer_mail("answer", context, ledger, templates, locale)
+    viewer = _viewer(templates, final.locale)
+    return _customer_mail("answer", viewer.answer(final), viewer)
 
 
 def render_acknowledgement(acknowledgement: Acknowledgement, templates: Templates) -> RenderedAnswer:
@@ -58,12 +70,8 @@ def render_acknowledgement(acknowledgement: Acknowledgement, templates: Template
     Raises:
         GateRefused: as `render_answer`.
     """
-    locale = templates.locale_for(acknowledgement.locale)
-    ledger = Ledger()
-    context = Maker(ledger, templates, locale).root(
-        acknowledgement.company, acknowledgement.support_address, acknowledgement.subject
-    )
-    return _customer_mail("acknowledgement", context, ledger, templates, locale)
+    viewer = _viewer(templates, acknowledgement.locale)
+    return _customer_mail("acknowledgement", viewer.acknowledgement(acknowledgement), viewer)
 
 
 def render_packet(packet: Packet, templates: Templates) -> RenderedPacket:
@@ -72,12 +80,11 @@ def render_packet(packet: Packet, templates: Templates) -> RenderedPacket:
     Raises:
         GateRefused: as `render_answer`.
     """
-    locale = templates.locale_for(packet.locale)
-    ledger = Ledger()
-    context = {"packet": packet_view(packet, Maker(ledger, templates, locale))}
+    viewer = _viewer(templates, packet.locale)
+    context = viewer.packet(packet)
     return RenderedPacket(
-        subject=_render("escalation_subject", "subject", context, ledger, templates, locale),
-        text=_render("escalation", "text", context, ledger, templates, locale),
+        subject=_render("escalation_subject", "subject", context, viewer),
+        text=_render("escalation", "text", context, viewer),
     )
 
 
@@ -87,10 +94,8 @@ def render_item(item: Item, locale: str, templates: Templates, surface: Surface)
     Raises:
         GateRefused: as `render_answer`.
     """
-    locale = templates.locale_for(locale)
-    ledger = Ledger()
-    view = Maker(ledger, templates, locale).view(item)
-    return _render(item.kind, surface, {"item": view}, ledger, templates, locale)
+    viewer = _viewer(templates, locale)
+    return _render(item.kind, surface, {"item": viewer.item(item)}, viewer)
 
 
 def parse_template(full_name: str, source: str) -> list[Problem]:
@@ -101,37 +106,32 @@ def parse_template(full_name: str, source: str) -> list[Problem]:
         return [_syntax_problem(error)]
 
 
-def _customer_mail(
-    name: str, context: Mapping[str, object], ledger: Ledger, templates: Templates, locale: str
-) -> RenderedAnswer:
+def _viewer(templates: Templates, locale: str) -> Viewer:
+    return Viewer(templates, templates.locale_for(locale))
+
+
+def _customer_mail(name: str, context: Mapping[str, object], viewer: Viewer) -> RenderedAnswer:
     return RenderedAnswer(
-        subject=_render("subject", "subject", context, ledger, templates, locale),
-        text=_render(name, "text", context, ledger, templates, locale),
-        html=_render(name, "html", context, ledger, templates, locale),
+        subject=_render("subject", "subject", context, viewer),
+        text=_render(name, "text", context, viewer),
+        html=_render(name, "html", context, viewer),
     )
 
 
-def _render(
-    name: str,
-    surface: Surface,
-    context: Mapping[str, object],
-    ledger: Ledger,
-    templates: Templates,
-    locale: str,
-) -> Rendered:
+def _render(name: str, surface: Surface, context: Mapping[str, object], viewer: Viewer) -> Rendered:
     """Render one template and read its marks; a subject loses the line end of its file."""
     file = f"{name}{SUFFIXES[surface]}"
-    engine = _engine(templates, locale, surface == "html")
+    engine = _engine(viewer.templates, viewer.locale, surface == "html")
     try:
         marked = engine.get_template(file).render(context)
     except TemplateRefused:
         raise
     except jinja2.TemplateNotFound as error:
-        what = f"there is no template {error.name!r} for locale {locale!r}: add it"
+        what = f"there is no template {error.name!r} for locale {viewer.locale!r}: add it"
         raise GateRefused(what, code="template") from error
     except Exception as error:  # a template can fail in any way, and each of them means a person
         raise _failed(error, file) from error
-    spans = _read_marks(marked, engine.literals, ledger.sources)
+    spans = _read_marks(marked, engine.literals, viewer.sources)
     if surface == "subject" and spans and not spans[-1].text.rstrip("\n"):
         spans.pop()
     elif surface == "subject" and spans:

@@ -13,6 +13,9 @@ from pydantic import Field
 from support_agent.core.frozen import Frozen
 
 Position = Annotated[int, Field(ge=0)]
+PartName = Annotated[str, Field(pattern="^[a-z_]+$")]
+"""Which part of an item or a packet a text shows. `item_kinds` and `mail_parts` say which there are; the gate refuses
+every other."""
 Side = Literal["left", "right"]
 """Which operand of a calculation."""
 Surface = Literal["subject", "text", "html"]
@@ -36,20 +39,12 @@ class WordSource(Frozen):
     kind: Literal["word"] = "word"
     name: str
     line: Annotated[int, Field(ge=1)]
-    section: Literal["period", "aggregation", "step", "operation", "reason", "level", "finding"]
+    section: PartName
     code: str
     answer: Position | None = None
     item: Position | None = None
     side: Side | None = None
     step: Position | None = None
-
-
-DocumentPart = Literal[
-    "number", "title", "url", "valid_from", "language", "heading", "sentence", "step", "cell", "row", "rule"
-]
-"""Which part of a document a piece of text shows: `language` is the name of the one it is written in; `step` is the
-number of a numbered item; `cell` one cell of a table, `row` a whole row as a line of aligned columns, and `rule` the
-line under such a row."""
 
 
 class DocumentSource(Frozen):
@@ -63,30 +58,10 @@ class DocumentSource(Frozen):
     item: Position
     number: int
     version: str
-    part: DocumentPart
+    part: PartName
     sentence: Position | None = None
     column: Position | None = None
     language: str | None = None
-
-
-AccountPart = Literal[
-    "label",
-    "row_noun",
-    "value",
-    "day",
-    "period_name",
-    "period_first",
-    "period_last",
-    "row_day",
-    "row_label",
-    "row_value",
-    "record",
-    "identifier",
-    "column",
-    "column_value",
-]
-"""Which part of a field, a series or a record a piece of text shows: `record` is what a record is called, `column` the
-label of a column."""
 
 
 class AccountSource(Frozen):
@@ -98,7 +73,7 @@ class AccountSource(Frozen):
     answer: Position
     item: Position
     name: str
-    part: AccountPart
+    part: PartName
     row: Position | None = None
     side: Side | None = None
 
@@ -136,7 +111,7 @@ class ComputedSource(Frozen):
     """A number that code worked out: how many questions, how many rows, the result of a calculation."""
 
     kind: Literal["computed"] = "computed"
-    part: Literal["answered", "asked", "remaining", "row_count", "result"]
+    part: PartName
     answer: Position | None = None
     item: Position | None = None
     side: Side | None = None
@@ -146,40 +121,7 @@ class InboundSource(Frozen):
     """A part of a desk packet, for staff only: `index` and `nested` count within its lists."""
 
     kind: Literal["inbound"] = "inbound"
-    part: Literal[
-        "case_id",
-        "customer_address",
-        "level",
-        "level_why",
-        "subject",
-        "mail_line",
-        "left_out",
-        "reason_code",
-        "why",
-        "call",
-        "confidence",
-        "outcome",
-        "runner_up",
-        "runner_up_confidence",
-        "document_number",
-        "document_title",
-        "document_score",
-        "question_number",
-        "question",
-        "finding_code",
-        "evidence_number",
-        "evidence_title",
-        "evidence_grade",
-        "evidence_position",
-        "evidence_sentence",
-        "page_address",
-        "page_heading",
-        "page_document",
-        "page_found_by",
-        "page_text",
-        "answered_line",
-        "reply_address",
-    ]
+    part: PartName
     index: Position | None = None
     nested: Position | None = None
 
@@ -230,3 +172,15 @@ class RenderedPacket(Frozen):
 
     subject: Rendered
     text: Rendered
+
+
+def key_of(source: Source) -> str:
+    """A source as words for people, the same for the same thing wherever its template stands.
+
+    A row is the same as its line, its rule and its cells: that each of these is there `order` checks.
+    """
+    shown = source.model_dump(exclude_none=True, exclude={"kind", "version", "name", "line", "column", "language"})
+    if isinstance(source, DocumentSource) and source.part in ("cell", "rule"):
+        shown["part"] = "row"
+    name = [source.name] if isinstance(source, AccountSource) else []
+    return " ".join([source.kind, *name, *(f"{key}={value}" for key, value in shown.items())])

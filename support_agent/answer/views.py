@@ -1,17 +1,33 @@
-"""What a template sees: the FinalAnswer's values as text that knows its source, and plain facts to branch on.
+"""What a template sees: the values of a mail as text that knows its source, and plain facts to branch on.
 
-Invariant: everything that can be printed is a `Sourced`; codes, truths and partial names are plain and cannot
-be printed. The names here are the whole vocabulary of templates: `grammar` refuses any other.
+Invariant: forward only. Everything that can be printed is a `Sourced`; codes, truths and partial names are plain and
+cannot be printed. The gate reads the same descriptions in `expected_text` and shares nothing else with this module.
+The names of the shapes are the whole vocabulary of templates: `grammar` refuses any other. Checked by
+tests/unit/answer/test_render.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.formatting import clean_line
-from support_agent.answer.sources import Source
+from support_agent.answer.item_kinds import KINDS
+from support_agent.answer.mail_parts import ACKNOWLEDGEMENT, ANSWER, COUNTS, PACKET
+from support_agent.answer.packet import Packet
+from support_agent.answer.parts import Group, Part, Position, Shape, View, verbatim
+from support_agent.answer.sources import Source, WordSource
+from support_agent.answer.templates import WORDS, Templates
+from support_agent.errors import GateRefused
+
+ROOT_NAMES = frozenset(
+    {"company", "support_address", "greeting_name", "subject", "answers", "counts", "notice", "packet"}
+    | {"item", "operand"}
+)
+"""Names a template can start from; `item` and `operand` inside the loops that set them."""
+LOOP_NAMES = frozenset({"first", "last", "index", "length"})
 
 
 @dataclass(frozen=True)
@@ -29,185 +45,6 @@ class Sourced:
         raise AssertionError("unreachable")
 
 
-@dataclass
-class Ledger:
-    """The sources of one rendering, in the order in which values were made."""
-
-    sources: list[Source] = field(default_factory=list)
-
-    def put(self, text: str, source: Source, clean: Callable[[str], str] = clean_line) -> Sourced:
-        """The text, cleaned, tied to its source."""
-        self.sources.append(source)
-        return Sourced(text=clean(text), ref=len(self.sources) - 1)
-
-
-@dataclass(frozen=True)
-class PeriodView:
-    """`words` ("in", "last month"), then `value` for a year or a month; the days where the period has a
-    start.
-    """
-
-    words: Sourced
-    value: Sourced | None
-    is_all_time: bool
-    first: Sourced
-    last: Sourced
-
-
-@dataclass(frozen=True)
-class SentenceView:
-    """`follows_gap`: sentences of the document before it are left out. `number`: that of a numbered item."""
-
-    text: Sourced
-    number: Sourced | None
-    follows_gap: bool
-
-
-@dataclass(frozen=True)
-class CellView:
-    """One cell; an empty one has no text, and `header` is that of its column, if it has one."""
-
-    header: Sourced | None
-    text: Sourced | None
-
-
-@dataclass(frozen=True)
-class CellsView:
-    """One row of a document's table."""
-
-    cells: tuple[CellView, ...]
-    is_header: bool
-
-
-@dataclass(frozen=True)
-class BlockView:
-    """Sentences that stand together: a paragraph, a list (items of one depth) or a table.
-
-    A table has `rows`, for HTML. For a text it has `lines` (rows in aligned columns, with a rule under the header) or,
-    where these would be too wide, `records`: the rows below the header, or the header where there is none. A table of
-    an answer that has no cells, as older ones, has `sentences` only.
-
-    `is_apart`: an empty line stands before it. `outer` has one entry for each list around the block's own.
-    """
-
-    kind: str
-    sentences: tuple[SentenceView, ...] = ()
-    rows: tuple[CellsView, ...] = ()
-    lines: tuple[Sourced, ...] = ()
-    records: tuple[CellsView, ...] = ()
-    is_numbered: bool = False
-    is_apart: bool = False
-    outer: tuple[None, ...] = ()
-
-
-@dataclass(frozen=True)
-class SectionView:
-    heading: Sourced | None
-    blocks: tuple[BlockView, ...]
-
-
-@dataclass(frozen=True)
-class ItemView:
-    """What every item has: its kind, and the partials that print it."""
-
-    kind: str
-
-    @property
-    def text_partial(self) -> str:
-        return f"{self.kind}.txt.j2"
-
-    @property
-    def html_partial(self) -> str:
-        return f"{self.kind}.html.j2"
-
-
-@dataclass(frozen=True)
-class DocumentView(ItemView):
-    """`foreign_language`: the name of the language it is written in, where that is not the mail's."""
-
-    number: Sourced
-    title: Sourced
-    url: Sourced
-    valid_from: Sourced
-    delivery: str
-    sections: tuple[SectionView, ...]
-    foreign_language: Sourced | None
-
-
-@dataclass(frozen=True)
-class FieldView(ItemView):
-    label: Sourced
-    value: Sourced | None
-
-
-@dataclass(frozen=True)
-class RowView:
-    day: Sourced
-    label: Sourced | None
-    value: Sourced
-
-
-@dataclass(frozen=True)
-class TableView(ItemView):
-    label: Sourced
-    period: PeriodView
-    steps: tuple[Sourced, ...]
-    row_count: Sourced
-    row_noun: Sourced | None
-    is_one_row: bool
-    rows: tuple[RowView, ...]
-
-
-@dataclass(frozen=True)
-class OperandView:
-    label: Sourced
-    period: PeriodView
-    steps: tuple[Sourced, ...]
-    aggregation: Sourced
-    row_count: Sourced
-    row_noun: Sourced | None
-    is_one_row: bool
-    value: Sourced | None
-    day: Sourced | None
-
-
-@dataclass(frozen=True)
-class AggregateView(ItemView):
-    operands: tuple[OperandView, ...]
-
-
-@dataclass(frozen=True)
-class CalculationView(ItemView):
-    operands: tuple[OperandView, ...]
-    operation: Sourced
-    result: Sourced
-
-
-@dataclass(frozen=True)
-class ClarificationView(ItemView):
-    text: Sourced
-
-
-@dataclass(frozen=True)
-class ColumnView:
-    """`value` is None where the record has no such value."""
-
-    label: Sourced
-    value: Sourced | None
-
-
-@dataclass(frozen=True)
-class RecordView(ItemView):
-    label: Sourced
-    identifier: Sourced
-    columns: tuple[ColumnView, ...]
-
-
-@dataclass(frozen=True)
-class AnswerView:
-    items: tuple[ItemView, ...]
-
-
 @dataclass(frozen=True)
 class NoticeView:
     """What the automation notice says the answer is made from, and whether it stands at the top.
@@ -222,116 +59,85 @@ class NoticeView:
     is_at_top: bool = False
 
 
-@dataclass(frozen=True)
-class CountsView:
-    """How many of the mail's questions are answered; `is_partial` when a person has the rest."""
-
-    answered: Sourced
-    asked: Sourced
-    remaining: Sourced
-    is_one_answered: bool
-    is_one_remaining: bool
-    is_partial: bool
+def attribute_names() -> frozenset[str]:
+    """Every name that may stand behind a dot in a template."""
+    shapes = (COUNTS, PACKET, *(kind.shape for kind in KINDS.values()))
+    own = {"kind", "items", "text_partial", "html_partial", *NoticeView.__dataclass_fields__}
+    return frozenset(own).union(*(shape.names() for shape in shapes))
 
 
 @dataclass(frozen=True)
-class RunnerUpView:
-    call: Sourced
-    confidence: Sourced
+class Viewer:
+    """Makes the views of one rendering, and keeps their sources in the order in which they were made."""
+
+    templates: Templates
+    locale: str
+    sources: list[Source] = field(default_factory=list)
+
+    def answer(self, final: FinalAnswer) -> dict[str, object]:
+        """The names of a whole answer."""
+        blocks = tuple(
+            View(items=tuple(self.item(item, place, position) for position, item in enumerate(answer.items)))
+            for place, answer in enumerate(final.answers)
+        )
+        return {**self._names(ANSWER, final, {}), "answers": blocks, "notice": _notice(final)}
+
+    def acknowledgement(self, acknowledgement: Acknowledgement) -> dict[str, object]:
+        return {**self._names(ACKNOWLEDGEMENT, acknowledgement, {}), "answers": (), "notice": NoticeView()}
+
+    def packet(self, packet: Packet) -> dict[str, object]:
+        return {"packet": View(**self._names(PACKET, packet, {}))}
+
+    def item(self, item: Item, answer: int = 0, position: int = 0) -> View:
+        """One item, with the names of the partials that print it."""
+        names = self._names(KINDS[item.kind].shape, item, {"answer": answer, "item": position})
+        partials = {"text_partial": f"{item.kind}.txt.j2", "html_partial": f"{item.kind}.html.j2"}
+        return View(kind=item.kind, **partials, **names)
+
+    def _names(self, shape: Shape, model: object, at: Position) -> dict[str, object]:
+        at = shape.identified(at, model)
+        names: dict[str, object] = {part.called: self._text(part, model, at) for part in shape.parts}
+        names |= {group.name: self._group(group, model, at) for group in shape.groups}
+        names |= {name: read(model) for name, read in shape.facts.items()}
+        return names if shape.layout is None else {**names, **shape.layout(View(**names), model)}
+
+    def _group(self, group: Group, model: object, at: Position) -> object:
+        below = group.below(model)
+        if group.position is None:
+            return self._one(group.of, below, at)
+        return tuple(self._one(group.of, one, {**at, **group.position(n, one)}) for n, one in enumerate(below))
+
+    def _one(self, of: Shape | Part, model: object, at: Position) -> View | Sourced | None:
+        return self._text(of, model, at) if isinstance(of, Part) else View(**self._names(of, model, at))
+
+    def _text(self, part: Part, model: object, at: Position) -> Sourced | None:
+        """A text, tied to its source; None where the model has none.
+
+        Raises:
+            GateRefused: it is a word, and the words of the locale have none.
+        """
+        value = part.value(model)
+        if value is None or (text := part.format(value, self.locale)) is None:
+            return None
+        if part.source is not WordSource:
+            return self._sourced(text if part.format is verbatim else clean_line(text), part.cite(at))
+        word = self.templates.word(part.cited_as, text, self.locale)
+        if word is not None:
+            return self._sourced(clean_line(word.text), part.cite(at, text, word))
+        if part.is_optional:
+            return None
+        raise GateRefused(f"{WORDS} has no word for {part.cited_as}.{text}: add it", code="template")
+
+    def _sourced(self, text: str, source: Source) -> Sourced:
+        self.sources.append(source)
+        return Sourced(text=text, ref=len(self.sources) - 1)
 
 
-@dataclass(frozen=True)
-class ConsideredView:
-    call: Sourced
-    confidence: Sourced
-    outcome: Sourced
-    runners_up: tuple[RunnerUpView, ...]
-
-
-@dataclass(frozen=True)
-class FoundView:
-    number: Sourced
-    title: Sourced
-    score: Sourced
-
-
-@dataclass(frozen=True)
-class QuotedView:
-    position: Sourced
-    text: Sourced
-
-
-@dataclass(frozen=True)
-class EvidenceView:
-    number: Sourced
-    title: Sourced
-    grade: Sourced | None
-    sentences: tuple[QuotedView, ...]
-
-
-@dataclass(frozen=True)
-class PageView:
-    """A passage of the web, with the number of the question it was found for, and of the document whose page it is."""
-
-    question: Sourced
-    address: Sourced
-    heading: Sourced | None
-    document: Sourced | None
-    found_by: Sourced
-    text: Sourced
-
-
-@dataclass(frozen=True)
-class LookedView:
-    number: Sourced
-    question: Sourced
-    code: Sourced
-    words: Sourced | None
-    evidence: tuple[EvidenceView, ...]
-
-
-@dataclass(frozen=True)
-class PacketView:
-    case_id: Sourced
-    customer_address: Sourced
-    level: Sourced
-    level_words: Sourced | None
-    level_why: Sourced
-    subject: Sourced | None
-    mail_lines: tuple[Sourced, ...]
-    left_out: Sourced | None
-    reason_code: Sourced
-    reason_words: Sourced | None
-    why: Sourced | None
-    considered: tuple[ConsideredView, ...]
-    found: tuple[FoundView, ...]
-    looked: tuple[LookedView, ...]
-    pages: tuple[PageView, ...]
-    answered_lines: tuple[Sourced, ...]
-    reply_address: Sourced
-
-
-VIEWS: tuple[type, ...] = (
-    PeriodView, SentenceView, CellView, CellsView, BlockView, SectionView, DocumentView, FieldView, RowView, TableView,
-    OperandView, AggregateView, CalculationView, ClarificationView, ColumnView, RecordView, AnswerView, NoticeView,
-    CountsView, RunnerUpView, ConsideredView, FoundView, QuotedView, EvidenceView, PageView, LookedView, PacketView,
-)  # fmt: skip
-LOOP_NAMES = frozenset({"first", "last", "index", "length"})
-ROOT_NAMES = frozenset(
-    {
-        "company",
-        "support_address",
-        "greeting_name",
-        "subject",
-        "answers",
-        "counts",
-        "notice",
-        "packet",
-        "item",
-        "operand",
-    }
-)
-"""Names a template can start from; `item` and `operand` inside the loops that set them."""
-ATTRIBUTES = frozenset({"text_partial", "html_partial"}).union(
-    *(view.__dataclass_fields__ for view in VIEWS)  # type: ignore[attr-defined]
-)
+def _notice(final: FinalAnswer) -> NoticeView:
+    kinds = {item.kind for answer in final.answers for item in answer.items}
+    return NoticeView(
+        names_policies=any(KINDS[kind].is_published for kind in kinds),
+        names_account=not all(KINDS[kind].is_published for kind in kinds),
+        is_question=kinds == {"clarification"},
+        is_at_top=final.notice == "top",
+    )

@@ -14,7 +14,6 @@ from datetime import date
 from pathlib import Path
 from typing import get_args
 
-from support_agent.answer.checks import check_templates
 from support_agent.answer.templates import Templates
 from support_agent.company.account_specs import read_specs
 from support_agent.company.company import QUESTIONS_FILE, Company, check_company
@@ -31,6 +30,7 @@ from support_agent.core.locales import FALLBACK_LOCALE
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of, version_of_topics
 from support_agent.mail.addresses import normal_address
+from support_agent.ops.template_checks import check_templates
 from support_agent.planner.calibration import calibration_findings
 from support_agent.tools.base import UNSURE_SECTION
 from support_agent.tools.data import Keep, Sort

@@ -8,36 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import assert_never
 
 from pydantic import JsonValue, ValidationError
 
-from support_agent.answer.final_answer import (
-    AggregateItem,
-    CalculationItem,
-    ClarificationItem,
-    DocumentItem,
-    FieldItem,
-    FinalAnswer,
-    Item,
-    Operand,
-    RecordItem,
-    TableItem,
-)
-from support_agent.answer.formatting import format_value
+from support_agent.answer.final_answer import FinalAnswer, Item
+from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.packet import FoundDocument
 from support_agent.company.accounts import Queries
-from support_agent.company.values import Period
 from support_agent.core.frozen import Frozen
 from support_agent.desk.decision import Decision
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.provenance_report import (
-    VERSION_CHARACTERS,
     WhyHeader,
     WhyLine,
-    document_named,
     headers_of,
     lines_of,
     text_of,
@@ -59,8 +44,6 @@ from support_agent.store.records import (
     Timeline,
 )
 from support_agent.store.store import Store
-
-STAFF_LOCALE = "en"
 
 
 class Considered(Frozen):
@@ -337,64 +320,8 @@ def _items(payload: Mapping[str, JsonValue]) -> tuple[ItemStory, ...]:
 
 
 def _item_story(item: Item) -> ItemStory:
-    says, source = _told(item)
-    return ItemStory(kind=item.kind, says=says, source=source)
-
-
-def _told(item: Item) -> tuple[str, str]:
-    """What an item says in one line, and what it was made from."""
-    match item:
-        case DocumentItem():
-            version = f"{document_named(item.number, item.language)}, version {item.version[:VERSION_CHARACTERS]}"
-            sentences = ", ".join(str(excerpt.index) for excerpt in item.excerpts)
-            chosen = f"sentences {sentences}" if sentences else "its link alone"
-            return item.title, f"{version} of {item.valid_from}, {chosen}"
-        case FieldItem():
-            value = "no entry" if item.value is None else format_value(item.value, STAFF_LOCALE)
-            return f"{item.label}: {value}", f"account field {item.field}"
-        case TableItem():
-            says = f"{item.label}: {_rows(len(item.rows))}"
-            return says, _series_told(item.series, item.period, item.steps)
-        case AggregateItem():
-            return _operand_says(item.operand), _operand_source(item.operand)
-        case CalculationItem():
-            operands = f"{_operand_says(item.left)}; {_operand_says(item.right)}"
-            result = format_value(item.result, STAFF_LOCALE)
-            source = f"{_operand_source(item.left)}; {_operand_source(item.right)}"
-            return f"{item.operation}: {result} ({operands})", source
-        case ClarificationItem():
-            return item.text, f"canned question {item.number}"
-        case RecordItem():
-            return _record_told(item)
-        case _ as never:
-            assert_never(never)
-
-
-def _record_told(item: RecordItem) -> tuple[str, str]:
-    values = (
-        f"{one.label}: {'no entry' if one.value is None else format_value(one.value, STAFF_LOCALE)}"
-        for one in item.columns
-    )
-    columns = ", ".join(one.column for one in item.columns)
-    return f"{item.label} {item.identifier}, {', '.join(values)}", f"record {item.record}, {columns}"
-
-
-def _operand_says(operand: Operand) -> str:
-    value = "none" if operand.value is None else format_value(operand.value, STAFF_LOCALE)
-    return f"{operand.label}, {operand.aggregation}: {value}"
-
-
-def _operand_source(operand: Operand) -> str:
-    return f"{_series_told(operand.series, operand.period, operand.steps)}, {_rows(operand.row_count)}"
-
-
-def _series_told(series: str, period: Period, steps: tuple[str, ...]) -> str:
-    done = "".join(f", {step}" for step in steps)
-    return f"series {series}, {period.name} ({period.first} to {period.last}){done}"
-
-
-def _rows(count: int) -> str:
-    return f"{count} row" if count == 1 else f"{count} rows"
+    told = KINDS[item.kind].in_words(item)
+    return ItemStory(kind=item.kind, says=told.says, source=told.source)
 
 
 def _unreadable(what: str) -> PermanentError:

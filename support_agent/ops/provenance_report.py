@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal, assert_never
+from typing import Literal, NamedTuple, assert_never
 
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.item_kinds import KINDS, VERSION_CHARACTERS, document_named
 from support_agent.answer.sources import (
     AccountSource,
     ClarificationSource,
@@ -34,14 +36,11 @@ from support_agent.mail.outgoing import reply_subject
 from support_agent.outbound.letters import Headers
 from support_agent.store.records import LetterKind, LetterRecord, OutboxRecord
 
-VERSION_CHARACTERS = 12
-RECORD_PARTS = frozenset({"record", "identifier", "column", "column_value"})
-QUERY_PARTS = frozenset({"value", "day", "row_day", "row_label", "row_value", "identifier", "column_value"})
-"""Parts of an account source that the query returned; the others are labels and periods."""
 NOT_STORED = "(not stored for the version of the company that decided this mail)"
 UNKNOWN_HEADER = "unknown"
 PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 
+_KINDS_OF_DATA = {"fields": "account field", "series": "series", "records": "record"}
 _PLACES = {"step": "number of sentence", "cell": "row", "rule": "rule under row"}
 _MAILBOX = "settings: agent.name and agent.address"
 _PARENT = "the mail that is answered: its Message-ID and References"
@@ -111,6 +110,13 @@ class WhyHeader(Frozen):
     what: str
 
 
+class Sent(NamedTuple):
+    """What a sent mail was made from, as far as its sources do not say it: the kinds of its items, and the queries."""
+
+    kinds: tuple[tuple[str, ...], ...]
+    queries: Queries | None
+
+
 def text_of(record: LetterRecord) -> tuple[str, str]:
     """Subject and text of a composed mail."""
     if record.kind is LetterKind.PERSON_REPLY:
@@ -128,8 +134,17 @@ def lines_of(record: LetterRecord, queries: Queries | None) -> tuple[WhyLine, tu
     if record.kind is LetterKind.PERSON_REPLY:
         return _person_lines(record)
     subject, text = _rendered(record)
-    first = next(_lines(subject, queries), WhyLine(text="", sources=()))
-    return first, tuple(_lines(text, queries))
+    sent = Sent(_kinds(record), queries)
+    first = next(_lines(subject, sent), WhyLine(text="", sources=()))
+    return first, tuple(_lines(text, sent))
+
+
+def _kinds(record: LetterRecord) -> tuple[tuple[str, ...], ...]:
+    """The kinds of the items of each block of an answer; none in other mails."""
+    if record.kind is not LetterKind.ANSWER:
+        return ()
+    final = FinalAnswer.model_validate(record.payload)
+    return tuple(tuple(item.kind for item in answer.items) for answer in final.answers)
 
 
 def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
@@ -164,11 +179,11 @@ def _person_lines(record: LetterRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
     return WhyLine(text=subject, sources=(asked,)), lines
 
 
-def _lines(rendered: Rendered, queries: Queries | None) -> Iterator[WhyLine]:
+def _lines(rendered: Rendered, sent: Sent) -> Iterator[WhyLine]:
     """The spans cut at line ends; neighbours from one source are one part."""
     parts: list[WhySource] = []
     for span in rendered.spans:
-        described = _described(span.source, queries)
+        described = _described(span.source, sent)
         for piece in PIECE.findall(span.text):
             text = piece.removesuffix("\n")
             if text or not parts:
@@ -191,7 +206,7 @@ def _line(parts: list[WhySource]) -> WhyLine:
     return WhyLine(text="".join(part.text for part in parts), sources=tuple(parts))
 
 
-def _described(source: Source, queries: Queries | None) -> WhySource:
+def _described(source: Source, sent: Sent) -> WhySource:
     """A source in words; its `text` is filled in by the caller."""
     match source:
         case TemplateSource():
@@ -203,7 +218,7 @@ def _described(source: Source, queries: Queries | None) -> WhySource:
         case DocumentSource():
             return _document(source)
         case AccountSource():
-            return _account(source, queries)
+            return _account(source, sent)
         case ClarificationSource():
             what = f"canned question {source.number}"
             return WhySource(kind="clarification", text="", what=what, number=source.number)
@@ -241,25 +256,13 @@ def _document(source: DocumentSource) -> WhySource:
     )
 
 
-def document_named(number: int, language: str | None) -> str:
-    """A document as people are shown it: "document 1 (de)"; without its language where that is not stored."""
-    return f"document {number}" if language is None else f"document {number} ({language})"
-
-
-def _account(source: AccountSource, queries: Queries | None) -> WhySource:
+def _account(source: AccountSource, sent: Sent) -> WhySource:
     """A value names its query; labels and periods are no values."""
-    known, kind = _queries_of(source, queries)
+    kind = KINDS[sent.kinds[source.answer][source.item]]
+    assert kind.queries is not None
+    known = {} if sent.queries is None else getattr(sent.queries, kind.queries)
+    is_queried = any(part.is_queried and part.cited_as == source.part for part in kind.shape.all_parts())
+    query = " ".join(known.get(source.name, NOT_STORED).split()) if is_queried else None
     row = "" if source.row is None else f" {source.row}"
-    query = " ".join(known.get(source.name, NOT_STORED).split()) if source.part in QUERY_PARTS else None
-    what = f"{kind} {source.name}, {source.part.replace('_', ' ')}{row}"
+    what = f"{_KINDS_OF_DATA[kind.queries]} {source.name}, {source.part.replace('_', ' ')}{row}"
     return WhySource(kind="account", text="", what=what, name=source.name, query=query)
-
-
-def _queries_of(source: AccountSource, queries: Queries | None) -> tuple[Mapping[str, str], str]:
-    """The queries of the kind of data that a value is of, and what that kind is called."""
-    known = queries or Queries(fields={}, series={})
-    if source.part in RECORD_PARTS:
-        return known.records, "record"
-    if source.name in known.series or source.part not in ("label", "value"):
-        return known.series, "series"
-    return known.fields, "account field"

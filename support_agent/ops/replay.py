@@ -16,9 +16,9 @@ from typing import Literal, get_args
 from pydantic import JsonValue, ValidationError, computed_field
 
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.grounds import Grounds, unfounded
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Verifier
 from support_agent.company.documents import Document, parse_document
 from support_agent.core.frozen import Frozen
 from support_agent.desk.packing import call_text
@@ -213,7 +213,7 @@ def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
 
     try:
         final = FinalAnswer.model_validate(record.payload)
-        return tuple(unfounded(final, Grounds(stored_document), final.locale))
+        return tuple(Verifier(stored_document).mismatches(final, final.locale))
     except ValidationError:
         return ()  # said already: it cannot be made again
     except ConfigError as error:

@@ -15,12 +15,12 @@ from pydantic import JsonValue
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import clean_line
-from support_agent.answer.grounds import Grounds, unfounded
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_acknowledgement, render_answer, render_packet
 from support_agent.answer.sources import InboundSource, RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Verifier
 from support_agent.config.settings import AgentSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
@@ -113,14 +113,14 @@ class Letter(Frozen):
                 return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent)
 
 
-def answer_letter(final: FinalAnswer, templates: Templates, grounds: Grounds) -> Letter:
+def answer_letter(final: FinalAnswer, templates: Templates, verifier: Verifier) -> Letter:
     """An answer, through the gate.
 
     Raises:
         GateRefused: a byte has no source, a source is not in the company's files (code `unfounded`), or a template
             cannot be used.
     """
-    if wrong := next(unfounded(final, grounds, templates.locale_for(final.locale)), None):
+    if wrong := next(verifier.mismatches(final, templates.locale_for(final.locale)), None):
         raise GateRefused(wrong, code="unfounded")
     return _gated(LetterKind.ANSWER, final, render_answer(final, templates), templates)
 

@@ -17,8 +17,8 @@ import structlog
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Verifier
 from support_agent.cases.route import ReceivedMail, RoutedMail
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
@@ -65,7 +65,7 @@ class OutboundQueue:
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        letter = answer_letter(final, self.templates, Grounds.of(self.company))
+        letter = answer_letter(final, self.templates, Verifier.of(self.company))
         rest = (self._packet(mail, decision, answered=letter.text),) if decision.plan.is_partial else ()
         self._queue(mail, *rest, self._to_sender(mail, letter))
 

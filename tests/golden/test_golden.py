@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.answer.checks import ITEM_KINDS
 from support_agent.answer.final_answer import FieldItem
+from support_agent.answer.item_kinds import KINDS
 from support_agent.company.company import Company
 from support_agent.company.values import ValueType
 from tests.fakes_journey import make_company
@@ -43,7 +43,7 @@ def test_every_kind_of_item_and_of_value_is_among_them(tmp_path: Path) -> None:
     finally:
         company.accounts.close()
     items = [item for block in answers for item in block.items]
-    assert {item.kind for item in items} == set(ITEM_KINDS)
+    assert {item.kind for item in items} == set(KINDS)
     values = [item.value for item in items if isinstance(item, FieldItem)]
     assert {value.type if value else None for value in values} == {*map(str, ValueType), None}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Verifier
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.config.loading import load
@@ -139,7 +139,7 @@ def test_whatever_the_model_chooses_every_byte_has_a_source(
     if decision.final is None:
         assert decision.plan.outcome == "escalate"
         return
-    letter = answer_letter(decision.final, decider.templates, Grounds.of(company))
+    letter = answer_letter(decision.final, decider.templates, Verifier.of(company))
     for part in (letter.text, letter.html, letter.subject):
         assert "IGNORE ALL RULES" not in part
         assert "\u202e" not in part

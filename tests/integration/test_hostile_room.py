@@ -14,9 +14,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.answer.final_answer import DocumentItem
-from support_agent.answer.grounds import Grounds
 from support_agent.answer.packet import FoundPage
 from support_agent.answer.templates import Templates
+from support_agent.answer.verification import Verifier
 from support_agent.cases.route import Route, RoutedMail
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
@@ -151,7 +151,7 @@ def test_whatever_the_room_says_no_byte_of_it_goes_out(seed: int, settings: Sett
         decider, decision, mail = decided(seed, settings, company)
         text = packet_letter(packet_of(mail, decision, None, settings), decider.templates).text
         if decision.final is not None:
-            letter = answer_letter(decision.final, decider.templates, Grounds.of(company))
+            letter = answer_letter(decision.final, decider.templates, Verifier.of(company))
             assert "page says" not in letter.subject + letter.text + letter.html
             text += letter.subject + letter.text + letter.html
             _assert_evident(decision)

@@ -28,7 +28,7 @@ VIOLATIONS = (
     ({"layers"}, "desk.looked", "workflow.decide"),
     ({"layers", "promise"}, "answer.render", "facts.index"),
     ({"layers", "promise"}, "mail.outgoing", "planner.plan"),
-    ({"layers", "promise"}, "answer.context", "workflow.stages"),
+    ({"layers", "promise"}, "answer.views", "workflow.stages"),
     ({"promise"}, "outbound.letters", "models.llama"),
     ({"layers", "promise"}, "outbound.letters", "workflow.decide"),
     ({"layers"}, "company.text", "mail.message"),

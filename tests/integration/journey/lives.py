@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -55,8 +55,9 @@ from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 TOPICS = {"refund": "document:1", "renew": "field:renewal_date"}
 """Which word of a question is about which topic; a question with none of them is about nothing."""
 NEAR, FAR = 0.95, 0.05
-WRITES = ("save_", "end_", "open_", "join_", "give_", "queue", "claim", "mark_", "deliver")
+WRITES = ("save", "end", "open", "join", "escalate", "queue", "claim", "mark_", "deliver", "update", "add", "lift")
 """How the methods begin by which a step leaves something behind."""
+TABLES = frozenset(table.name for table in fields(Store) if table.name != "database")
 REFUSED = "the gate refuses this"
 
 
@@ -158,6 +159,8 @@ class _WatchedPort:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._port, name)
+        if name in TABLES:
+            return _WatchedPort(self._watch, method)
         if not name.startswith(WRITES):
             return method
 

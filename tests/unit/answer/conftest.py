@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.samples import around, sample_items
 from support_agent.answer.templates import Templates
+from support_agent.ops.template_samples import around, sample_items
 
 TEMPLATES = Path(__file__).parents[3] / "templates"
 

@@ -7,9 +7,9 @@ import pytest
 from support_agent.answer.final_answer import DocumentItem, FinalAnswer, is_covered_by
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_answer
-from support_agent.answer.samples import around
 from support_agent.answer.templates import Templates
 from support_agent.company.documents import Document
+from support_agent.ops.template_samples import around
 from support_agent.tools.answers import SendDocument
 from tests.unit.tools.fakes import context, document
 

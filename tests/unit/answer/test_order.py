@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from support_agent.answer.final_answer import DocumentItem, Excerpt, FinalAnswer
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_answer
-from support_agent.answer.samples import around, sample_items
 from support_agent.answer.sources import DocumentSource, Rendered, Span, TemplateSource
 from support_agent.answer.templates import Templates
 from support_agent.company.text import collapse
 from support_agent.errors import GateRefused
+from support_agent.ops.template_samples import around, sample_items
 
 LONG = "a cell that is so long that the table of which it is one does not fit"
 Spans = list[Span]

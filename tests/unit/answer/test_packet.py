@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check, check_surface
 from support_agent.answer.render import render_packet
-from support_agent.answer.samples import sample_packets
 from support_agent.answer.sources import InboundSource, Rendered, RenderedPacket, Span, WordSource
 from support_agent.answer.templates import Templates
 from support_agent.errors import GateRefused
+from support_agent.ops.template_samples import sample_packets
 
 PACKET = next(sample_packets("en"))
 

@@ -13,13 +13,6 @@ from support_agent.answer.final_answer import DocumentItem, FieldItem, FinalAnsw
 from support_agent.answer.literals import stands_at
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_acknowledgement, render_answer, render_packet
-from support_agent.answer.samples import (
-    around,
-    sample_acknowledgements,
-    sample_answers,
-    sample_items,
-    sample_packets,
-)
 from support_agent.answer.sources import (
     AccountSource,
     ComputedSource,
@@ -38,6 +31,13 @@ from support_agent.answer.sources import (
 from support_agent.answer.templates import Templates
 from support_agent.company.values import Text
 from support_agent.errors import GateRefused
+from support_agent.ops.template_samples import (
+    around,
+    sample_acknowledgements,
+    sample_answers,
+    sample_items,
+    sample_packets,
+)
 
 PARTS = ("subject", "text", "html")
 Change = Callable[[tuple[Span, ...]], tuple[Span, ...]]

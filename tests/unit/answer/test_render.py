@@ -9,15 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.answer.final_answer import ClarificationItem, FieldItem, FinalAnswer
-from support_agent.answer.owed import key_of
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_answer
-from support_agent.answer.samples import around
-from support_agent.answer.sources import Rendered, TemplateSource
+from support_agent.answer.sources import Rendered, TemplateSource, key_of
 from support_agent.answer.templates import Templates
 from support_agent.answer.views import Sourced
 from support_agent.company.values import Text
 from support_agent.errors import GateRefused
+from support_agent.ops.template_samples import around
 
 
 def plan(text: str) -> FinalAnswer:

@@ -10,14 +10,14 @@ from pydantic import SecretStr
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FieldItem, FinalAnswer
-from support_agent.answer.grounds import Grounds
 from support_agent.answer.render import render_packet
-from support_agent.answer.samples import around, sample_packets
 from support_agent.answer.sources import RenderedPacket
+from support_agent.answer.verification import Verifier
 from support_agent.company.values import Count
 from support_agent.errors import ConfigError, GateRefused
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, origin_header, read_origin
 from support_agent.mail.message import Message, parse
+from support_agent.ops.template_samples import around, sample_packets
 from support_agent.outbound.letters import (
     Headers,
     Letter,
@@ -46,7 +46,7 @@ def composed(office: Office, letter: Letter) -> bytes:
 
 def test_same_letter_has_the_same_bytes(office: Office) -> None:
     """On every try and in every replay; the instant has no fraction of a second, as a Date has none."""
-    letter = answer_letter(FINAL, office.decider.templates, Grounds.of(office.decider.company))
+    letter = answer_letter(FINAL, office.decider.templates, Verifier.of(office.decider.company))
     assert composed(office, letter) == composed(office, letter)
     assert headers(office, letter).sent_at == NOON.replace(microsecond=0)
 
@@ -54,7 +54,7 @@ def test_same_letter_has_the_same_bytes(office: Office) -> None:
 def test_message_id_follows_from_case_mail_and_kind(office: Office) -> None:
     """What goes out for another mail, or of another kind, is another mail; a later try is not."""
     agent = office.settings.agent
-    answer = answer_letter(FINAL, office.decider.templates, Grounds.of(office.decider.company))
+    answer = answer_letter(FINAL, office.decider.templates, Verifier.of(office.decider.company))
     reply = reply_letter("Seats", "Twelve.\n")
     later = answer.headers(agent, "case", "1", ANNA, NOON + timedelta(days=1), parse(RAW), "parent")
     assert headers(office, answer).message_id == later.message_id
@@ -84,7 +84,7 @@ def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
     """There is no way to a `Letter` for a customer around the gate."""
     templates = office.with_templates(answer="All is well.\n", acknowledgement="All is well.\n").decider.templates
     with pytest.raises(GateRefused):
-        answer_letter(FINAL, templates, Grounds.of(office.decider.company))
+        answer_letter(FINAL, templates, Verifier.of(office.decider.company))
     with pytest.raises(GateRefused):
         acknowledgement_letter(
             Acknowledgement(company="Harborfile", locale="en", subject=None, support_address="s@harborfile.example"),
@@ -112,7 +112,7 @@ def test_stored_letter_is_made_again(office: Office, kind: LetterKind) -> None:
 
 def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -> None:
     """A replay shows a changed value in the text: nothing of the old rendering is reused."""
-    letter = answer_letter(FINAL, office.decider.templates, Grounds.of(office.decider.company))
+    letter = answer_letter(FINAL, office.decider.templates, Verifier.of(office.decider.company))
     changed = FINAL.model_copy(
         update={"answers": around(FieldItem(field="seats_paid", label="Seats paid for", value=Count(count=99))).answers}
     )

@@ -14,11 +14,11 @@ import pytest
 from support_agent.answer.final_answer import CalculationItem
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_answer
-from support_agent.answer.samples import around
 from support_agent.answer.templates import Templates
 from support_agent.company.values import Money, Row
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import ToolCallRejected
+from support_agent.ops.template_samples import around
 from support_agent.planner import forms
 from support_agent.planner.forms import FORMS, Form, votes_for
 from support_agent.planner.loop import Planner

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.final_answer import DocumentItem, FinalAnswer
-from support_agent.answer.grounds import Grounds
+from support_agent.answer.verification import Verifier
 from support_agent.core.findings import Severity
 from support_agent.errors import GateRefused
 from support_agent.facts.topics import topics_of
@@ -113,12 +113,12 @@ def test_an_answer_without_a_language_replays_as_it_was_sent(office: Office) -> 
     old = final.model_dump(mode="json")
     del old["answers"][0]["items"][0]["language"]
     loaded = FinalAnswer.model_validate(old)
-    grounds = Grounds(
+    verifier = Verifier(
         {text.version: text.model_copy(update={"language": None}) for text in office.decider.company.texts}.get
     )
-    letter = answer_letter(loaded, office.decider.templates, grounds)
+    letter = answer_letter(loaded, office.decider.templates, verifier)
     assert GERMAN_LINE not in letter.text
-    assert letter.text == answer_letter(final, office.decider.templates, grounds).text.replace(f"{GERMAN_LINE}\n", "")
+    assert letter.text == answer_letter(final, office.decider.templates, verifier).text.replace(f"{GERMAN_LINE}\n", "")
 
 
 def test_show_and_why_say_the_language(office: Office) -> None:
@@ -145,9 +145,9 @@ def test_the_gate_refuses_a_wrong_language(office: Office, language: str | None)
     final = FinalAnswer.model_validate(record.payload)
     forged = item_of(office, mail_id).model_copy(update={"language": language})
     answers = (final.answers[0].model_copy(update={"items": (forged,)}),)
-    grounds = Grounds.of(office.decider.company)
+    verifier = Verifier.of(office.decider.company)
     with pytest.raises(GateRefused, match="or language than the answer says"):
-        answer_letter(final.model_copy(update={"answers": answers}), office.decider.templates, grounds)
+        answer_letter(final.model_copy(update={"answers": answers}), office.decider.templates, verifier)
 
 
 def test_a_template_that_hides_the_language_is_refused(office: Office) -> None:
@@ -160,7 +160,7 @@ def test_a_template_that_hides_the_language_is_refused(office: Office) -> None:
         files[name] = files[name].replace("item.foreign_language %}", "item.foreign_language and false %}")
     templates = type(office.decider.templates).from_files(files)
     with pytest.raises(GateRefused, match="does not say document answer=0 item=0 number=2 part=language"):
-        answer_letter(FinalAnswer.model_validate(record.payload), templates, Grounds.of(office.decider.company))
+        answer_letter(FinalAnswer.model_validate(record.payload), templates, Verifier.of(office.decider.company))
 
 
 def test_a_question_finds_a_document_by_its_words_in_any_language(office: Office) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.answer.grounds import Grounds
+from support_agent.answer.verification import Verifier
 from support_agent.company.database import ReadOnlyDatabase
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings
@@ -180,7 +180,7 @@ def decided(office: Office, sender: str, text: str, level: int, *, reply_to: byt
 def letter_of(office: Office, decision: Decision) -> tuple[str, str, str] | None:
     if decision.final is None:
         return None
-    letter = answer_letter(decision.final, office.decider.templates, Grounds.of(office.decider.company))
+    letter = answer_letter(decision.final, office.decider.templates, Verifier.of(office.decider.company))
     return letter.subject, letter.text, letter.html
 
 

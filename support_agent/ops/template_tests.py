@@ -1,13 +1,12 @@
 """Template tests as data: `templates/tests/*.yaml`, items or whole mails in, expected texts out.
 
 Invariant: a case says what comes out in each locale it names, text and HTML, and its mail passes the gate
-too; a file that cannot be read is a finding, never skipped. Checked by tests/unit/answer/test_cases.py.
+too; a file that cannot be read is a finding, never skipped. Checked by tests/unit/ops/test_template_tests.py.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +17,22 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.packet import Packet
 from support_agent.answer.provenance import check
-from support_agent.answer.reading import as_read
 from support_agent.answer.render import (
-    render_acknowledgement,
+    render,
     render_answer,
     render_item,
-    render_packet,
 )
-from support_agent.answer.samples import around
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
+from support_agent.ops.html_as_read import as_read
+from support_agent.ops.template_samples import around
 
 
 class Expected(Frozen):
-    """What must come out; `html` as its reader sees it (see `reading.as_read`). A part left out is not
+    """What must come out; `html` as its reader sees it (`html_as_read`). A part left out is not
     compared.
     """
 
@@ -129,16 +127,6 @@ def run_case(placed: Placed, templates: Templates) -> list[Finding]:
 
 def _rendered(case: TemplateCase, locale: str, templates: Templates) -> dict[str, str]:
     """The parts of a case's rendering, after the whole mail has passed the gate."""
-    if case.packet is not None:
-        packet = case.packet.model_copy(update={"locale": locale})
-        rendered = render_packet(packet, templates)
-        check(rendered, packet, templates)
-        return _parts(rendered)
-    if case.acknowledgement is not None:
-        acknowledgement = case.acknowledgement.model_copy(update={"locale": locale})
-        mail = render_acknowledgement(acknowledgement, templates)
-        check(mail, acknowledgement, templates)
-        return _parts(mail)
     if case.item is not None:
         final = around(case.item, locale=locale)
         check(render_answer(final, templates), final, templates)
@@ -146,11 +134,12 @@ def _rendered(case: TemplateCase, locale: str, templates: Templates) -> dict[str
             "text": render_item(case.item, locale, templates, "text").text,
             "html": as_read(render_item(case.item, locale, templates, "html").text),
         }
-    assert case.answer is not None
-    final = case.answer.model_copy(update={"locale": locale})
-    mail = render_answer(final, templates)
-    check(mail, final, templates)
-    return _parts(mail)
+    given = case.answer or case.acknowledgement or case.packet
+    assert given is not None
+    made_from = given.model_copy(update={"locale": locale})
+    rendered = render(made_from, templates)
+    check(rendered, made_from, templates)
+    return _parts(rendered)
 
 
 def _parts(rendered: RenderedAnswer | RenderedPacket) -> dict[str, str]:
@@ -168,11 +157,7 @@ def _difference(wanted: str, actual: str) -> str:
         lineterm="",
         n=1,
     )
-    return "\n".join(_shown(lines))
-
-
-def _shown(lines: Iterator[str]) -> Iterator[str]:
-    return (f"    {line}" for line in lines)
+    return "\n".join(f"    {line}" for line in lines)
 
 
 def _finding(path: Path, line: int | None, what: str, todo: str = "correct the test or the template") -> Finding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.answer.places import check_places
+from support_agent.answer.allowed_html import check_places
 from support_agent.answer.sources import DocumentSource, SettingsSource, Source, Span, TemplateSource
 from support_agent.errors import GateRefused
 

@@ -2,7 +2,7 @@
 
 Invariant: a value stands in text, or is the whole of a quoted `href` (after `mailto:` for the support
 address), so that no value can become markup; nothing remote is loaded. Checked by
-tests/unit/answer/test_places.py.
+tests/unit/answer/test_allowed_html.py.
 """
 
 from __future__ import annotations

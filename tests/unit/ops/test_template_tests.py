@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.answer.cases import Placed, load_cases, run_case
-from support_agent.answer.checks import ITEM_KINDS
+from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.templates import Templates
+from support_agent.ops.template_tests import Placed, load_cases, run_case
 from tests.unit.answer.conftest import TEMPLATES
 
 CASES, UNREADABLE = load_cases(TEMPLATES)
+
+
+@pytest.fixture(scope="module")
+def templates() -> Templates:
+    return Templates.load(TEMPLATES)
 
 
 @pytest.mark.parametrize("placed", CASES, ids=[f"{placed.path.stem}: {placed.case.name}" for placed in CASES])
@@ -26,7 +31,7 @@ def test_every_partial_has_three_cases_in_both_languages() -> None:
     """At least three for each item kind and each whole mail, all of them in English and German."""
     assert UNREADABLE == []
     counted = Counter(placed.path.stem for placed in CASES if {"en-GB", "de-DE"} <= set(placed.case.expect))
-    for name in (*ITEM_KINDS, "answer", "acknowledgement", "escalation"):
+    for name in (*KINDS, "answer", "acknowledgement", "escalation"):
         assert counted[name] >= 3, name
 
 

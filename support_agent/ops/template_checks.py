@@ -2,29 +2,31 @@
 
 Invariant: no finding of severity error means that every sample item and mail renders, in every language, to
 something the gate lets through, and that every template test passes. Checked by
-tests/unit/answer/test_checks.py.
+tests/unit/ops/test_template_checks.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 
-from support_agent.answer.acknowledgement import Acknowledgement
-from support_agent.answer.cases import load_cases, run_case
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.grammar import TemplateRefused
-from support_agent.answer.packet import Packet
+from support_agent.answer.item_kinds import KINDS
+from support_agent.answer.mail_parts import PACKET, MadeFrom
 from support_agent.answer.provenance import check, check_surface
 from support_agent.answer.render import (
     SUFFIXES,
     parse_template,
-    render_acknowledgement,
+    render,
     render_answer,
-    render_packet,
 )
-from support_agent.answer.samples import (
+from support_agent.answer.sources import Rendered, Surface, WordSource
+from support_agent.answer.templates import WORDS, Templates, TemplatesUnusable, read_words
+from support_agent.core.findings import Finding, Severity, nearest
+from support_agent.core.locales import FALLBACK_LOCALE, is_locale, language_of
+from support_agent.errors import GateRefused
+from support_agent.ops.template_samples import (
     CODES,
     around,
     sample_acknowledgements,
@@ -32,27 +34,13 @@ from support_agent.answer.samples import (
     sample_items,
     sample_packets,
 )
-from support_agent.answer.sources import Rendered, Surface
-from support_agent.answer.templates import WORDS, Templates, TemplatesUnusable, read_words
-from support_agent.core.findings import Finding, Severity, nearest
-from support_agent.core.locales import FALLBACK_LOCALE, is_locale, language_of
-from support_agent.errors import GateRefused
+from support_agent.ops.template_tests import load_cases, run_case
 
-ITEM_KINDS = ("document", "account_field", "table", "aggregate", "calculation", "clarification", "record")
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
 STAFF_SECTIONS = ("level", "reason", "finding")
 """Sections of words that only the desk reads."""
-REQUIRED = (
-    "subject.txt.j2",
-    *(
-        f"{name}.{suffix}.j2"
-        for name in ("answer", "acknowledgement", "notice", *ITEM_KINDS)
-        for suffix in ("txt", "html")
-    ),
-)
 FOLLOWED_BY_VALUE = ("year", "month")
 """Codes whose words may be alike, because the year or the month stands beside them."""
-SECTIONS = ("period", "aggregation", "operation", "step", "level", "reason", "finding")
 
 
 def check_templates(directory: Path, codes: Mapping[str, Collection[str]] | None = None) -> list[Finding]:
@@ -96,7 +84,12 @@ def _required(directory: Path, templates: Templates) -> Iterator[Finding]:
     The desk's may be missing in another language: its people may read English.
     """
     english = {file.name.partition("/")[2] for file in templates.files if _is_english(file.name)}
-    for name in (*REQUIRED, *STAFF_TEMPLATES):
+    bodies = ("answer", "acknowledgement", "notice", *KINDS)
+    for name in (
+        "subject.txt.j2",
+        *(f"{body}.{end}.j2" for body in bodies for end in ("txt", "html")),
+        *STAFF_TEMPLATES,
+    ):
         if name not in english:
             path = directory / FALLBACK_LOCALE / name
             yield _error(path, None, "the template is missing", "add it; `init` writes a first version")
@@ -118,15 +111,17 @@ def _is_english(name: str) -> bool:
 
 def _words(directory: Path, templates: Templates, codes: Mapping[str, Collection[str]]) -> Iterator[Finding]:
     """No section is misspelt, no two codes read the same, and each code has a word."""
+    shapes = (PACKET, *(kind.shape for kind in KINDS.values()))
+    sections = sorted({part.cited_as for one in shapes for part in one.all_parts() if part.source is WordSource})
     for language in sorted(templates.languages):
         name = f"{language}/{WORDS}"
         path = directory / name
         entries = read_words(name, templates.source(name))
         seen: dict[tuple[str, str], str] = {}
         for section, line in {section: line for section, _, _, line in reversed(entries)}.items():
-            if section not in SECTIONS:
-                what = f"there is no section {section!r}{nearest(section, SECTIONS)}"
-                yield _error(path, line, what, "use one of " + ", ".join(SECTIONS))
+            if section not in sections:
+                what = f"there is no section {section!r}{nearest(section, sections)}"
+                yield _error(path, line, what, "use one of " + ", ".join(sections))
         for section, code, text, line in entries:
             twin = seen.setdefault((section, text.strip().casefold()), code)
             if twin != code and code not in FOLLOWED_BY_VALUE:
@@ -161,16 +156,14 @@ def _samples(directory: Path, templates: Templates, language: str) -> Iterator[F
 
     for item in sample_items(templates.codes("step")):
         yield from _item_findings(around(item, locale=language), item.kind, directory, templates, place)
-    mails: list[tuple[str, Callable[[], None]]] = []
-    for final in sample_answers(language):
-        mails.append(("answer", partial(_pass_answer, final, templates)))
-    for acknowledgement in sample_acknowledgements(language):
-        mails.append(("acknowledgement", partial(_pass_acknowledgement, acknowledgement, templates)))
-    for packet in sample_packets(language):
-        mails.append(("escalation", partial(_pass_packet, packet, templates)))
-    for name, attempt in mails:
+    mails: tuple[tuple[MadeFrom, str], ...] = (
+        *((made, "answer") for made in sample_answers(language)),
+        *((made, "acknowledgement") for made in sample_acknowledgements(language)),
+        *((made, "escalation") for made in sample_packets(language)),
+    )
+    for made, name in mails:
         try:
-            attempt()
+            check(render(made, templates), made, templates)
         except GateRefused as error:
             yield _refused(error, directory, place(name, "html" if str(error).startswith("html:") else "text"))
 
@@ -195,18 +188,6 @@ def _item_findings(
         except GateRefused as error:
             name = "answer" if error.code == "notice" or " settings " in str(error) else kind
             yield _refused(error, directory, place(name, surface))
-
-
-def _pass_answer(final: FinalAnswer, templates: Templates) -> None:
-    check(render_answer(final, templates), final, templates)
-
-
-def _pass_acknowledgement(acknowledgement: Acknowledgement, templates: Templates) -> None:
-    check(render_acknowledgement(acknowledgement, templates), acknowledgement, templates)
-
-
-def _pass_packet(packet: Packet, templates: Templates) -> None:
-    check(render_packet(packet, templates), packet, templates)
 
 
 def _refused(error: GateRefused, directory: Path, path: Path) -> Finding:

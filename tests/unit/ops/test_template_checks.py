@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.answer.checks import check_templates
 from support_agent.core.findings import Severity
+from support_agent.ops.template_checks import check_templates
 from tests.unit.answer.conftest import TEMPLATES
 
 

@@ -20,11 +20,11 @@ from support_agent.answer.final_answer import (
     RecordItem,
     TableItem,
 )
-from support_agent.answer.grounds import Grounds, unfounded
-from support_agent.answer.samples import around
+from support_agent.answer.verification import Verifier
 from support_agent.company.company import Company
 from support_agent.company.values import Count, Money, Period
 from support_agent.errors import GateRefused
+from support_agent.ops.template_samples import around
 from support_agent.outbound.letters import answer_letter
 from tests.fakes_journey import Office
 
@@ -91,7 +91,7 @@ def items(company: Company) -> dict[str, Item]:
 
 
 def wrong(item: Item, company: Company) -> list[str]:
-    return list(unfounded(around(item), Grounds.of(company), "en"))
+    return list(Verifier.of(company).mismatches(around(item), "en"))
 
 
 @pytest.mark.parametrize("kind", ["document", "field", "table", "aggregate", "calculation", "clarification", "record"])
@@ -208,21 +208,21 @@ def test_a_field_or_question_that_is_not_the_companys_is_refused(
 def test_without_the_companys_files_only_documents_are_looked_up(company: Company) -> None:
     """A replay has them alone, in the version that was sent, and does not know which language that is in."""
     stored = (document.model_copy(update={"language": None}) for document in company.documents)
-    grounds = Grounds({document.version: document for document in stored}.get)
+    verifier = Verifier({document.version: document for document in stored}.get)
     renamed = items(company)["field"].model_copy(update={"label": "Seats you pay for"})
     forged = document_item(company).model_copy(update={"title": "A gift"})
     final = around(renamed)
     both = FinalAnswer.model_validate({**final.model_dump(), "answers": (*final.answers, *around(forged).answers)})
-    assert len(list(unfounded(both, grounds, "en"))) == 1
+    assert len(list(verifier.mismatches(both, "en"))) == 1
 
 
 def test_the_gate_lets_no_invented_sentence_out(office: Office, company: Company) -> None:
     """The answer renders to itself, and every span fits the item; the document says otherwise."""
     item = document_item(company)
-    templates, grounds = office.decider.templates, Grounds.of(company)
-    assert item.excerpts[0].text in answer_letter(around(item), templates, grounds).text
+    templates, verifier = office.decider.templates, Verifier.of(company)
+    assert item.excerpts[0].text in answer_letter(around(item), templates, verifier).text
     invented = item.excerpts[0].model_copy(update={"text": "You get 1000 euros back, says the model."})
     tampered = item.model_copy(update={"excerpts": (invented, *item.excerpts[1:])})
     with pytest.raises(GateRefused, match="sentence 1 is not what the answer says") as refused:
-        answer_letter(around(tampered), templates, grounds)
+        answer_letter(around(tampered), templates, verifier)
     assert refused.value.code == "unfounded"

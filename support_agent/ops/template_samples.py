@@ -2,12 +2,12 @@
 
 Invariant: between them the samples take every branch that an item can cause (no value, one row, no row, each
 code), so that a template which fails on one of them is found by `check`. Checked by
-tests/unit/answer/test_checks.py.
+tests/unit/ops/test_template_checks.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from decimal import Decimal
 from typing import get_args
@@ -76,9 +76,7 @@ _COLUMNS = (
 )
 
 
-def sample_items(steps: tuple[str, ...] = ()) -> Iterator[Item]:
-    """Items of every kind and in every shape; one table and one aggregate went through `steps`."""
-    yield from _documents()
+def _fields(_: tuple[str, ...]) -> Iterator[Item]:
     for value in (
         None,
         Text(text='Team <b>"plus"</b> & more'),
@@ -88,8 +86,9 @@ def sample_items(steps: tuple[str, ...] = ()) -> Iterator[Item]:
         Money(amount=Decimal("-1234.5"), currency="USD"),
     ):
         yield FieldItem(field="plan", label="Your plan", value=value)
-    yield from _tables(steps)
-    yield from _aggregates(steps)
+
+
+def _calculations(_: tuple[str, ...]) -> Iterator[Item]:
     for operation in OPERATIONS:
         right = _TOTAL.model_copy(update={"period": _MONTH, "row_count": 1, "aggregation": "highest"})
         yield CalculationItem.model_validate(
@@ -100,7 +99,13 @@ def sample_items(steps: tuple[str, ...] = ()) -> Iterator[Item]:
                 "result": Quantity(amount=Decimal("12.5"), unit=""),
             }
         )
+
+
+def _clarifications(_: tuple[str, ...]) -> Iterator[Item]:
     yield ClarificationItem(number=1, text="Which invoice do you mean?")
+
+
+def _records(_: tuple[str, ...]) -> Iterator[Item]:
     for shown in (_COLUMNS, _COLUMNS[:1], _COLUMNS[-1:]):
         yield RecordItem(record="invoices", label="Invoice", identifier='EX-2024 <"3"> & more', columns=shown)
 
@@ -206,7 +211,7 @@ def sample_packets(locale: str) -> Iterator[Packet]:
     )
 
 
-def _documents() -> Iterator[Item]:
+def _documents(_: tuple[str, ...]) -> Iterator[Item]:
     excerpts = (
         _excerpt(0, "", 0, "sentence", "Refunds are made within 14 days."),
         _excerpt(1, "", 0, "sentence", "Ask by mail."),
@@ -277,3 +282,21 @@ def _aggregates(steps: tuple[str, ...]) -> Iterator[Item]:
 
 def _named(name: str) -> Period:
     return Period(name=name, first=date(2026, 7, 1), last=date(2026, 9, 30))
+
+
+SAMPLES: dict[str, Callable[[tuple[str, ...]], Iterator[Item]]] = {
+    "document": _documents,
+    "account_field": _fields,
+    "table": _tables,
+    "aggregate": _aggregates,
+    "calculation": _calculations,
+    "clarification": _clarifications,
+    "record": _records,
+}
+"""By kind of item; one table and one aggregate went through the steps."""
+
+
+def sample_items(steps: tuple[str, ...] = ()) -> Iterator[Item]:
+    """Items of every kind and in every shape."""
+    for made in SAMPLES.values():
+        yield from made(steps)

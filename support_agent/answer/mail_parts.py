@@ -1,0 +1,154 @@
+"""The parts of whole mails beside their items: an answer's frame, an acknowledgement, a packet for the desk.
+
+Invariant: a packet alone holds the customer's own text and passages of the web, and goes to staff. Checked by
+tests/unit/answer/test_packet.py and tests/unit/answer/test_provenance.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import accumulate
+from typing import Any
+
+from support_agent.answer.acknowledgement import Acknowledgement
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.formatting import bare_subject, clean_lines, format_confidence, format_count
+from support_agent.answer.packet import Packet
+from support_agent.answer.parts import Group, Part, Shape, computed, counted, inbound, itself, never, verbatim, word
+from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
+
+MadeFrom = FinalAnswer | Acknowledgement | Packet
+"""What a mail is made from."""
+
+
+def _is_partial(final: FinalAnswer) -> bool:
+    return final.n_remaining > 0
+
+
+def _without_prefix(subject: str, _: str) -> str | None:
+    return bare_subject(subject) or None
+
+
+_SUBJECT = Part(SubjectSource, "subject", _without_prefix, is_required=never, is_optional=True)
+ACKNOWLEDGEMENT = Shape(
+    parts=(Part(SettingsSource, "company", is_required=never), Part(SettingsSource, "support_address"), _SUBJECT)
+)
+COUNTS = Shape(
+    parts=(
+        computed("answered", format_count, read="n_answered", is_required=_is_partial),
+        computed("asked", format_count, is_required=_is_partial),
+        computed("remaining", format_count, read="n_remaining", is_required=never),
+    ),
+    facts={
+        "is_one_answered": lambda final: final.n_answered == 1,
+        "is_one_remaining": lambda final: final.n_remaining == 1,
+        "is_partial": _is_partial,
+    },
+)
+"""How many of the mail's questions are answered."""
+_NAME = Part(CustomerSource, "name", name="greeting_name", is_required=never, is_optional=True)
+ANSWER = Shape(parts=(*ACKNOWLEDGEMENT.parts, _NAME), groups=(Group("counts", COUNTS, read=itself),))
+
+
+def _confidence(probability: float, _: str) -> str:
+    return format_confidence(probability)
+
+
+def _lines(text: str | None) -> tuple[str, ...]:
+    return clean_lines(text or "")
+
+
+_RUNNER_UP = Shape(
+    parts=(
+        inbound("runner_up", name="call", is_required=never),
+        inbound("runner_up_confidence", _confidence, name="confidence", is_required=never),
+    )
+)
+_CONSIDERED = Shape(
+    parts=(inbound("call"), inbound("confidence", _confidence), inbound("outcome")),
+    groups=(Group("runners_up", _RUNNER_UP, counted("nested")),),
+)
+_FOUND = Shape(
+    parts=(
+        inbound("document_number", name="number"),
+        inbound("document_title", name="title", is_required=never),
+        inbound("document_score", _confidence, name="score", is_required=never),
+    )
+)
+_QUOTED = Shape(
+    parts=(inbound("evidence_position", name="position", is_required=never), inbound("evidence_sentence", name="text"))
+)
+_EVIDENCE = Shape(
+    parts=(
+        inbound("evidence_number", name="number"),
+        inbound("evidence_title", name="title", is_required=never),
+        inbound("evidence_grade", _confidence, name="grade", is_required=never, is_optional=True),
+    ),
+    groups=(Group("sentences", _QUOTED, counted("nested")),),
+)
+_PAGE = Shape(
+    parts=(
+        inbound("page_address", name="address"),
+        inbound("page_heading", name="heading", is_required=never, is_optional=True),
+        inbound("page_document", name="document", is_required=never, is_optional=True),
+        inbound("page_found_by", name="found_by", read=lambda page: ", ".join(page.found_by), is_required=never),
+        inbound("page_text", name="text"),
+    )
+)
+_LOOKED = Shape(
+    parts=(
+        inbound("question_number", name="number"),
+        inbound("question", is_required=never),
+        inbound("finding_code", name="code", read="reason_code"),
+        word("finding", name="words", read="reason_code", is_required=never, is_optional=True),
+    )
+)
+
+
+def _by_question(view: Any, packet: Packet) -> Mapping[str, object]:
+    """Evidence below its question, and pages with the number of theirs; both count on from question to question."""
+    ends = list(accumulate(len(looked.evidence) for looked in packet.looked))
+    for looked, one, end in zip(packet.looked, view.looked, ends, strict=True):
+        one.evidence = view._evidence[end - len(looked.evidence) : end]
+    asked = [one.number for looked, one in zip(packet.looked, view.looked, strict=True) for _ in looked.pages]
+    for page, number in zip(view.pages, asked, strict=True):
+        page.question = number
+    return {}
+
+
+PACKET = Shape(
+    parts=(
+        inbound("case_id"),
+        inbound("customer_address"),
+        inbound("level"),
+        word("level", name="level_words", read="level", is_required=never, is_optional=True),
+        inbound("level_why", is_required=never),
+        inbound("subject", _without_prefix, is_required=never, is_optional=True),
+        inbound("left_out", format_count, is_optional=True),
+        inbound("reason_code"),
+        word("reason", name="reason_words", read="reason_code", is_required=never, is_optional=True),
+        inbound("why", is_required=never, is_optional=True),
+        inbound("reply_address"),
+    ),
+    groups=(
+        Group(
+            "mail_lines",
+            inbound("mail_line", verbatim, read=itself, is_required=never),
+            counted("index"),
+            read=lambda packet: _lines(packet.mail_text),
+        ),
+        Group(
+            "answered_lines",
+            inbound("answered_line", verbatim, read=itself, is_required=never),
+            counted("index"),
+            read=lambda packet: _lines(packet.answered_text),
+        ),
+        Group("considered", _CONSIDERED, counted("index")),
+        Group("found", _FOUND, counted("index")),
+        Group("looked", _LOOKED, lambda number, _: {"index": number, "answer": 0, "item": number}),
+        Group("_evidence", _EVIDENCE, counted("index"), read="evidence"),
+        Group("pages", _PAGE, counted("index")),
+    ),
+    layout=_by_question,
+    layout_names=frozenset({"evidence", "question"}),
+)
