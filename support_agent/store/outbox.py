@@ -26,6 +26,7 @@ from support_agent.store.records import (
     OutboxId,
     OutboxRecord,
     OutboxStatus,
+    OutgoingMail,
 )
 from support_agent.store.rows import affected, equal, insert_if_new
 from support_agent.store.tables import LetterRow, OutboxRow
@@ -41,8 +42,8 @@ class Outbox:
 
     database: Database
 
-    def queue(self, *mails: tuple[LetterRecord, OutboxRecord]) -> tuple[OutboxRecord, ...]:
-        """Put mails into the outbox, each with the letter it was made from: all of them or none.
+    def queue(self, *mails: OutgoingMail) -> tuple[OutboxRecord, ...]:
+        """Put mails into the outbox, each with what it was made from: all of them or none.
 
         Returns:
             The rows. Where a row of this mail, kind and number exists, that row: its bytes are sent, its letter stays.
@@ -50,9 +51,9 @@ class Outbox:
             PermanentError: a Message-ID is that of another mail.
         """
         with self.database.write() as session:
-            return tuple(_queue(session, letter, mail) for letter, mail in mails)
+            return tuple(_queue(session, mail) for mail in mails)
 
-    def queue_notice(self, letter: LetterRecord, notice: OutboxRecord, lost: OutboxId) -> OutboxRecord | None:
+    def queue_notice(self, notice: OutgoingMail, lost: OutboxId) -> OutboxRecord | None:
         """Put the desk's notice of a lost mail into the outbox, and record that the desk is notified of the loss.
 
         Returns:
@@ -68,9 +69,9 @@ class Outbox:
         with self.database.write() as session:
             if affected(session, statement) != 1:
                 return None
-            queued = _queue(session, letter, notice)
+            queued = _queue(session, notice)
             if queued.raw != notice.raw:
-                raise TransientError(f"another notice took the number of {notice.id}", code="number_taken")
+                raise TransientError(f"another notice took the number of {queued.id}", code="number_taken")
             return queued
 
     def letter(self, mail_id: MailId, kind: LetterKind, number: int = 1) -> LetterRecord | None:
@@ -248,14 +249,18 @@ def letters_of(session: Session, mail_id: MailId) -> tuple[LetterRecord, ...]:
     return tuple(LetterRecord.model_validate(row) for row in session.exec(query))
 
 
-def _queue(session: Session, letter: LetterRecord, mail: OutboxRecord) -> OutboxRecord:
+def _queue(session: Session, mail: OutgoingMail) -> OutboxRecord:
     mails.lock(session, mail.mail_id)
-    if insert_if_new(session, OutboxRow(**mail.model_dump(), id=mail.id)):
+    fields = mail.model_dump()
+    letter = LetterRecord.model_validate({name: fields[name] for name in LetterRecord.model_fields})
+    sent = {name: value for name, value in fields.items() if name in OutboxRecord.model_fields}
+    row = OutboxRecord.model_validate({**sent, "next_try_at": mail.created_at})
+    if insert_if_new(session, OutboxRow(**row.model_dump(), id=row.id)):
         insert_if_new(session, LetterRow(**letter.model_dump()))
-    stored = _row(session, mail.id)
+    stored = _row(session, row.id)
     if stored is None:
         raise PermanentError(
-            f"{mail.id} has the Message-ID of another mail: it must be made from the mail and the kind",
+            f"{row.id} has the Message-ID of another mail: it must be made from the mail and the kind",
             code="message_id_taken",
         )
     return stored

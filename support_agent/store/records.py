@@ -208,18 +208,8 @@ class LetterRecord(Record):
     created_at: Instant
 
 
-class StoredDocument(Record):
-    """One version of a company document: `version` is the sha256 of `raw`, in hex."""
-
-    version: Sha256
-    number: Annotated[int, Field(ge=1, le=99_999)]
-    raw: bytes
-
-
-class OutboxRecord(Record):
-    """A mail that is to be sent, or was. `attempts` counts claims; `last_detail` is the last word about it, mostly the
-    server's; `copied_at` is when the Sent folder was seen to have it, `told_at` when the desk's notice that it is lost
-    came into the outbox. `number` counts the notices for a mail; of any other kind there is the first alone.
+class _Mail(Record):
+    """What a mail of ours is, queued or not; there is one of a kind and number for a mail.
 
     `message_id` is the same on each try, and no other mail has it.
     """
@@ -233,6 +223,36 @@ class OutboxRecord(Record):
     recipient: str
     raw: bytes
     created_at: Instant
+
+    @property
+    def id(self) -> OutboxId:
+        """Its key in the outbox."""
+        return OutboxId(f"{self.mail_id}-{self.kind.named(self.number)}")
+
+
+class OutgoingMail(_Mail):
+    """A mail of ours on its way into the outbox: its bytes, and what they can be made again from (`LetterRecord`)."""
+
+    payload: JsonObject
+    templates_version: str
+    rendered: JsonObject
+    header_inputs: JsonObject
+
+
+class StoredDocument(Record):
+    """One version of a company document: `version` is the sha256 of `raw`, in hex."""
+
+    version: Sha256
+    number: Annotated[int, Field(ge=1, le=99_999)]
+    raw: bytes
+
+
+class OutboxRecord(_Mail):
+    """A mail that is to be sent, or was. `attempts` counts claims; `last_detail` is the last word about it, mostly the
+    server's; `copied_at` is when the Sent folder was seen to have it, `told_at` when the desk's notice that it is lost
+    came into the outbox. `number` counts the notices for a mail; of any other kind there is the first alone.
+    """
+
     status: OutboxStatus = OutboxStatus.READY
     attempts: int = 0
     next_try_at: Instant
@@ -240,11 +260,6 @@ class OutboxRecord(Record):
     sent_at: Instant | None = None
     copied_at: Instant | None = None
     told_at: Instant | None = None
-
-    @property
-    def id(self) -> OutboxId:
-        """Its key: there is one mail of a kind and number for a mail."""
-        return OutboxId(f"{self.mail_id}-{self.kind.named(self.number)}")
 
 
 class Due(Record):

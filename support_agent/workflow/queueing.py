@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 
 import structlog
 
@@ -29,24 +28,11 @@ from support_agent.desk.packing import packet_of
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
 from support_agent.outbound.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
-from support_agent.store.records import LetterKind, LetterRecord, OutboxRecord
+from support_agent.store.records import LetterKind, OutboxRecord, OutgoingMail
 from support_agent.store.store import Store
 from support_agent.workflow.decide import locale_of, thread_subject
 
 log = structlog.get_logger(__name__)
-
-
-class Addressed(NamedTuple):
-    """A letter, to whom it goes, the templates it was rendered with, and the mail of the thread that it answers.
-
-    `number` is which of its kind it is for the mail in hand.
-    """
-
-    letter: Letter
-    to: str
-    templates: Templates
-    parent: ReceivedMail
-    number: int = 1
 
 
 @dataclass(frozen=True)
@@ -67,12 +53,12 @@ class OutboundQueue:
         """
         letter = answer_letter(final, self.templates, Verifier.of(self.company))
         rest = (self._packet(mail, decision, answered=letter.text),) if decision.plan.is_partial else ()
-        self._queue(mail, *rest, self._to_sender(mail, letter))
+        self.store.outbox.queue(*rest, self._outgoing(mail, letter, mail.sender.address))
 
     def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool) -> None:
         """The case for the desk; `is_acknowledged`: with a fixed mail to the customer that says so."""
-        acknowledgement = self._acknowledgement(mail) if is_acknowledged else None
-        self._queue(mail, self._packet(mail, decision), *([acknowledgement] if acknowledgement else []))
+        acknowledgement = self._acknowledgement(mail) if is_acknowledged else ()
+        self.store.outbox.queue(self._packet(mail, decision), *acknowledgement)
 
     def failure(self, mail: RoutedMail, decision: Decision) -> OutboxRecord:
         """What went wrong, for the desk, whatever else went out; where it was told for this reason, that notice."""
@@ -81,27 +67,31 @@ class OutboundQueue:
             letter = self.store.outbox.letter(mail.id, notice.kind, notice.number)
             if letter is not None and letter.payload["reason_code"] == decision.plan.reason:
                 return notice
-        return self._queue(mail, self._notice(mail, decision, notices))[0]
+        return self.store.outbox.queue(self._notice(mail, decision, notices))[0]
 
     def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxRecord) -> OutboxRecord | None:
         """The desk's notice that a mail of ours is lost; None: it was told meanwhile."""
         notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
-        addressed = self._notice(mail, decision, notices)
-        self._keep_templates(addressed)
-        return self.store.outbox.queue_notice(*self._composed(mail, addressed), lost.id)
+        return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost.id)
 
-    def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> Addressed:
+    def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         number = 1 + max((notice.number for notice in earlier), default=0)
-        return self._packet(mail, decision, LetterKind.FAILURE)._replace(number=number)
+        return self._packet(mail, decision, LetterKind.FAILURE, number=number)
 
     def reply(self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail) -> None:
         """A staff member's words, in the thread of the customer's mail."""
         letter = reply_letter(parent.message.subject, f"{words}\n")
-        self._queue(mail, Addressed(letter, to, self.templates, parent))
+        self.store.outbox.queue(self._outgoing(mail, letter, to, parent=parent))
 
     def _packet(
-        self, mail: RoutedMail, decision: Decision, kind: LetterKind = LetterKind.PACKET, answered: str | None = None
-    ) -> Addressed:
+        self,
+        mail: RoutedMail,
+        decision: Decision,
+        kind: LetterKind = LetterKind.PACKET,
+        *,
+        answered: str | None = None,
+        number: int = 1,
+    ) -> OutgoingMail:
         """A packet in the company's words; if those are refused, in the words that came with the program."""
         packet = packet_of(mail, decision, answered, self.settings)
         templates = self.templates
@@ -111,9 +101,9 @@ class OutboundQueue:
             log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             templates = Templates.load(packaged("templates"))
             letter = packet_letter(packet, templates, kind)
-        return Addressed(letter, self.settings.desk.address, templates, mail)
+        return self._outgoing(mail, letter, self.settings.desk.address, templates=templates, number=number)
 
-    def _acknowledgement(self, mail: RoutedMail) -> Addressed | None:
+    def _acknowledgement(self, mail: RoutedMail) -> tuple[OutgoingMail, ...]:
         """The fixed mail in the customer's language; none where the gate refuses it: a person has the case."""
         accounts, level = self.company.accounts, mail.sender.level
         customer = accounts.customer(mail.sender.address) if level >= CUSTOMER else None
@@ -127,58 +117,52 @@ class OutboundQueue:
             letter = acknowledgement_letter(acknowledgement, self.templates)
         except GateRefused as refused:
             log.error("acknowledgement_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
-            return None
-        return self._to_sender(mail, letter)
+            return ()
+        return (self._outgoing(mail, letter, mail.sender.address),)
 
-    def _to_sender(self, mail: RoutedMail, letter: Letter) -> Addressed:
-        return Addressed(letter, mail.sender.address, self.templates, mail)
+    def _outgoing(
+        self,
+        mail: RoutedMail,
+        letter: Letter,
+        to: str,
+        *,
+        templates: Templates | None = None,
+        parent: ReceivedMail | None = None,
+        number: int = 1,
+    ) -> OutgoingMail:
+        """The mail's bytes, and what they can be made again from.
 
-    def _queue(self, mail: RoutedMail, *letters: Addressed) -> tuple[OutboxRecord, ...]:
-        """All of them or none; what is in the outbox already stays as it is."""
-        self._keep_templates(*letters)
-        return self.store.outbox.queue(*(self._composed(mail, addressed) for addressed in letters))
-
-    def _keep_templates(self, *letters: Addressed) -> None:
-        for templates in {addressed.templates.version: addressed.templates for addressed in letters}.values():
-            self.store.versions.save_templates(templates.version, templates.as_files())
-
-    def _composed(self, mail: RoutedMail, addressed: Addressed) -> tuple[LetterRecord, OutboxRecord]:
-        """The mail's bytes, and what they can be made again from."""
-        letter, agent = addressed.letter, self.settings.agent
-        parent = addressed.parent
+        Args:
+            templates: What it was rendered with, where that are not the company's.
+            parent: The mail of the thread that it answers, where that is not the mail in hand.
+            number: Which of its kind it is for the mail in hand.
+        """
+        templates, parent, agent = templates or self.templates, parent or mail, self.settings.agent
+        self.store.versions.save_templates(templates.version, templates.as_files())
         headers = letter.headers(
             agent,
             mail.route.case_id,
             mail.id,
-            addressed.to,
+            to,
             self.now(),
             parent.message,
             parent.id,
-            addressed.number,
+            number,
             is_threaded=mail.sender.level >= PROVEN,
         )
-        record = LetterRecord(
-            mail_id=mail.id,
-            kind=letter.kind,
-            number=addressed.number,
-            payload=letter.payload,
-            templates_version=addressed.templates.version,
-            rendered=letter.rendered,
-            header_inputs=headers.model_dump(mode="json"),
-            created_at=headers.sent_at,
-        )
-        outgoing = OutboxRecord(
+        verp = bounce_address(agent.address, headers.message_id)
+        return OutgoingMail(
             mail_id=mail.id,
             case_id=mail.route.case_id,
             kind=letter.kind,
-            number=addressed.number,
+            number=number,
+            payload=letter.payload,
+            templates_version=templates.version,
+            rendered=letter.rendered,
+            header_inputs=headers.model_dump(mode="json"),
             message_id=headers.message_id,
-            envelope_from=bounce_address(agent.address, headers.message_id)
-            if self.settings.smtp.verp
-            else agent.address,
-            recipient=addressed.to,
+            envelope_from=verp if self.settings.smtp.verp else agent.address,
+            recipient=to,
             raw=letter.compose(headers, parent.message, parent.raw),
             created_at=headers.sent_at,
-            next_try_at=headers.sent_at,
         )
-        return record, outgoing

@@ -15,6 +15,7 @@ from support_agent.store.records import (
     MailId,
     OutboxRecord,
     OutboxStatus,
+    OutgoingMail,
     PlanRecord,
     ToolCallRecord,
     ToolCallStatus,
@@ -107,8 +108,10 @@ def outgoing(
     at: datetime = NOON,
     body: bytes = b"Subject: Re: Refund?\r\n\r\n\x00\xff\r\n",
     number: int = 1,
-) -> OutboxRecord:
-    return OutboxRecord(
+    subject: str = "Re: Refund?",
+) -> OutgoingMail:
+    made_from = letter(mail_id, kind, subject, number)
+    return OutgoingMail(
         mail_id=mail_id,
         case_id=case_id,
         kind=kind,
@@ -118,13 +121,16 @@ def outgoing(
         recipient=ANNA,
         raw=body,
         created_at=at,
-        next_try_at=at,
+        payload=made_from.payload,
+        templates_version=made_from.templates_version,
+        rendered=made_from.rendered,
+        header_inputs=made_from.header_inputs,
     )
 
 
-def put(store: Store, mail: OutboxRecord) -> OutboxRecord:
-    """Put a mail into the outbox, with a letter it could have been made from."""
-    (row,) = store.outbox.queue((letter(mail.mail_id, mail.kind), mail))
+def put(store: Store, mail: OutgoingMail) -> OutboxRecord:
+    """Put a mail into the outbox."""
+    (row,) = store.outbox.queue(mail)
     return row
 
 

@@ -8,7 +8,16 @@ from datetime import datetime
 import pytest
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.store.records import DeliverySource, Due, LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import (
+    DeliverySource,
+    Due,
+    LetterKind,
+    MailId,
+    OutboxId,
+    OutboxRecord,
+    OutboxStatus,
+    OutgoingMail,
+)
 from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, queue, record
 
@@ -41,7 +50,8 @@ def test_a_queued_mail_is_kept_byte_for_byte_and_due_at_once(store: Store) -> No
     store.cases.open(case(), mail_id)
     mail = outgoing(mail_id, case_id=CASE)
     row = put(store, mail)
-    assert row == mail
+    kept = OutgoingMail.model_fields.keys() & OutboxRecord.model_fields.keys()
+    assert {name: getattr(row, name) for name in kept} == {name: getattr(mail, name) for name in kept}
     assert (row.status, row.attempts, row.next_try_at) == (OutboxStatus.READY, 0, NOON)
     assert store.outbox.ready(NOON, limit=10) == (Due(next_try_at=NOON, created_at=NOON, id=row.id),)
     assert store.outbox.find(message_id=mail.message_id) == (row,)
@@ -50,7 +60,7 @@ def test_a_queued_mail_is_kept_byte_for_byte_and_due_at_once(store: Store) -> No
 def test_queueing_again_keeps_the_first_bytes(store: Store) -> None:
     """Rule: one mail of a kind for a mail; a step that runs again sends no other text and explains no other one."""
     row = bring_to(store, OutboxStatus.SENT)
-    again = store.outbox.queue((letter(row.mail_id, subject="other"), outgoing(row.mail_id, body=b"other")))
+    again = store.outbox.queue(outgoing(row.mail_id, body=b"other", subject="other"))
     assert again == (row,)
     assert only(store) == row
     assert store.outbox.letter(row.mail_id, row.kind) == letter(row.mail_id)
@@ -63,7 +73,7 @@ def test_mails_are_queued_all_or_none(store: Store) -> None:
     packet = outgoing(mail_id, LetterKind.PACKET)
     answer = outgoing(mail_id).model_copy(update={"message_id": taken})
     with pytest.raises(PermanentError, match="Message-ID"):
-        store.outbox.queue((letter(mail_id, LetterKind.PACKET), packet), (letter(mail_id), answer))
+        store.outbox.queue(packet, answer)
     assert store.outbox.find(mail_id=mail_id) == ()
     assert store.outbox.letter(mail_id, LetterKind.PACKET) is None
 
@@ -250,7 +260,7 @@ def tell(store: Store, lost: OutboxRecord, number: int = 2, body: bytes = b"noti
     """The desk's notice number so many that this is lost."""
     kind = LetterKind.FAILURE
     notice = outgoing(lost.mail_id, kind, number=number, body=body, at=NOON + DAY)
-    return store.outbox.queue_notice(letter(lost.mail_id, kind, number=number), notice, lost.id)
+    return store.outbox.queue_notice(notice, lost.id)
 
 
 def test_a_notice_and_the_record_that_the_desk_was_told_are_one(store: Store) -> None:
@@ -271,7 +281,7 @@ def test_notices_of_one_mail_are_mails_of_their_own(store: Store) -> None:
     mail_id, kind = record(store), LetterKind.FAILURE
     for number in (1, 2):
         subject = f"notice {number}"
-        store.outbox.queue((letter(mail_id, kind, subject, number), outgoing(mail_id, kind, number=number)))
+        store.outbox.queue(outgoing(mail_id, kind, number=number, subject=subject))
     assert [row.id for row in store.outbox.find()] == [f"{mail_id}-failure", f"{mail_id}-failure-2"]
     for number in (1, 2):
         assert store.outbox.letter(mail_id, kind, number) == letter(mail_id, kind, f"notice {number}", number)

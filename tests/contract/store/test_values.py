@@ -42,7 +42,7 @@ def test_json_comes_back_equal(store: Store) -> None:
     saved = letter(record(store)).model_copy(
         update={"rendered": {"z": NASTY, "a": [1, 2**60, 0.1, -0.0, 1e-300, True, None, "", {"": []}]}}
     )
-    store.outbox.queue((saved, outgoing(saved.mail_id)))
+    store.outbox.queue(outgoing(saved.mail_id).model_copy(update={"rendered": saved.rendered}))
     loaded = store.outbox.letter(saved.mail_id, saved.kind)
     assert loaded == saved
     assert loaded is not None

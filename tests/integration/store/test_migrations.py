@@ -19,7 +19,7 @@ from support_agent.errors import ConfigError, PermanentError
 from support_agent.store.records import LetterKind, MailStatus, OutboxId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.store.tables import Row
-from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, letter, outgoing, put, queue, record
+from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, outgoing, put, queue, record
 
 REVISIONS = ["0001", "0002", "0003", "0004"]
 PINNED = {
@@ -155,7 +155,7 @@ def test_the_way_down_leaves_one_notice_of_a_mail(store: Store) -> None:
     row = lost(store, 1)
     for number in (1, 2):
         notice = outgoing(row.mail_id, LetterKind.FAILURE, number=number)
-        store.outbox.queue((letter(row.mail_id, LetterKind.FAILURE, number=number), notice))
+        store.outbox.queue(notice)
     store.database.downgrade("0002")
     found = contents(store)
     assert sorted(row["kind"] for row in found["outbox"]) == sorted(row["kind"] for row in found["letters"])

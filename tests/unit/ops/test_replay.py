@@ -16,7 +16,7 @@ from support_agent.errors import ConfigError
 from support_agent.ops.replay import Replanned, Replayed, chosen, plan_again, replay
 from support_agent.planner.combiner import Calibration
 from support_agent.planner.loop import Planner
-from support_agent.store.records import LetterKind, LetterRecord, MailId
+from support_agent.store.records import LetterKind, MailId, OutgoingMail
 from support_agent.transport.outbox import Delivery
 from tests.fakes import PLAIN
 from tests.fakes_journey import DESK, JAMES, NOON, STRANGER, Office, SureModel, write
@@ -106,11 +106,12 @@ def change_answer(office: Office, mail_id: MailId, **changes: object) -> None:
     """Put another record in the place of a stored answer, as only a hand at the database can."""
     record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
     assert record is not None
-    changed = LetterRecord.model_validate({**record.model_dump(), **changes})
     outgoing = office.sent(mail_id)[LetterKind.ANSWER]
+    both = {**outgoing.model_dump(), **record.model_dump(), **changes}
+    changed = OutgoingMail.model_validate({name: both[name] for name in OutgoingMail.model_fields})
     execute(office, "DELETE FROM outbox WHERE id = :id", id=outgoing.id)
     execute(office, "DELETE FROM letters WHERE mail_id = :mail_id AND kind = 'answer'", mail_id=mail_id)
-    office.store.outbox.queue((changed, outgoing))
+    office.store.outbox.queue(changed)
 
 
 def edited(value: JsonValue, old: str, new: str) -> JsonValue:

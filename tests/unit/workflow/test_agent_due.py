@@ -18,7 +18,7 @@ from support_agent.store.outbox import Outbox
 from support_agent.store.records import LetterKind, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import OUTBOX_BATCH
-from tests.contract.store.examples import letter
+from tests.contract.store.examples import outgoing
 from tests.fakes_agent import FakeMailbox, Shift, recipients, with_imap
 from tests.fakes_journey import NOON, Clock, Office, with_agent, write
 
@@ -31,18 +31,8 @@ def put(office: Office, count: int, kind: LetterKind = ANSWER) -> None:
     for number in range(office.received, office.received + count):
         raw = write("Can I get a refund?", sender=f"c{number}@c{number}.example")
         mail_id = office.receive(raw)
-        row = OutboxRecord(
-            mail_id=mail_id,
-            case_id=None,
-            kind=kind,
-            message_id=f"<{mail_id}@harborfile.example>",
-            envelope_from="support@harborfile.example",
-            recipient=f"c{number}@c{number}.example",
-            raw=raw,
-            created_at=NOON,
-            next_try_at=SOON,
-        )
-        office.store.outbox.queue((letter(mail_id, kind), row))
+        mail = outgoing(mail_id, kind, at=SOON, body=raw)
+        office.store.outbox.queue(mail.model_copy(update={"recipient": f"c{number}@c{number}.example"}))
 
 
 @pytest.fixture

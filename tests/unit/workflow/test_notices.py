@@ -15,12 +15,12 @@ from support_agent.outbound.sender import DeliveryStatus
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import (
     LetterKind,
-    LetterRecord,
     MailId,
     MailStatus,
     OutboxId,
     OutboxRecord,
     OutboxStatus,
+    OutgoingMail,
 )
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, with_agent, write
@@ -108,10 +108,10 @@ class DyingOutbox(Outbox):
 
     dies_after: bool
 
-    def queue_notice(self, letter: LetterRecord, notice: OutboxRecord, lost: OutboxId) -> OutboxRecord | None:
+    def queue_notice(self, notice: OutgoingMail, lost: OutboxId) -> OutboxRecord | None:
         """Die."""
         if self.dies_after:
-            super().queue_notice(letter, notice, lost)
+            super().queue_notice(notice, lost)
         raise KeyboardInterrupt
 
 

@@ -22,12 +22,12 @@ from support_agent.store.outbox import Outbox
 from support_agent.store.records import (
     CaseState,
     LetterKind,
-    LetterRecord,
     MailId,
     MailRecord,
     MailStatus,
     OutboxRecord,
     OutboxStatus,
+    OutgoingMail,
 )
 from support_agent.tools.base import Match
 from support_agent.transport.outbox import Delivery
@@ -181,9 +181,9 @@ def test_answer_that_cannot_be_queued_leaves_no_packet_that_quotes_it(office: Of
 class NoAnswerOutbox(Outbox):
     """An outbox that takes no answer."""
 
-    def queue(self, *mails: tuple[LetterRecord, OutboxRecord]) -> tuple[OutboxRecord, ...]:
+    def queue(self, *mails: OutgoingMail) -> tuple[OutboxRecord, ...]:
         """Refuse an answer, and with it what was to be queued along with it."""
-        if any(letter.kind is ANSWER for letter, _ in mails):
+        if any(mail.kind is ANSWER for mail in mails):
             raise PermanentError("another mail has this Message-ID", code="message_id_taken")
         return super().queue(*mails)
 
