@@ -336,8 +336,12 @@ def demo(
     ),
 ) -> None:
     """Answer the demo company's mails over local IMAP and SMTP servers, and show what happened and why."""
-    from support_agent.demo.run import run_demo
-
+    try:
+        from support_agent.demo.run import run_demo
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"the demo needs {error.name}: install the extra, `pip install 'support-agent[demo]'`"
+        ) from error
     run_demo(workspace, _now(), typer.echo)
 
 
