@@ -350,12 +350,12 @@ def model_pull(config: ConfigOption = None) -> None:
     """Fetch and verify the models."""
     from support_agent.app import progress
     from support_agent.models.embedders import needed_models
-    from support_agent.models.pulling import cache_dir, language_model, limits, pull
+    from support_agent.models.pulling import language_model, pull
 
     settings = _settings(config, optional=True)
     typer.echo(str(language_model(settings.model, progress())))
     for model in needed_models(settings):
-        typer.echo(str(pull(model, cache_dir(settings.model), progress(), limits(settings.model))))
+        typer.echo(str(pull(model, settings.model, progress())))
 
 
 @model_app.command("list")

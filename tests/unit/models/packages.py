@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support_agent.config.settings import ModelSettings
 from support_agent.models.downloads import HubFile, Source, WheelMember, Wheels
 from support_agent.models.pinned import ModelFile, PinnedModel
 from support_agent.models.progress import MoveTo
@@ -44,6 +45,11 @@ def model(*sources: Source, content: bytes = CONTENT) -> PinnedModel:
     """A model of one file."""
     file = ModelFile(name="tiny.gguf", size_bytes=len(content), sha256=sha256(content), sources=sources)
     return PinnedModel(name="tiny", title="Tiny", licence="Apache-2.0", files=(file,), entry="tiny.gguf")
+
+
+def settings(cache: Path) -> ModelSettings:
+    """Models are kept in this folder, and sources have little time."""
+    return ModelSettings(cache_dir=cache, hub_timeout_s=2, download_stall_s=60)
 
 
 def write_wheel(folder: Path, member: WheelMember, content: bytes) -> Path:

