@@ -55,7 +55,7 @@ fuzz: $(INSTALLED)
 # The lock is exact, for both targets; `make lock` writes it anew from the ranges in pyproject.toml.
 lock: $(INSTALLED)
 	$(BIN)/uv pip compile -q pyproject.toml --no-header --no-emit-index-url --universal --python-version 3.11 -o requirements.lock
-	$(BIN)/uv pip compile -q pyproject.toml --group dev --no-header --no-emit-index-url --universal --python-version 3.11 -c requirements.lock -o requirements-dev.lock
+	$(BIN)/uv pip compile -q pyproject.toml --extra demo --group dev --no-header --no-emit-index-url --universal --python-version 3.11 -c requirements.lock -o requirements-dev.lock
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 14) else "support-agent needs Python 3.11 to 3.13: make PYTHON=python3.12 demo")'
@@ -64,7 +64,7 @@ $(VENV)/bin/python:
 
 $(DEMO_INSTALLED): requirements.lock pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements-dev.lock -e '.[demo]'
 	@touch $@
 
 $(INSTALLED): requirements-dev.lock pyproject.toml | $(VENV)/bin/python

@@ -333,8 +333,12 @@ def demo(
     ),
 ) -> None:
     """Answer the demo company's mails over local IMAP and SMTP servers, and show what happened and why."""
-    from support_agent.demo.run import run_demo
-
+    try:
+        from support_agent.demo.run import run_demo
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"the demo needs {error.name}: install the extra, `pip install 'support-agent[demo]'`"
+        ) from error
     run_demo(workspace, _now(), typer.echo)
 
 
@@ -343,12 +347,12 @@ def model_pull(config: ConfigOption = None) -> None:
     """Fetch and verify the models."""
     from support_agent.app import progress
     from support_agent.models.embedders import needed_models
-    from support_agent.models.pulling import cache_dir, language_model, limits, pull
+    from support_agent.models.pulling import language_model, pull
 
     settings = _settings(config, optional=True)
     typer.echo(str(language_model(settings.model, progress())))
     for model in needed_models(settings):
-        typer.echo(str(pull(model, cache_dir(settings.model), progress(), limits(settings.model))))
+        typer.echo(str(pull(model, settings.model, progress())))
 
 
 @model_app.command("list")

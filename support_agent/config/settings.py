@@ -299,9 +299,10 @@ class ModelSettings(Section):
     cache_dir: OptionalPath = None
     """Where models are kept; empty: the user's cache directory."""
     hub_timeout_s: Annotated[float, Field(gt=0, le=600)] = 10.0
-    """The Hugging Face hub must answer within this time, else the model's next source is tried."""
+    """The Hugging Face hub must answer, and a package index be reached, within this time, else the next source is
+    tried."""
     download_stall_s: Annotated[float, Field(gt=0, le=3600)] = 300.0
-    """A download that does not grow for this long is given up; what is there is kept for the next try."""
+    """A package index (`PIP_INDEX_URL`, else PyPI) that sends nothing for so long is given up; what came is kept."""
 
 
 class PlannerSettings(Section):

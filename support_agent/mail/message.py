@@ -24,9 +24,8 @@ from support_agent.mail.head import read_head, split_head
 from support_agent.mail.text.body import LIMIT, Body, read_body
 from support_agent.mail.text.body import Attachment as Attachment
 from support_agent.mail.text.decoding import decode_words, header_text
-from support_agent.mail.text.limits import beyond_limits, careful_tree
+from support_agent.mail.text.limits import careful_tree
 from support_agent.mail.text.quotation import split_quotation
-from support_agent.mail.text.structure import read_tree
 
 MAX_HEADERS = 1_000
 MAX_HEADER_CHARACTERS = 100_000
@@ -194,10 +193,7 @@ def _read(raw: bytes, defects: list[str]) -> tuple[email.message.Message, Body]:
     """The parsed header and the body; the header alone where the body is beyond the parser's limits."""
     policy = email.policy.compat32
     try:
-        if reason := beyond_limits(raw):
-            raise ValueError(reason)
-        quick = read_tree(raw)
-        whole = careful_tree(raw) if quick is None else quick
+        whole = careful_tree(raw)
         return whole, read_body(whole, is_crlf=b"\r\n" in raw)
     except Exception as error:  # any library error on hostile bytes, RecursionError included: the header is enough
         defects.append(f"{LIMIT}{str(error)[:200] or type(error).__name__}")

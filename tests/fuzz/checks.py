@@ -6,9 +6,6 @@ is stuck is ended by an alarm, also inside a regular expression.
 
 from __future__ import annotations
 
-import email.message
-import email.parser
-import email.policy
 import json
 import os
 import signal
@@ -32,9 +29,7 @@ from support_agent.mail.machines.screening import Verdict, screen
 from support_agent.mail.message import Message, parse
 from support_agent.mail.outgoing import Head, compose, next_hops, reply_subject, thread_references
 from support_agent.mail.senders.identity import identify
-from support_agent.mail.text.body import raw_payload
 from support_agent.mail.text.quotation import split_quotation
-from support_agent.mail.text.structure import read_tree
 from support_agent.ops.inspection import inspect_file
 from support_agent.planner.questions import questions_of
 from tests.fakes_reading import read_apart
@@ -81,7 +76,6 @@ def check(raw: bytes) -> None:
         Exception: any at all; this is what is looked for.
     """
     message = parse(raw)
-    check_structure(raw)
     check_same(raw, message)
     check_inspection(raw, message)
     check_bounce(raw, message)
@@ -91,22 +85,6 @@ def check(raw: bytes) -> None:
     questions_of(message.subject, message.visible_text, read_apart)
     if screen(message, AGENT, DESK, _is_customer).verdict is Verdict.ANSWER:
         check_answer(raw, message)
-
-
-def check_structure(raw: bytes) -> bool:
-    """The quick way to the tree of parts leads to the very tree of the standard library; False: it was not taken."""
-    quick = read_tree(raw)
-    if quick is not None:
-        careful = email.parser.BytesParser(policy=email.policy.compat32).parsebytes(raw)
-        assert _attributes(quick) == _attributes(careful), "the quick way gave another tree"
-    return quick is not None
-
-
-def _attributes(part: email.message.Message) -> dict[str, object]:
-    """Everything that a part consists of, with all parts in it."""
-    children = part.get_payload() if part.is_multipart() else []
-    parts = [_attributes(child) for child in children if isinstance(child, email.message.Message)]
-    return {**vars(part), "_payload": (raw_payload(part), parts), "defects": [type(defect) for defect in part.defects]}
 
 
 def check_same(raw: bytes, message: Message) -> None:

@@ -20,7 +20,7 @@ from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.client import BadStatus, MayRead, WebClient, apart, origin_of, plain_address, unpacked
 from support_agent.facts.web.page_text import decoded
 from support_agent.facts.web.pages import Clock, Page, PageReader, in_time
-from support_agent.facts.web.robots import NOTHING_ALLOWED, Robots, read_robots
+from support_agent.facts.web.robots import EVERYTHING_ALLOWED, NOTHING_ALLOWED, Robots, read_robots
 from support_agent.facts.web.shared_words import most_alike
 from support_agent.facts.web.sitemap import MAX_ADDRESSES, NoSitemapError, Sitemap, read_sitemap
 
@@ -110,7 +110,7 @@ class Site:
         try:
             answer = await self._index.get(f"{self._origin}/robots.txt", frozenset())
         except BadStatus as error:
-            return Robots() if 400 <= error.status < 500 else NOTHING_ALLOWED
+            return EVERYTHING_ALLOWED if 400 <= error.status < 500 else NOTHING_ALLOWED
         return read_robots(decoded(answer.body, "utf-8"), product.group() if product else "")
 
     async def _sitemaps(self, addresses: Sequence[str], deadline: float) -> list[Sitemap | None]:

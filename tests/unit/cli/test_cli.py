@@ -6,6 +6,7 @@ As a subprocess, on the real model and servers, it is run by tests/acceptance.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -378,6 +379,20 @@ def test_model_whose_bytes_changed_is_found_by_verify(run: Run, cache: Path) -> 
 
 
 # -- the rest ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["aiosmtpd.smtp", "pymap.backend.dict"])
+def test_demo_without_its_servers_says_what_to_install(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    """Rule: the demo's mail servers are an extra; nobody else installs them."""
+    for module in ("support_agent.demo.run", "support_agent.demo.servers"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    done = run("demo", "--workspace", tmp_path / "demo")
+    assert done.code == 2
+    assert missing in done.error
+    assert "support-agent[demo]" in done.error
 
 
 def test_a_new_workspace_is_written_and_passes_the_check(run: Run, tmp_path: Path) -> None:

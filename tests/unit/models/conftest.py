@@ -1,13 +1,14 @@
-"""A folder that is the only place where pip looks, and a hub that nobody can reach."""
+"""A folder of packages behind an index of their own, and a hub that nobody can reach."""
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.unit.models.tiny_index import tiny_index
 
 
 @pytest.fixture
@@ -19,15 +20,12 @@ def closed_port() -> Iterator[int]:
 
 
 @pytest.fixture
-def package_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed_port: int) -> Path:
-    """pip finds the wheels in this folder and nothing else; the hub does not answer."""
+def package_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closed_port: int) -> Iterator[Path]:
+    """The wheels in this folder are all that there is; the hub does not answer."""
     folder = tmp_path / "packages"
     folder.mkdir()
-    for name in [name for name in os.environ if name.upper().startswith("PIP_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{closed_port}")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    return folder
+    with tiny_index(folder) as url:
+        monkeypatch.setenv("PIP_INDEX_URL", url)
+        yield folder

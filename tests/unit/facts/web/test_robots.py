@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.facts.web.robots import NOTHING_ALLOWED, Robots, read_robots
+from support_agent.facts.web.robots import EVERYTHING_ALLOWED, NOTHING_ALLOWED, read_robots
 
 AGENT = "support-agent"
 SITE = "https://shop.example"
@@ -68,7 +68,9 @@ def test_the_wait_between_requests_is_that_of_our_group_and_bounded() -> None:
 
 def test_a_page_of_html_is_no_rules() -> None:
     """Some sites answer every address with their front page."""
-    assert read_robots("<!doctype html><p>Welcome: hello", AGENT) == Robots()
+    for robots in (read_robots("<!doctype html><p>Welcome: hello", AGENT), EVERYTHING_ALLOWED):
+        assert robots.allows(f"{SITE}/a")
+        assert (robots.delay_s, robots.sitemaps) == (0, ())
     assert not NOTHING_ALLOWED.allows(f"{SITE}/")
 
 
@@ -81,3 +83,10 @@ def test_a_rule_of_many_stars_takes_no_time() -> None:
     """As a regular expression it would not end within a life; here it is one walk along the path."""
     robots = read_robots(f"User-agent: *\nDisallow: /{'*a' * 500}b$", AGENT)
     assert robots.allows(f"{SITE}/{'a' * 1500}")
+
+
+def test_a_file_of_many_names_and_rules_costs_nothing_and_allows_nothing() -> None:
+    """Each rule would be kept for each name: a hundred million of them for half a megabyte."""
+    names = "\n".join(f"User-agent: a{number}" for number in range(10_000))
+    robots = read_robots(f"{names}\nDisallow: /x\n" + "Allow: /\n" * 10_000, AGENT)
+    assert not robots.allows(f"{SITE}/a")
