@@ -2,7 +2,7 @@
 
 Invariant: each sentence, number and cell of an item stands in a body once and in the document's order (a table that is
 set row by row has the header before each cell), and no row or column can run into another. What the words themselves
-are is checked by `derive`. Checked by tests/unit/answer/test_order.py.
+are is checked by `expected_text`. Checked by tests/unit/answer/test_order.py.
 """
 
 from __future__ import annotations
