@@ -27,6 +27,7 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
     except Postponed:
         return Outcome.HELD
 
+    # Journeys that are under way know their steps by name: "place" and "hand_over" stay what they were called.
     sender = steps.step("identify", lambda: stages.identify(received), Sender)
     route = steps.step("place", lambda: stages.route(received, sender), Route)
     mail = RoutedMail.on(received, sender, route)
