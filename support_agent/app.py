@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from support_agent.facts.inquiry.workflow import Workflow
     from support_agent.facts.search import CompanySearch
     from support_agent.facts.spending import CountTokens
-    from support_agent.facts.writer import Writer
     from support_agent.models.embedding.minilm import MiniLM
     from support_agent.models.openai import OpenAIModel
+    from support_agent.models.writer import Writer
     from support_agent.planner.combiner import Calibration
     from support_agent.planner.pieces import Read
     from support_agent.workflow.decide import Decider
@@ -126,8 +126,8 @@ def open_writer(settings: Settings, model: Model) -> Writer:
     """
     match settings.model.planner:
         case "llama":
-            from support_agent.facts.llama_writer import LlamaWriter
             from support_agent.models.llama import LlamaModel
+            from support_agent.models.llama_writer import LlamaWriter
 
             if not isinstance(model, LlamaModel):
                 raise ConfigError("model.planner = 'llama' needs the embedded model: drafts are written on its weights")
@@ -138,7 +138,7 @@ def open_writer(settings: Settings, model: Model) -> Writer:
                 timeout_s=settings.grading.timeout_s,
             )
         case "openai":
-            from support_agent.facts.openai_writer import OpenAIWriter
+            from support_agent.models.openai_writer import OpenAIWriter
 
             return OpenAIWriter(
                 base_url=settings.model.base_url,
@@ -194,10 +194,10 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
     from support_agent.facts.index import Collection, memory_client, open_client
     from support_agent.facts.inquiry.room import Rooms
     from support_agent.facts.inquiry.workflow import Workflow
-    from support_agent.facts.judge import ModelJudge
     from support_agent.facts.learning.configured_policy import policy_for
     from support_agent.facts.passages import COLLECTION, PassageIndex
     from support_agent.facts.web.open_search import open_merged_search
+    from support_agent.models.judge import ModelJudge
 
     client = memory_client() if in_memory else open_client(settings.chroma)
     embedder = search.embedder

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from support_agent.core.frozen import Frozen
-from support_agent.facts.judge import Grade
-from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Judged:
 
 
 class ScriptedJudge:
-    """`facts.judge.Judge` with a queue of answers for each question; asked once too often, it fails."""
+    """`models.judge.Judge` with a queue of answers for each question; asked once too often, it fails."""
 
     def __init__(self, answers: Mapping[str, Sequence[float | Exception]]) -> None:
         self.answers = {question: list(queue) for question, queue in answers.items()}
@@ -54,7 +54,7 @@ class Written:
 
 
 class ScriptedWriter:
-    """`facts.writer.Writer` with queued texts, cut to as many words as tokens are allowed."""
+    """`models.writer.Writer` with queued texts, cut to as many words as tokens are allowed."""
 
     name = "scripted"
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from support_agent.errors import PermanentError
-from support_agent.facts.judge import Grade, Judge
 from support_agent.facts.trace import Cost
-from support_agent.facts.writer import Draft, Material, Writer
+from support_agent.models.judge import Grade, Judge
+from support_agent.models.writer import Draft, Material, Writer
 
 FRAME_TOKENS = 160
 """Most tokens of a prompt that are the program's own: its system text, what is asked, the chat template."""

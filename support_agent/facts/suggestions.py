@@ -22,7 +22,7 @@ from support_agent.company.text import collapse, refused_character
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import section_texts
-from support_agent.facts.writer import Material, Writer
+from support_agent.models.writer import Material, Writer
 from support_agent.tools.base import Match
 
 INSTRUCTION = (

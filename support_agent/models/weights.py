@@ -1,7 +1,7 @@
 """The embedded language model's file, loaded once: its weights, its tokens and its chat template.
 
 Two rooms work on the same weights, each with a context of its own: `models.llama` scores closed options, and
-`facts.llama_writer` writes the internal drafts. This file does neither.
+`models.llama_writer` writes the internal drafts. This file does neither.
 
 Invariant: text from outside is tokenised without special tokens, so that it cannot close its own turn; and the weights
 outlive every context on them. Checked by tests/integration/planner/test_llama.py and

@@ -1,4 +1,4 @@
-"""What every writer must do, whoever it is: `support_agent.facts.writer.Writer`.
+"""What every writer must do, whoever it is: `support_agent.models.writer.Writer`.
 
 Runs on the scripted stand-in, on the OpenAI client against a local server, and on the embedded model itself.
 """
@@ -13,9 +13,9 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.facts.llama_writer import LlamaWriter
-from support_agent.facts.openai_writer import OpenAIWriter
-from support_agent.facts.writer import Draft, Material, Writer
+from support_agent.models.llama_writer import LlamaWriter
+from support_agent.models.openai_writer import OpenAIWriter
+from support_agent.models.writer import Draft, Material, Writer
 from tests.fakes_facts import ScriptedWriter
 from tests.servers.llama import Clock
 from tests.servers.openai import FakeOpenAI, Reply, failure, message

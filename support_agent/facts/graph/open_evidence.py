@@ -19,9 +19,9 @@ from support_agent.facts.graph.graph import Graph, Place, graph_of
 from support_agent.facts.graph.shown import EntityGraph, shown
 from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
 from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenExtractor
-from support_agent.facts.judge import Judge
 from support_agent.facts.trace import BorneOut
-from support_agent.facts.writer import Writer
+from support_agent.models.judge import Judge
+from support_agent.models.writer import Writer
 from support_agent.tools.base import Similarity
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from support_agent.company.text import collapse, split_sentences
 from support_agent.errors import SupportAgentError
-from support_agent.facts.writer import Writer
+from support_agent.models.writer import Writer
 
 MAX_STEPS = 6
 """Of one draft; each costs a search and some forward passes."""

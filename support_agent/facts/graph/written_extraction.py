@@ -27,7 +27,7 @@ from support_agent.facts.graph.extraction import (
     checksum_of,
     heading_of,
 )
-from support_agent.facts.writer import Writer
+from support_agent.models.writer import Writer
 
 SENTENCES_PER_ASKING = 8
 """Sentences the model is shown at once; more make a small model forget the first ones."""

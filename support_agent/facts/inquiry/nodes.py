@@ -47,7 +47,7 @@ from support_agent.facts.material import (
 )
 from support_agent.facts.spending import Calls
 from support_agent.facts.trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
-from support_agent.facts.writer import Material
+from support_agent.models.writer import Material
 
 DRAFT_TEMPERATURE = 0.4
 REWRITE_TEMPERATURE = 0.0

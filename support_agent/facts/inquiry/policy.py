@@ -21,7 +21,7 @@ from pydantic import Field
 
 from support_agent.core.frozen import Frozen
 from support_agent.facts.inquiry.memory import Drafted, Ending, Looked, Memory, Settled
-from support_agent.facts.judge import Judge
+from support_agent.models.judge import Judge
 
 Floats = NDArray[np.float64]
 

@@ -21,8 +21,8 @@ from support_agent.core.frozen import Frozen
 from support_agent.facts.grading_words import ANSWER_ASK, HALLUCINATION_ASK, NOTE, QUESTION
 from support_agent.facts.inquiry.claims import unknown_addresses, unknown_dates, unknown_names, unknown_numbers
 from support_agent.facts.inquiry.memory import Check, Failure, Utility
-from support_agent.facts.judge import Judge
 from support_agent.facts.material import named
+from support_agent.models.judge import Judge
 
 _TO_SPACE = str.maketrans(dict.fromkeys(string.punctuation, " "))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")

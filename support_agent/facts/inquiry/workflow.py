@@ -29,11 +29,11 @@ from support_agent.facts.inquiry.loop import Inquiry, inquire
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.policy import Always, Limits, Policy
-from support_agent.facts.judge import Judge
 from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetriever
 from support_agent.facts.spending import Budget, Calls, CountTokens, NoRoom, most_tokens
 from support_agent.facts.trace import Cost, Findings, Outcome, Pointer
-from support_agent.facts.writer import Writer
+from support_agent.models.judge import Judge
+from support_agent.models.writer import Writer
 from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FindingReason
 
 CASE = "-"

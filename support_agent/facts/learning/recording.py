@@ -21,11 +21,11 @@ from support_agent.facts.inquiry.memory import Memory, begin
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.policy import ACTIONS, Action, SelfAsk, possible
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.judge import Grade, Judge
 from support_agent.facts.learning.recorded import Path_, RecordedCase, State, read_cases
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import DOCUMENT_SOURCE
-from support_agent.facts.writer import Material
+from support_agent.models.judge import Grade, Judge
+from support_agent.models.writer import Material
 
 log = structlog.get_logger(__name__)
 

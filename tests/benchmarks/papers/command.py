@@ -17,8 +17,8 @@ from support_agent.app import close, configure_log, open_model, open_writer, pro
 from support_agent.cli.options import FAILED, USAGE, settings_of
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError, SupportAgentError
-from support_agent.facts.judge import Judge, ModelJudge
-from support_agent.facts.writer import Writer
+from support_agent.models.judge import Judge, ModelJudge
+from support_agent.models.writer import Writer
 
 WRITING_S = 600.0
 """For one text: a benchmark waits."""

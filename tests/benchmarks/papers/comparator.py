@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from support_agent.company.periods.words import MONTH_NUMBERS, SHORT_MONTH_NUMBERS
 from support_agent.core.frozen import Frozen
 from support_agent.facts.inquiry.claims import AMBIGUOUS_NAMES, NUMBER_NAMES
-from support_agent.facts.judge import Judge
+from support_agent.models.judge import Judge
 
 CONTAINED_ASK = "Does the text give the right answer to the question?"
 YES = 0.5

@@ -33,11 +33,11 @@ from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Cutting, in_characters
 from support_agent.facts.grading_words import DRAFT_ORDER, QUESTION
 from support_agent.facts.index import TextEmbedder
-from support_agent.facts.judge import Judge
 from support_agent.facts.material import named
 from support_agent.facts.web.merged_search import Merged, MergedSearch
 from support_agent.facts.web.open_search import open_sources
-from support_agent.facts.writer import Material, Writer
+from support_agent.models.judge import Judge
+from support_agent.models.writer import Material, Writer
 from tests.benchmarks.papers.answer_counts import Measure, Scores, Verdict, is_no_answer, scores_of, verdict_of
 from tests.benchmarks.papers.command import DataOption, open_judge_and_writer, quiet_settings, run
 from tests.benchmarks.papers.comparator import compare, is_contained

@@ -32,7 +32,7 @@ from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.steps import DraftSteps
-from support_agent.facts.judge import Judge
+from support_agent.models.judge import Judge
 from support_agent.tools.base import Similarity
 from tests.benchmarks.companies import demo_settings
 from tests.benchmarks.papers.command import open_judge, run

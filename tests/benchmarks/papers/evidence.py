@@ -30,8 +30,8 @@ from support_agent.core.frozen import Frozen
 from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Source, document_source, page_source
-from support_agent.facts.judge import Judge, ModelJudge
-from support_agent.facts.writer import Writer
+from support_agent.models.judge import Judge, ModelJudge
+from support_agent.models.writer import Writer
 from support_agent.ops.evals.files import data_file
 from support_agent.tools.base import Similarity
 from tests.benchmarks.companies import demo_settings

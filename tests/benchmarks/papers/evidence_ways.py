@@ -19,8 +19,8 @@ from support_agent.facts.graph.extraction import Extraction, Extractor, RuleExtr
 from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
 from support_agent.facts.inquiry.utility import knowledge_f1
-from support_agent.facts.judge import Grade, Judge
-from support_agent.facts.writer import Material, Writer
+from support_agent.models.judge import Grade, Judge
+from support_agent.models.writer import Material, Writer
 from support_agent.tools.base import Similarity
 
 CITED_ASK = (

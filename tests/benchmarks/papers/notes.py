@@ -25,8 +25,8 @@ from support_agent.config.toml_file import read_toml
 from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import cut, document_source, in_characters
 from support_agent.facts.grading_words import HALLUCINATION_ASK, NOTE, PASSAGE, QUESTION
-from support_agent.facts.judge import Judge
 from support_agent.facts.material import named
+from support_agent.models.judge import Judge
 from tests.benchmarks.companies import COMPANIES
 from tests.benchmarks.papers.command import open_judge, quiet_settings, run
 

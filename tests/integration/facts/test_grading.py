@@ -9,11 +9,11 @@ import pytest
 
 from support_agent.config.facts import GradingSettings
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.judge import ModelJudge
-from support_agent.facts.llama_writer import LlamaWriter
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import Node
+from support_agent.models.judge import ModelJudge
 from support_agent.models.llama import LlamaModel
+from support_agent.models.llama_writer import LlamaWriter
 from support_agent.tools.fact_room import FindingReason
 from tests.fakes_facts import Piece, ScriptedRetriever
 from tests.integration.facts.test_judge import CODES, REFUND, section

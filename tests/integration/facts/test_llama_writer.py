@@ -19,12 +19,12 @@ from support_agent.facts.grading_words import (
     ROUTE_ASK,
     TRIED,
 )
-from support_agent.facts.judge import ModelJudge
-from support_agent.facts.llama_writer import LlamaWriter
 from support_agent.facts.spending import FRAME_TOKENS, NAME_TOKENS
-from support_agent.facts.writer import writing_prompt
+from support_agent.models.judge import ModelJudge
 from support_agent.models.language_model import Prompt
 from support_agent.models.llama import LlamaModel
+from support_agent.models.llama_writer import LlamaWriter
+from support_agent.models.writer import writing_prompt
 from tests.fakes import ScriptedModel
 from tests.servers.llama import Clock
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from support_agent.facts.writer import Draft, Material, WritingUsage
 from support_agent.models.embedding.minilm import MiniLM
 from support_agent.models.language_model import Prompt, Scores, Usage
+from support_agent.models.writer import Draft, Material, WritingUsage
 from tests.benchmarks.papers import command, enhancer, wikiqa
 from tests.benchmarks.papers.command import run
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
@@ -32,7 +32,7 @@ class Agreeing:
 
 
 class Brief:
-    """`facts.writer.Writer` that always writes the same."""
+    """`models.writer.Writer` that always writes the same."""
 
     name = "brief"
 

@@ -16,8 +16,8 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.open_evidence import Chaining, open_chaining
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.judge import ModelJudge
 from support_agent.facts.material import Retriever
+from support_agent.models.judge import ModelJudge
 from tests.benchmarks.papers.dstc11.parts import Finder, Variant
 from tests.benchmarks.papers.retrieval import Cosines
 

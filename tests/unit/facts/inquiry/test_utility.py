@@ -21,7 +21,7 @@ from support_agent.facts.inquiry.utility import (
     normalised,
     rule_failures,
 )
-from support_agent.facts.judge import Grade
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 
 

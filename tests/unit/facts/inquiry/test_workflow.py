@@ -30,10 +30,10 @@ from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.memory import begin, with_question
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, NEEDS_ASK, Limits, Never, Policy, SelfAsk, Softmax
 from support_agent.facts.inquiry.workflow import PolicyFor, Workflow, look_always
-from support_agent.facts.judge import Judge, ModelJudge
 from support_agent.facts.material import pointer_of
 from support_agent.facts.spending import Budget
 from support_agent.facts.trace import BorneOut, Findings, GradedPointer, Node, Pointer
+from support_agent.models.judge import Judge, ModelJudge
 from support_agent.tools.fact_room import FindingReason
 from tests.fakes import ScriptedModel
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter

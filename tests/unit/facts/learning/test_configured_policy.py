@@ -11,11 +11,11 @@ from support_agent.config.facts import FactSettings, PolicyKind
 from support_agent.errors import ConfigError
 from support_agent.facts.inquiry.memory import Evidence, begin, with_evidence
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Limits, Never, SelfAsk, choice
-from support_agent.facts.judge import Grade
 from support_agent.facts.learning.configured_policy import policy_for
 from support_agent.facts.learning.policy_weights import save, weights_of
-from support_agent.facts.writer import Material
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Material
 
 
 class SureJudge:

@@ -14,12 +14,12 @@ from support_agent.facts.grading_words import DOCUMENT_ASK
 from support_agent.facts.inquiry.memory import Ending
 from support_agent.facts.inquiry.policy import NEEDS_ASK, Action, Always
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.judge import Grade
 from support_agent.facts.learning.recorded import Outcome, play, read_cases
 from support_agent.facts.learning.recording import Asking, record, recorded
 from support_agent.facts.spending import Budget
-from support_agent.facts.writer import Draft, Material, WritingUsage
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Draft, Material, WritingUsage
 from support_agent.tools.fact_room import FindingReason
 from tests.fakes_facts import Piece, ScriptedRetriever
 

@@ -12,7 +12,6 @@ from typing import Protocol
 
 from pydantic import Field
 
-from support_agent.company.text import collapse
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
 from support_agent.models.language_model import Prompt
@@ -88,5 +87,5 @@ def material_parts(material: Material) -> tuple[tuple[str, bool], ...]:
     """The texts under their names, as parts of a prompt; each is set in one line, so that it can be no other's name."""
     parts: list[tuple[str, bool]] = []
     for name, text in material:
-        parts += [(f"{name}:\n", True), (collapse(text), False), ("\n\n", True)]
+        parts += [(f"{name}:\n", True), (" ".join(text.split()), False), ("\n\n", True)]
     return tuple(parts)

@@ -5,7 +5,7 @@ It has a context of its own, so that what is written moves nothing in the planne
 Invariant: the same prompt, temperature and seed give the same text on the same machine: each text begins with an empty
 cache, and the random choices come from the seed alone. A text ends at its tokens' number, at its time, or where the
 model ends its turn; a control token ends it too. Checked by tests/contract/test_writer.py,
-tests/unit/facts/test_llama_writer.py and tests/integration/facts/test_llama_writer.py.
+tests/unit/models/test_llama_writer.py and tests/integration/facts/test_llama_writer.py.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from llama_cpp import llama_cpp as lib
 from numpy.typing import NDArray
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
 from support_agent.models.weights import MAX_BATCH_TOKENS, LlamaWeights
+from support_agent.models.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
 
 MOST_LIKELY = 40
 """Tokens of which one is taken at random; the others are too unlikely to be meant."""
@@ -31,7 +31,7 @@ Logits = NDArray[np.float32]
 
 
 class LlamaWriter:
-    """`facts.writer.Writer` on loaded weights. One text at a time: calls are serialised by a lock.
+    """`models.writer.Writer` on loaded weights. One text at a time: calls are serialised by a lock.
 
     Args:
         weights: The embedded model's; they are closed by whoever opened them, after this.
@@ -62,7 +62,7 @@ class LlamaWriter:
         self._clock = clock
 
     def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
-        """See `facts.writer.Writer.write`."""
+        """See `models.writer.Writer.write`."""
         check_writing(temperature, max_tokens)
         prompt = self._weights.prompt_tokens(writing_prompt(instruction, material))
         if len(prompt) + max_tokens > self._n_ctx:

@@ -4,7 +4,7 @@ The time-out covers the whole exchange, so that a server that sends byte after b
 event loop and a connection of its own, which cost little beside seconds of writing. Nothing of a prompt or a reply
 stands in an error line.
 
-Checked by tests/contract/test_writer.py and tests/unit/facts/test_openai_writer.py.
+Checked by tests/contract/test_writer.py and tests/unit/models/test_openai_writer.py.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import openai
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from support_agent.errors import PermanentError, SupportAgentError, TransientError
-from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
 from support_agent.models.language_model import Prompt
 from support_agent.models.server import MOST_TOKENS, check_server, error_of_connection, error_of_status, http_client
+from support_agent.models.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
 
 LONGEST_TOKEN_CHARACTERS = 16
 """A reply with more characters a token than this is cut: the server did not keep to the length."""
@@ -50,7 +50,7 @@ class _Reply(_Arrived):
 
 
 class OpenAIWriter:
-    """`facts.writer.Writer` on a server; several threads may use it at once.
+    """`models.writer.Writer` on a server; several threads may use it at once.
 
     Args:
         base_url: The server's API, such as http://localhost:8000/v1.
@@ -70,7 +70,7 @@ class OpenAIWriter:
         self._dropped: frozenset[str] = frozenset()
 
     def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
-        """See `facts.writer.Writer.write`; what a server does not count costs the most that it can."""
+        """See `models.writer.Writer.write`; what a server does not count costs the most that it can."""
         check_writing(temperature, max_tokens)
         prompt = writing_prompt(instruction, material)
         optional: dict[str, object] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}

@@ -8,8 +8,8 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
-from support_agent.facts.openai_writer import LONGEST_TOKEN_CHARACTERS, OpenAIWriter
-from support_agent.facts.writer import Draft
+from support_agent.models.openai_writer import LONGEST_TOKEN_CHARACTERS, OpenAIWriter
+from support_agent.models.writer import Draft
 from tests.servers.openai import HUGE, FakeOpenAI, Reply, failure, message
 
 SECRET_TEXT = "my card number is X4000 0000"
