@@ -29,7 +29,7 @@ from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import LogSettings, ModelSettings, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
-from support_agent.models.language_model import Model, Prompt, Scores
+from support_agent.models.language_model import Prompt, Scores
 from support_agent.models.progress import Progress, progress_on
 from support_agent.ops.doctor import Probes, SeenMailbox
 from support_agent.store.lock import only_process
@@ -44,10 +44,9 @@ if TYPE_CHECKING:
     from support_agent.facts.inquiry.room import Rooms
     from support_agent.facts.inquiry.workflow import Workflow
     from support_agent.facts.search import CompanySearch
-    from support_agent.facts.spending import CountTokens
     from support_agent.models.embedding.minilm import MiniLM
     from support_agent.models.openai import OpenAIModel
-    from support_agent.models.writer import Writer
+    from support_agent.models.writer import LanguageModel, Writer
     from support_agent.planner.combiner import Calibration
     from support_agent.planner.pieces import Read
     from support_agent.workflow.decide import Decider
@@ -87,26 +86,27 @@ def configure_log(settings: LogSettings) -> None:
     )
 
 
-def open_model(settings: ModelSettings, progress: Progress) -> Model:
-    """The model's seat: embedded, or a server."""
-    match settings.planner:
+def open_model(settings: Settings, progress: Progress) -> LanguageModel:
+    """The language model, embedded or a server's: it scores for the planner, and writes for the fact room."""
+    match settings.model.planner:
         case "llama":
             from support_agent.models.llama import LlamaModel
             from support_agent.models.pulling import language_model
 
             return LlamaModel(
-                language_model(settings, progress),
-                context_tokens=settings.context_tokens,
-                threads=settings.threads,
-                timeout_s=settings.timeout_s,
+                language_model(settings.model, progress),
+                context_tokens=settings.model.context_tokens,
+                threads=settings.model.threads,
+                timeout_s=settings.model.timeout_s,
+                writing_timeout_s=settings.grading.timeout_s,
             )
         case "openai":
-            return _open_server(settings)
+            return _open_server(settings.model, writing_timeout_s=settings.grading.timeout_s)
         case _ as never:
             assert_never(never)
 
 
-def _open_server(settings: ModelSettings) -> OpenAIModel:
+def _open_server(settings: ModelSettings, *, writing_timeout_s: float) -> OpenAIModel:
     from support_agent.models.openai import OpenAIModel
 
     return OpenAIModel(
@@ -115,43 +115,12 @@ def _open_server(settings: ModelSettings) -> OpenAIModel:
         api_key=settings.api_key,
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
+        writing_timeout_s=writing_timeout_s,
     )
 
 
-def open_writer(settings: Settings, model: Model) -> Writer:
-    """What writes the fact room's drafts: on the weights of the open model, or on its server. Close it before those.
-
-    Raises:
-        ConfigError: the model that is open is not the configured one.
-    """
-    match settings.model.planner:
-        case "llama":
-            from support_agent.models.llama import LlamaModel
-            from support_agent.models.llama_writer import LlamaWriter
-
-            if not isinstance(model, LlamaModel):
-                raise ConfigError("model.planner = 'llama' needs the embedded model: drafts are written on its weights")
-            return LlamaWriter(
-                model.weights,
-                context_tokens=settings.model.context_tokens,
-                threads=settings.model.threads,
-                timeout_s=settings.grading.timeout_s,
-            )
-        case "openai":
-            from support_agent.models.openai_writer import OpenAIWriter
-
-            return OpenAIWriter(
-                base_url=settings.model.base_url,
-                name=settings.model.name,
-                api_key=settings.model.api_key,
-                timeout_s=settings.grading.timeout_s,
-            )
-        case _ as never:
-            assert_never(never)
-
-
 def close(*parts: object) -> None:
-    """Close what can be closed, in this order: a writer's context is on its model's weights."""
+    """Close what can be closed, in this order."""
     for part in parts:
         getattr(part, "close", lambda: None)()
 
@@ -168,23 +137,15 @@ def open_embedder(settings: Settings) -> MiniLM:
     return MiniLM(embedding_model(settings.model, progress()), threads=settings.embedding.threads)
 
 
-def count_tokens_of(model: Model) -> CountTokens:
-    """How many tokens a text has for the model, at most: the embedded one counts, of a server it is not known."""
-    from support_agent.facts.spending import most_tokens
-    from support_agent.models.llama import LlamaModel
-
-    return model.weights.count if isinstance(model, LlamaModel) else most_tokens
-
-
-def open_rooms(settings: Settings, company: Company, search: CompanySearch, model: Model, *, in_memory: bool) -> Rooms:
+def open_rooms(
+    settings: Settings, company: Company, search: CompanySearch, model: LanguageModel, *, in_memory: bool
+) -> Rooms:
     """The fact room over the company's documents, brought up to date; only changed passages are embedded.
 
     Args:
         search: The company's topics, which say in which documents to look.
-        model: Grades; drafts are written on its weights, or on its server. Close the room's writer before it.
+        model: Grades, and writes drafts.
         in_memory: For a dry run: the passages are not kept.
-    Raises:
-        ConfigError: the model that is open is not the configured one.
     """
     from support_agent.facts.chunks import cutting_of, document_source
     from support_agent.facts.documents_first import DocumentsFirst
@@ -205,20 +166,18 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
     passages = PassageIndex(Collection(client, COLLECTION), embedder, cutting, settings.facts.ways)
     sources = [document_source(document) for document in company.documents]
     passages.update(sources)
-    writer = open_writer(settings, model)
     chaining = None
     if settings.grading.writes_drafts:  # it bears drafts out; of 10,000 documents its graph takes 14 s and 155 MB
-        chaining = open_chaining(settings.evidence, sources, writer, search, seed=settings.grading.seed)
+        chaining = open_chaining(settings.evidence, sources, model, search, seed=settings.grading.seed)
     workflow = Workflow(
         judge=ModelJudge(model, prior=settings.grading.prior),
-        writer=writer,
+        writer=model,
         retriever=passages,
         web=open_merged_search(settings.search, embedder, utc_now),
         settings=settings.grading,
         clock=time.monotonic,
         policy=policy_for(settings.facts),
         chaining=chaining,
-        count_tokens=count_tokens_of(model),
     )
 
     def among(allowed: AbstractSet[str]) -> DocumentsFirst:
@@ -258,14 +217,14 @@ def _open_workflow(
     settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
 ) -> Iterator[tuple[Workflow, Read]]:
     search = open_search(settings, company, in_memory=True)
-    model = open_model(settings.model, progress())
+    model = open_model(settings, progress())
     grading = settings.grading.model_copy(update={"drafts": drafts})
     settings = settings.model_copy(update={"grading": grading})
     rooms = open_rooms(settings, company, search, model, in_memory=True)
     try:
         yield replace(rooms.workflow, retriever=rooms.retriever(allowed)), search.read
     finally:
-        close(rooms.workflow.writer, model)
+        close(model)
 
 
 @contextmanager
@@ -276,13 +235,12 @@ def open_suggester(settings: Settings, company: Company) -> Iterator[tuple[Compa
         ConfigError: a model cannot be used.
     """
     search = open_search(settings, company, in_memory=True)
-    model = open_model(settings.model, progress())
     patient = settings.grading.model_copy(update={"timeout_s": max(settings.grading.timeout_s, SUGGESTING_S)})
-    writer = open_writer(settings.model_copy(update={"grading": patient}), model)
+    model = open_model(settings.model_copy(update={"grading": patient}), progress())
     try:
-        yield search, writer
+        yield search, model
     finally:
-        close(writer, model)
+        close(model)
 
 
 def open_search(settings: Settings, company: Company, *, in_memory: bool) -> CompanySearch:
@@ -326,7 +284,9 @@ def open_calibration(settings: Settings, company: Company) -> Calibration:
     return calibration_of(settings, topics)
 
 
-def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, model: Model | None = None) -> Decider:
+def open_decider(
+    settings: Settings, progress: Progress, *, in_memory: bool, model: LanguageModel | None = None
+) -> Decider:
     """What decides mails.
 
     Args:
@@ -343,7 +303,7 @@ def open_decider(settings: Settings, progress: Progress, *, in_memory: bool, mod
     company = Company.load(settings.company)
     templates = Templates.load(settings.company.templates)
     search = open_search(settings, company, in_memory=in_memory)
-    model = model or open_model(settings.model, progress)
+    model = model or open_model(settings, progress)
     planner = Planner(
         model,
         settings.planner,
@@ -468,7 +428,7 @@ def _look_at_mailbox(settings: Settings, cursor: Cursor | None) -> SeenMailbox:
 
 def _ask_server(settings: ModelSettings) -> Scores:
     """One choice of a model on a server: address, key, name and the ability to call are seen at once."""
-    model = _open_server(settings)
+    model = _open_server(settings, writing_timeout_s=settings.timeout_s)
     try:
         return model.score(Prompt(system="You choose one of two options.", task="Choose yes.", parts=()), ("yes", "no"))
     finally:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from support_agent.core.frozen import Frozen
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
-from support_agent.models.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
+from support_agent.models.writer import Draft, Material, check_writing, most_tokens, writing_prompt
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,12 @@ class ScriptedWriter:
         self.texts = list(texts)
         self.history: list[Written] = []
 
-    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+    def count_tokens(self, text: str) -> int:
+        return most_tokens(text)
+
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
         check_writing(temperature, max_tokens)
         self.history.append(Written(instruction, tuple(material), temperature, max_tokens, seed))
         assert self.texts, f"order {len(self.history)} was not expected: {instruction}"
@@ -71,7 +76,7 @@ class ScriptedWriter:
             raise text
         words = text.split()[:max_tokens]
         read = "".join(part for part, _ in writing_prompt(instruction, material).parts)
-        usage = WritingUsage(prompt_tokens=len(read.split()), written_tokens=len(words))
+        usage = Usage(prompt_tokens=len(read.split()), tree_tokens=len(words), forward_passes=len(words))
         return Draft(text=text if len(words) == len(text.split()) else " ".join(words), usage=usage)
 
     def ordered(self, instruction: str) -> list[Written]:

@@ -58,7 +58,7 @@ class WrittenSteps:
         """As `Steps.of`."""
         material = (("question", question), ("draft", draft))
         try:
-            written = self._writer.write(
+            written = self._writer.generate(
                 INSTRUCTION, material, temperature=0.0, max_tokens=WRITTEN_TOKENS, seed=self._seed
             ).text
         except SupportAgentError:

@@ -64,7 +64,7 @@ class WrittenExtractor:
             (str(number), ": ".join(filter(None, (heading_of(sentence, source), sentence.text[:LOOKED_AT]))))
             for number, sentence in enumerate(sentences, start=start + 1)
         ]
-        draft = self._writer.write(INSTRUCTION, shown, temperature=0.0, max_tokens=WRITTEN_TOKENS, seed=self._seed)
+        draft = self._writer.generate(INSTRUCTION, shown, temperature=0.0, max_tokens=WRITTEN_TOKENS, seed=self._seed)
         return _read(draft.text, range(start, start + len(sentences)))
 
 

@@ -342,7 +342,7 @@ class Nodes:
         self, kind: Literal["draft", "question"], order: str, material: Material, temperature: float, max_tokens: int
     ) -> ModelText:
         seed = self.settings.seed + self._cycle
-        draft = self.calls.write(order, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
+        draft = self.calls.generate(order, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
         return ModelText(kind=kind, text=draft.text, writer=self.calls.name, seed=seed)
 
     def _kept(self, passages: Iterable[AnySpan]) -> list[AnySpan]:

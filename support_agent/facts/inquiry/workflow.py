@@ -30,7 +30,7 @@ from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.policy import Always, Limits, Policy
 from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetriever
-from support_agent.facts.spending import Budget, Calls, CountTokens, NoRoom, most_tokens
+from support_agent.facts.spending import Budget, Calls, NoRoom
 from support_agent.facts.trace import Cost, Findings, Outcome, Pointer
 from support_agent.models.judge import Judge
 from support_agent.models.writer import Writer
@@ -67,7 +67,6 @@ class Workflow:
         policy: Makes the policy that chooses what is done next.
         chaining: Makes what finds the sentences that bear a draft out; None: the passages are the evidence.
         read: Reads the passage again that an earlier question of the case found; None: it is gone.
-        count_tokens: How many tokens a text has, at most; the default holds for any model.
     """
 
     judge: Judge
@@ -79,7 +78,6 @@ class Workflow:
     policy: PolicyFor = look_always
     chaining: Chaining | None = None
     read: Read = knows_nothing
-    count_tokens: CountTokens = most_tokens
 
     def find(self, question: str, budget: Budget) -> Findings:
         """Look into a question that belongs to no case; see `look_into`."""
@@ -104,7 +102,7 @@ class Workflow:
     def nodes(self, memory: Memory, budget: Budget) -> Nodes:
         """What the question in hand is looked into with."""
         return Nodes(
-            calls=Calls(self.judge, self.writer, budget, self.count_tokens),
+            calls=Calls(self.judge, self.writer, budget),
             retriever=self.retriever,
             web=self.web,
             settings=self.settings,

@@ -184,7 +184,7 @@ def _from_web(question: Question, sources: Sequence[Service], parts: Parts) -> A
 
 def _written(order: str, material: Material, parts: Parts) -> tuple[str, float]:
     started_s = parts.stopwatch()
-    draft = parts.writer.write(order, material, temperature=0.0, max_tokens=parts.tokens, seed=parts.seed)
+    draft = parts.writer.generate(order, material, temperature=0.0, max_tokens=parts.tokens, seed=parts.seed)
     return draft.text.strip(), parts.stopwatch() - started_s
 
 

@@ -21,7 +21,7 @@ import numpy as np
 import typer
 from pydantic import AliasChoices, Field
 
-from support_agent.app import close, open_embedder, open_model, open_writer, progress
+from support_agent.app import close, open_embedder, open_model, progress
 from support_agent.cli.options import ConfigOption, JsonOption, print_data
 from support_agent.cli.terminal import as_table
 from support_agent.company.company import Company
@@ -265,12 +265,11 @@ def open_both(settings: Settings) -> Iterator[tuple[Judge, Writer]]:
     Raises:
         ConfigError: it cannot be used.
     """
-    model = open_model(patient(settings).model, progress())
-    writer = open_writer(patient(settings), model)
+    model = open_model(patient(settings), progress())
     try:
-        yield ModelJudge(model, prior=settings.grading.prior), writer
+        yield ModelJudge(model, prior=settings.grading.prior), model
     finally:
-        close(writer, model)
+        close(model)
 
 
 if __name__ == "__main__":

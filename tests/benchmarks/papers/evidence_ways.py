@@ -97,7 +97,7 @@ def by_prompting(writer: Writer, seed: int) -> FindEvidence:
     def find(question: str, answer: str, source: Source) -> set[int]:
         numbered = [(str(number), sentence.text) for number, sentence in enumerate(source.sentences, start=1)]
         material = (*numbered, ("question", question), ("answer", answer))
-        draft = writer.write(CITED_ASK, material, temperature=0.0, max_tokens=CITED_TOKENS, seed=seed)
+        draft = writer.generate(CITED_ASK, material, temperature=0.0, max_tokens=CITED_TOKENS, seed=seed)
         cited = {int(number) - 1 for number in _NUMBER.findall(draft.text)}
         return cited & set(range(len(source.sentences)))
 

@@ -76,7 +76,7 @@ def plain(workflow: Workflow, question: str, budget: Budget) -> Findings:
     """Retrieval and a draft, without a grade: every question is answered with what was found."""
     off = {"threshold_document": 0.0, "threshold_router": 0.0}
     nodes = Nodes(
-        calls=Calls(workflow.judge, workflow.writer, budget, workflow.count_tokens),
+        calls=Calls(workflow.judge, workflow.writer, budget),
         retriever=workflow.retriever,
         web=None,
         settings=workflow.settings.model_copy(update=off),

@@ -12,7 +12,7 @@ from support_agent.facts.grading_words import PASSAGE
 from support_agent.facts.web.merged_search import Merged, SourceReport, WebPassage
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
-from support_agent.models.writer import Draft, Material, WritingUsage
+from support_agent.models.writer import Draft, Material, most_tokens
 from tests.benchmarks.papers.answer_counts import Verdict
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.enhancer import (
@@ -93,11 +93,16 @@ class Repeating:
         self.orders: list[str] = []
         self.stopwatch = stopwatch
 
-    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+    def count_tokens(self, text: str) -> int:
+        return most_tokens(text)
+
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
         self.orders.append(instruction)
         self.stopwatch.seconds += 0.5
         text = next((text for name, text in material if name == PASSAGE), "I do not know.")
-        return Draft(text=text, usage=WritingUsage())
+        return Draft(text=text, usage=Usage())
 
 
 class Literal:

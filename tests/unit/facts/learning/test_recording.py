@@ -19,7 +19,7 @@ from support_agent.facts.learning.recording import Asking, record, recorded
 from support_agent.facts.spending import Budget
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
-from support_agent.models.writer import Draft, Material, WritingUsage
+from support_agent.models.writer import Draft, Material, most_tokens
 from support_agent.tools.fact_room import FindingReason
 from tests.fakes_facts import Piece, ScriptedRetriever
 
@@ -45,12 +45,17 @@ class Model:
         self.asked.append(question)
         return Grade(probability=0.8, usage=Usage(prompt_tokens=50, forward_passes=1))
 
-    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+    def count_tokens(self, text: str) -> int:
+        return most_tokens(text)
+
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
         if self._fails:
             raise TransientError("no answer")
         self.written += 1
         text = "Within 40 days." if seed == 1 else "Within 30 days."
-        return Draft(text=text, usage=WritingUsage(prompt_tokens=20, written_tokens=4))
+        return Draft(text=text, usage=Usage(prompt_tokens=20, tree_tokens=4, forward_passes=4))
 
 
 def workflow(model: Model, **values: object) -> Workflow:
