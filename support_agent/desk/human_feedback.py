@@ -21,9 +21,9 @@ from support_agent.company.text import collapse
 from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import Memory, from_json
 from support_agent.facts.learning.training import Deed, EscalatedCase, handed_over
-from support_agent.facts.trace import DOCUMENT_SOURCE
 from support_agent.store.records import CaseId, LetterKind, OutboxRecord
 from support_agent.store.store import Store
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 
 log = structlog.get_logger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from support_agent.facts.grading_words import PASSAGE
-from support_agent.facts.trace import Pointer
+from support_agent.tools.fact_trace import Pointer
 
 
 class Span(Protocol):

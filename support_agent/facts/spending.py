@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from support_agent.errors import PermanentError
-from support_agent.facts.trace import Cost
 from support_agent.models.judge import Grade, Judge
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Draft, Material, Writer
+from support_agent.tools.fact_trace import Cost
 
 FRAME_TOKENS = 160
 """Most tokens of a prompt that are the program's own: its system text, what is asked, the chat template."""

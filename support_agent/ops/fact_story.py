@@ -15,8 +15,8 @@ from support_agent.core.frozen import Frozen
 from support_agent.core.levels import Level
 from support_agent.desk.looked import numbered
 from support_agent.facts.inquiry.room import evidence_of
-from support_agent.facts.trace import Findings, Outcome, Visit
 from support_agent.tools import fact_room
+from support_agent.tools.fact_trace import Findings, Outcome, Visit
 
 
 class Evidence(Frozen):

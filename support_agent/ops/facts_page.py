@@ -25,7 +25,7 @@ from support_agent.errors import ConfigError
 from support_agent.facts.graph.layout import HEIGHT, WIDTH, Picture, picture_of
 from support_agent.facts.graph.shown import EntityGraph, GraphRelation
 from support_agent.facts.inquiry.room import evidence_of
-from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Node, Pointer, Visit
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Findings, Node, Pointer, Visit
 
 TEMPLATE = "facts_page.html.j2"
 STRONG, FAIR = 0.9, 0.7

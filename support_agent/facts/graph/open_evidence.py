@@ -19,10 +19,10 @@ from support_agent.facts.graph.graph import Graph, Place, graph_of
 from support_agent.facts.graph.shown import EntityGraph, shown
 from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
 from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenExtractor
-from support_agent.facts.trace import BorneOut
 from support_agent.models.judge import Judge
 from support_agent.models.writer import Writer
 from support_agent.tools.base import Similarity
+from support_agent.tools.fact_trace import BorneOut
 
 
 def open_extractor(settings: EvidenceSettings, writer: Writer, *, seed: int) -> Extractor:

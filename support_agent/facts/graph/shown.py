@@ -15,7 +15,7 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import ENTITY_WORDS, LOOKED_AT, heading_of
 from support_agent.facts.graph.graph import Graph, Pair, Place, Subgraph
 from support_agent.facts.terms import stems_of
-from support_agent.facts.trace import Pointer
+from support_agent.tools.fact_trace import Pointer
 
 STEP_ENTITIES = 12
 ENTITIES = 24

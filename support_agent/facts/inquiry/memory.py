@@ -21,8 +21,8 @@ from pydantic import Field, ValidationError, model_validator
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
 from support_agent.facts.material import Span
-from support_agent.facts.trace import DOCUMENT_SOURCE
 from support_agent.models.language_model import Usage
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 
 FORMAT: Literal[1] = 1
 """Of the stored JSON; a memory of another format is not read."""

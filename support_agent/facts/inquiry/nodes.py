@@ -46,8 +46,8 @@ from support_agent.facts.material import (
     text_of,
 )
 from support_agent.facts.spending import Calls
-from support_agent.facts.trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
 from support_agent.models.writer import Material
+from support_agent.tools.fact_trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
 
 DRAFT_TEMPERATURE = 0.4
 REWRITE_TEMPERATURE = 0.0

@@ -24,9 +24,9 @@ from support_agent.facts.inquiry.memory import Memory, begin, from_json, to_json
 from support_agent.facts.inquiry.workflow import CASE, Workflow
 from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Outcome, Pointer
 from support_agent.facts.web.public_query import NamelessSearch
 from support_agent.tools.fact_room import Evidence, Finding
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Findings, Outcome, Pointer
 
 MAX_FACTS = 200
 """What a memory keeps of the history of its case: the last ones."""

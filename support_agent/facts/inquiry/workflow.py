@@ -31,10 +31,10 @@ from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.policy import Always, Limits, Policy
 from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetriever
 from support_agent.facts.spending import Budget, Calls, NoRoom
-from support_agent.facts.trace import Cost, Findings, Outcome, Pointer
 from support_agent.models.judge import Judge
 from support_agent.models.writer import Writer
 from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FindingReason
+from support_agent.tools.fact_trace import Cost, Findings, Outcome, Pointer
 
 CASE = "-"
 """The case of a question that belongs to none."""

@@ -24,10 +24,10 @@ from support_agent.errors import ConfigError, PermanentError
 from support_agent.facts.inquiry.loop import Pick
 from support_agent.facts.inquiry.memory import Memory
 from support_agent.facts.inquiry.policy import ACTIONS, Action, Limits, Policy, choice, possible
-from support_agent.facts.trace import Probability
 from support_agent.models.judge import Grade, Judge
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Material
+from support_agent.tools.fact_trace import Probability
 
 Path_ = tuple[Action, ...]
 PolicyOf = Callable[[Judge], Policy]

@@ -23,9 +23,9 @@ from support_agent.facts.inquiry.policy import ACTIONS, Action, SelfAsk, possibl
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.learning.recorded import Path_, RecordedCase, State, read_cases
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import DOCUMENT_SOURCE
 from support_agent.models.judge import Grade, Judge
 from support_agent.models.writer import Material
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 
 log = structlog.get_logger(__name__)
 

@@ -32,9 +32,9 @@ from support_agent.facts.inquiry.memory import begin, with_draft, with_evidence
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.workflow import CASE, Workflow
 from support_agent.facts.spending import Budget, Calls
-from support_agent.facts.trace import Cost, Findings, Outcome
 from support_agent.ops.fact_story import searchable
 from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import Cost, Findings, Outcome
 from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings
 from tests.benchmarks.papers.command import DataOption, quiet_settings, run
 from tests.benchmarks.papers.local_web import known_by, local_web

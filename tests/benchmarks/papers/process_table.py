@@ -14,8 +14,8 @@ from scipy.stats import binomtest  # type: ignore[import-untyped]
 
 from support_agent.cli.terminal import NOTHING, as_table
 from support_agent.core.frozen import Frozen
-from support_agent.facts.trace import Findings, Node, Pointer, Probability, Visit
 from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import Findings, Node, Pointer, Probability, Visit
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.process_questions import Documents, Kind, Question
 

@@ -36,7 +36,7 @@ from support_agent.facts.inquiry.room import LikelyFirst
 from support_agent.facts.material import Passage, Retriever
 from support_agent.facts.passages import PassageIndex
 from support_agent.facts.search import CompanySearch
-from support_agent.facts.trace import DOCUMENT_SOURCE
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 from tests.benchmarks.companies import demo_settings, open_company
 from tests.benchmarks.papers.command import run
 from tests.benchmarks.papers.files import read_json_lines

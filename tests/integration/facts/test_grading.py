@@ -9,10 +9,10 @@ import pytest
 from support_agent.config.facts import GradingSettings
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Node
 from support_agent.models.judge import ModelJudge
 from support_agent.models.llama import LlamaModel
 from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import Node
 from tests.fakes_facts import Piece, ScriptedRetriever
 from tests.integration.facts.test_judge import CODES, REFUND, section
 

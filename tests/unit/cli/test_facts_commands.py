@@ -25,8 +25,8 @@ from support_agent.facts.graph.open_evidence import Chaining
 from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer
 from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import Findings, GradedPointer, Outcome, Pointer
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 from tests.unit.facts.graph.fakes import WordSimilarity
 

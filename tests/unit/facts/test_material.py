@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support_agent.facts.material import named, pointer_of, text_of
-from support_agent.facts.trace import Pointer
+from support_agent.tools.fact_trace import Pointer
 from tests.fakes_facts import Piece
 
 

@@ -11,7 +11,9 @@ from support_agent.cli import printing
 from support_agent.company.documents import Document, load_documents
 from support_agent.config.packaged_files import packaged
 from support_agent.core.levels import AUTHENTICATED, CUSTOMER
-from support_agent.facts.trace import (
+from support_agent.ops.fact_story import fact_story, searchable
+from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import (
     Cost,
     Findings,
     GradedPointer,
@@ -21,8 +23,6 @@ from support_agent.facts.trace import (
     Pointer,
     Visit,
 )
-from support_agent.ops.fact_story import fact_story, searchable
-from support_agent.tools.fact_room import FindingReason
 
 TODAY = date(2026, 3, 14)
 DOCUMENTS = load_documents(packaged("policies"))

@@ -15,7 +15,9 @@ from support_agent.company.documents import Document, load_documents
 from support_agent.config.packaged_files import packaged
 from support_agent.errors import ConfigError
 from support_agent.facts.graph.shown import EntityGraph, GraphEntity, GraphRelation
-from support_agent.facts.trace import (
+from support_agent.ops.facts_page import check_page, facts_page, write_page
+from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import (
     BorneOut,
     Cost,
     Findings,
@@ -26,8 +28,6 @@ from support_agent.facts.trace import (
     Pointer,
     Visit,
 )
-from support_agent.ops.facts_page import check_page, facts_page, write_page
-from support_agent.tools.fact_room import FindingReason
 
 DOCUMENTS = {f"document:{one.number}": one for one in load_documents(packaged("policies"))}
 FIRST = DOCUMENTS["document:1"]

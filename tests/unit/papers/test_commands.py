@@ -15,8 +15,8 @@ from support_agent.config.facts import FactSettings
 from support_agent.config.settings import Settings
 from support_agent.demo.workspace import init
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Findings, Outcome
 from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import Findings, Outcome
 from tests.benchmarks.papers import command, enhancer, entailment, evidence, grading, wikiqa
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
 from tests.benchmarks.papers.dstc11.ablations import WITHOUT, title_of

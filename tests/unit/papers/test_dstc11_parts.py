@@ -10,8 +10,8 @@ import pytest
 from support_agent.config.facts import Ways
 from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Cost, Findings, GradedPointer, Outcome, Pointer
 from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import Cost, Findings, GradedPointer, Outcome, Pointer
 from tests.benchmarks.papers.dstc11.data import Benchmark, load_benchmark
 from tests.benchmarks.papers.dstc11.measures import sources_of
 from tests.benchmarks.papers.dstc11.parts import PartsReport, Variant, evaluate_parts

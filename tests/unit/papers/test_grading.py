@@ -9,7 +9,8 @@ from support_agent.facts.chunks import page_source
 from support_agent.facts.grading_words import DRAFT_ORDER
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import (
+from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import (
     Cost,
     Findings,
     GradedPointer,
@@ -19,7 +20,6 @@ from support_agent.facts.trace import (
     Pointer,
     Visit,
 )
-from support_agent.tools.fact_room import FindingReason
 from tests.benchmarks.papers.grading import evaluate, plain
 from tests.benchmarks.papers.process_questions import Kind, Question
 from tests.benchmarks.papers.process_table import ProcessRow, Way, process_row, report_of, table

@@ -20,7 +20,7 @@ from support_agent.facts.index import Collection, TextEmbedder, memory_client
 from support_agent.facts.inquiry.consolidator import Consolidator
 from support_agent.facts.material import Retriever
 from support_agent.facts.passages import PassageIndex
-from support_agent.facts.trace import DOCUMENT_SOURCE
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 from tests.benchmarks.papers.dstc11.data import Benchmark, Turn
 from tests.benchmarks.papers.dstc11.mail_path import documents_of
 from tests.benchmarks.papers.dstc11.measures import Row, measured, truth_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.inquiry.utility import knowledge_f1
-from support_agent.facts.trace import DOCUMENT_SOURCE
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 from tests.benchmarks.papers.dstc11.data import Benchmark, EntityKey, Snippet
 from tests.benchmarks.papers.dstc11.text_measures import Likeness, likeness
 from tests.benchmarks.papers.resamples import middle, resamples

@@ -15,7 +15,7 @@ from typing import Protocol
 from support_agent.core.frozen import Frozen
 from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Cost, Findings
+from support_agent.tools.fact_trace import Cost, Findings
 from tests.benchmarks.papers.dstc11.data import Benchmark
 from tests.benchmarks.papers.dstc11.measures import (
     Row,

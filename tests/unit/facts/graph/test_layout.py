@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from support_agent.facts.graph.layout import HEIGHT, LABEL_CHARACTERS, WIDTH, picture_of
 from support_agent.facts.graph.shown import EntityGraph, GraphEntity, GraphRelation
-from support_agent.facts.trace import Pointer
+from support_agent.tools.fact_trace import Pointer
 
 HERE = Pointer(source="document:1", first=0, last=0)
 

@@ -9,7 +9,7 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import Place, Subgraph, graph_of
 from support_agent.facts.graph.shown import ENTITIES, NAME_CHARACTERS, RELATIONS, STEP_ENTITIES, EntityGraph, shown
-from support_agent.facts.trace import Pointer
+from support_agent.tools.fact_trace import Pointer
 from tests.unit.facts.graph.fakes import source
 
 SHOP = (

@@ -18,8 +18,8 @@ from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.memory import begin, from_json, to_json
 from support_agent.facts.inquiry.room import MAX_CHARACTERS, MAX_FACTS, LikelyFirst, Rooms, finding_of
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer
 from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, Evidence, FindingReason
+from support_agent.tools.fact_trace import Findings, GradedPointer, Outcome, Pointer
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 
 QUESTION = "How long do I have to ask for my money back?"

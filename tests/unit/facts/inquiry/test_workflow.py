@@ -32,9 +32,9 @@ from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, NEEDS_ASK, Lim
 from support_agent.facts.inquiry.workflow import PolicyFor, Workflow, look_always
 from support_agent.facts.material import pointer_of
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import BorneOut, Findings, GradedPointer, Node, Pointer
 from support_agent.models.judge import Judge, ModelJudge
 from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import BorneOut, Findings, GradedPointer, Node, Pointer
 from tests.fakes import ScriptedModel
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 from tests.unit.facts.graph.fakes import WordSimilarity, source
