@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from support_agent.core.frozen import Frozen
+from support_agent.facts.material import WebPassage
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Draft, Material, check_writing, most_tokens, writing_prompt
@@ -84,14 +84,9 @@ class ScriptedWriter:
         return [written for written in self.history if written.instruction.startswith(instruction)]
 
 
-class Piece(Frozen):
+class Piece(WebPassage):
     """A passage, as a retriever gives it."""
 
-    source: str
-    first: int
-    last: int
-    heading: str = ""
-    text: str
     score: float = 0.5
     found_by: tuple[str, ...] = ("google",)
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from support_agent.config.facts import Ways
-from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Chunk, Cutting, Source, cut
 from support_agent.facts.index import Collection, TextEmbedder, id_of, version_of
+from support_agent.facts.material import Passage
 from support_agent.facts.words import Allowed, WordIndex
 from support_agent.models.embedding.port import Vectors
 
@@ -36,21 +36,6 @@ DEPTH = 64
 FEW_SOURCES = 200
 """So many allowed sources or fewer are named to the vector store; of more, what it finds is sifted here: Chroma takes
 40 times as long where it is to leave out some of 5,000 sources."""
-
-
-class Passage(Frozen):
-    """A chunk that was found: `first` to `last` are the whole sentences of the source that it covers, both inclusive.
-
-    `source` is "document:6" or a web page's address. `score` is the sum of 1 / (60 + rank) over the ways that found
-    it, 0..2/61: it orders the passages of one question and says nothing across questions.
-    """
-
-    source: str
-    first: int
-    last: int
-    heading: str
-    text: str
-    score: float
 
 
 class PassageIndex:

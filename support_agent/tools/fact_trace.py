@@ -1,23 +1,81 @@
-"""The records of the grading workflow: what each node saw and decided, and what came out of it all.
+"""Sentences of a document by their positions, and the records of how the fact room found them.
 
-`Outcome` is what came of it: whether a document answers, pointers to whole sentences, grades and costs; what leaves
-the room of it is made by `inquiry.room.finding_of`. Pages of the web are for people, as is `Visit`: its `model_text`
-is marked as such. Checked by tests/unit/facts/inquiry/test_workflow.py.
+`SentenceRange` is the one type for a run of sentences: passages, memory, graph, evidence and trace all point with it.
+A `Visit` is for people alone: its `model_text` and the claims of its steps are marked as such. Checked by
+tests/unit/tools/test_fact_room.py and tests/unit/facts/inquiry/test_workflow.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from support_agent.answer.packet import FoundPage
 from support_agent.core.frozen import Frozen
-from support_agent.tools.fact_room import FindingReason
 
 DOCUMENT_SOURCE = "document:"
-Probability = Annotated[float, Field(ge=0, le=1)]
+MAX_DIGITS = 10
+"""Of a document's number."""
+Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class SentenceRange(Frozen):
+    """Whole sentences of a source, by position, both ends inclusive: "document:6", or a page's address."""
+
+    source: str
+    first: int = Field(ge=0)
+    last: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> SentenceRange:
+        if not self.source:
+            raise ValueError("it has no source")
+        if self.last < self.first:
+            raise ValueError(f"it ends at sentence {self.last}, before it begins at {self.first}")
+        return self
+
+    @property
+    def place(self) -> SentenceRange:
+        """The positions alone: what makes it the same, whatever else is known of it."""
+        return SentenceRange(source=self.source, first=self.first, last=self.last)
+
+    @property
+    def is_document(self) -> bool:
+        """Whether the sentences are the company's own, which a customer may be sent."""
+        return self.source.startswith(DOCUMENT_SOURCE)
+
+    @property
+    def document(self) -> int | None:
+        """The document's number; None: it is no document's."""
+        number = self.source.removeprefix(DOCUMENT_SOURCE) if self.is_document else ""
+        is_number = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS and number[0] != "0"
+        return int(number) if is_number else None
+
+
+def sentence_at(source: str, position: int) -> SentenceRange:
+    """One sentence."""
+    return SentenceRange(source=source, first=position, last=position)
+
+
+class Evidence(SentenceRange):
+    """Sentences that bear on a question, with the probability that they do; None: nobody graded them."""
+
+    grade: Probability | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _as_kept_before(cls, data: Any) -> Any:
+        """Memories of version 1 are read, too: their grade was a score."""
+        if isinstance(data, Mapping) and "score" in data:
+            return {**{key: data[key] for key in data if key != "score"}, "grade": data["score"]}
+        return data
+
+    @property
+    def certainty(self) -> float:
+        """The grade, 0 without one: to put the surest first."""
+        return self.grade or 0.0
 
 
 class Node(StrEnum):
@@ -34,26 +92,6 @@ class Node(StrEnum):
     ANSWER_GRADER = "answer_grader"
     REWRITER = "question_rewriter"
     EVIDENCE = "evidence_chainer"
-
-
-class Pointer(Frozen):
-    """Whole sentences of a source, by position, both ends inclusive: "document:6", or a page's address."""
-
-    source: str
-    first: int = Field(ge=0)
-    last: int = Field(ge=0)
-
-    @property
-    def is_document(self) -> bool:
-        """Whether the sentences are the company's own, which a customer may be sent."""
-        return self.source.startswith(DOCUMENT_SOURCE)
-
-
-class GradedPointer(Frozen):
-    """A passage with the document grader's probability that it helps; None where it is switched off, or did not end."""
-
-    pointer: Pointer
-    grade: Probability | None
 
 
 class Cost(Frozen):
@@ -80,14 +118,14 @@ class ModelText(Frozen):
     seed: int
 
 
-class BorneOut(Frozen):
+class Step(Frozen):
     """One step of a draft, in the model's words, and the sentence that says it; None: no sentence does.
 
     `probability` is that the sentence entails the step; `score` the value of equation 2 of GE-Chat.
     """
 
     claim: str
-    pointer: Pointer | None = None
+    pointer: SentenceRange | None = None
     probability: Probability = 0.0
     score: float = 0.0
 
@@ -108,40 +146,9 @@ class Visit(Frozen):
     threshold: Probability | None = None
     temperature: float | None = None
     cost: Cost = Cost()
-    passages: tuple[Pointer, ...] = ()
+    passages: tuple[SentenceRange, ...] = ()
     passage_grades: tuple[Probability, ...] = ()
     """Of the document grader, one a passage."""
     model_text: ModelText | None = None
-    steps: tuple[BorneOut, ...] = ()
+    steps: tuple[Step, ...] = ()
     """Of the evidence chainer; their claims are model text."""
-
-
-class Outcome(Frozen):
-    """What came of a question."""
-
-    reason: FindingReason
-    evidence: tuple[GradedPointer, ...] = ()
-    """Answered: passages of documents that the answer stands in; else all that looked relevant. The best first."""
-    sentences: tuple[Pointer, ...] = ()
-    """Answered: the sentences of the evidence that bear the draft out, one a pointer; none where they were not looked
-    for."""
-    grounded: Probability | None = None
-    """The last grade of the hallucination grader."""
-    answers: Probability | None = None
-    """The last grade of the answer grader."""
-    cycles: int = 0
-    cost: Cost = Cost()
-    index_version: str
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether documents of the company answer the question; else it escalates."""
-        return self.reason is FindingReason.ANSWERED
-
-
-class Findings(Frozen):
-    """The outcome, the trace, which stays inside, and what helps in the web, which goes to the desk alone."""
-
-    outcome: Outcome
-    trace: tuple[Visit, ...]
-    pages: tuple[FoundPage, ...] = ()

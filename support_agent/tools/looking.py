@@ -9,6 +9,7 @@ tests/unit/tools/test_looking.py.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Collection, Mapping
@@ -38,7 +39,7 @@ MAX_VERSION_CHARACTERS = 200
 MAX_NAME_CHARACTERS = 200
 """Of the heading of a page of the web, and of a source that named it."""
 MOST_FINDERS = 10
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_UNSTORABLE = re.compile(r"[\0\ud800-\udfff]|\\u0000")
 log = structlog.get_logger(__name__)
 
 
@@ -99,7 +100,8 @@ def look_into(room: FactRoom, question: str, documents: Mapping[int, Document], 
     if wrong := _wrong(found, documents):
         log.error("finding_refused", wrong=wrong)
         return FAILED
-    trace = found.trace if _is_keepable(found.trace, MAX_TRACE_CHARACTERS) else "[]"
+    written = json.dumps([visit.model_dump() for visit in found.trace], ensure_ascii=False)
+    trace = found.trace if _is_keepable(written, MAX_TRACE_CHARACTERS) else ()
     return found.model_copy(update={"trace": trace, "pages": tuple(filter(_is_page, found.pages))[:MOST_PAGES]})
 
 
@@ -109,12 +111,12 @@ def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
         return "its index version"
     if not math.isfinite(found.seconds):
         return "its time"
-    for evidence in found.evidence:
-        document = documents.get(evidence.document)
+    for one in (*found.evidence, *found.sentences):
+        document = None if one.document is None else documents.get(one.document)
         if document is None:
-            return f"document {evidence.document} was not asked about"
-        if max(evidence.sentences) >= len(document.sentences):
-            return f"document {evidence.document} has no sentence {max(evidence.sentences)}"
+            return "a document that was not asked about"
+        if one.last >= len(document.sentences):
+            return f"document {one.document} has no sentence {one.last}"
     return ""
 
 
@@ -146,8 +148,5 @@ def _is_keepable(text: str, most_characters: int) -> bool:
 
 def told(found: Finding) -> str:
     """A finding in a line: its reason, and the documents with their grades; no text of anybody."""
-    documents = [
-        f"document:{evidence.document}" + ("" if evidence.grade is None else f" {evidence.grade:.2f}")
-        for evidence in found.evidence
-    ]
+    documents = [f"document:{one.document}" + ("" if one.grade is None else f" {one.grade:.2f}") for one in found.cited]
     return ", ".join([found.reason, *dict.fromkeys(documents)])

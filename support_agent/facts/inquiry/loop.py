@@ -17,7 +17,6 @@ from support_agent.errors import PermanentError, SupportAgentError, raised_at
 from support_agent.facts.inquiry.memory import (
     Ending,
     Memory,
-    ScoredSpan,
     Utility,
     ended,
     with_draft,
@@ -26,6 +25,7 @@ from support_agent.facts.inquiry.memory import (
 )
 from support_agent.facts.inquiry.policy import ACTIONS, Action, Limits, Policy, choice, possible
 from support_agent.facts.inquiry.utility import feedback_of
+from support_agent.tools.fact_trace import Evidence
 
 log = structlog.get_logger(__name__)
 Pick = Callable[[Policy, Memory], Action]
@@ -34,7 +34,7 @@ Pick = Callable[[Policy, Memory], Action]
 class Look(NamedTuple):
     """What one look found, in the documents or in the web."""
 
-    found: Sequence[ScoredSpan]
+    found: Sequence[Evidence]
     is_web: bool = False
 
 

@@ -14,50 +14,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
-from support_agent.facts.material import Span
 from support_agent.models.language_model import Usage
-from support_agent.tools.fact_trace import DOCUMENT_SOURCE
+from support_agent.tools.fact_trace import Evidence
 
 FORMAT: Literal[1] = 1
 """Of the stored JSON; a memory of another format is not read."""
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-
-
-class ScoredSpan(Span, Protocol):
-    """What memory needs of a passage: where it stands, and how near it was."""
-
-    @property
-    def score(self) -> float: ...
-
-
-class Evidence(Frozen):
-    """A pointer to a passage: whole sentences `first` to `last` of a source ("document:6" or a page's address).
-
-    `score` says how well it bears on the question, and compares only with others of whoever gave it: the document
-    grader's probability, or a retriever's score. No text.
-    """
-
-    source: str = Field(min_length=1)
-    first: int = Field(ge=0)
-    last: int
-    score: float = Field(default=0.0, allow_inf_nan=False)
-
-    @model_validator(mode="after")
-    def _is_forward(self) -> Evidence:
-        if self.last < self.first:
-            raise ValueError(f"evidence ends at sentence {self.last}, before it begins at {self.first}")
-        return self
-
-    @property
-    def place(self) -> tuple[str, int, int]:
-        """What makes it the same evidence, whatever its score."""
-        return self.source, self.first, self.last
 
 
 class Check(StrEnum):
@@ -221,7 +189,7 @@ class Memory(Frozen):
     @property
     def has_documents(self) -> bool:
         """Whether a document is among the evidence: pages of others alone never make an answer."""
-        return any(evidence.source.startswith(DOCUMENT_SOURCE) for evidence in self.evidence)
+        return any(evidence.is_document for evidence in self.evidence)
 
     def _of_this_question(self) -> Sequence[Looked | Drafted | Settled]:
         """What has happened since the last question ended."""
@@ -230,18 +198,18 @@ class Memory(Frozen):
         return facts[past[-1] + 1 :] if past else facts
 
 
-def begin(case_id: str, question: str, evidence: Iterable[ScoredSpan] = ()) -> Memory:
+def begin(case_id: str, question: str, evidence: Iterable[Evidence] = ()) -> Memory:
     """The memory of a new case; `evidence` is what is known before any look."""
     return Memory(case_id=case_id, question=question, evidence=_merged((), evidence))
 
 
-def recalled(memory: Memory, evidence: Iterable[ScoredSpan]) -> Memory:
+def recalled(memory: Memory, evidence: Iterable[Evidence]) -> Memory:
     """With what the case knows already and what bears on its question, before any look."""
     _must_be_open(memory)
     return _changed(memory, evidence=_merged(memory.evidence, evidence))
 
 
-def with_evidence(memory: Memory, found: Iterable[ScoredSpan], *, is_web: bool = False) -> Memory:
+def with_evidence(memory: Memory, found: Iterable[Evidence], *, is_web: bool = False) -> Memory:
     """After a look: old evidence stays where it stands, new comes behind it, and the better score of two counts."""
     found = tuple(found)
     _must_be_open(memory)
@@ -285,7 +253,7 @@ def ended(memory: Memory, ending: Ending) -> Memory:
     return _changed(memory, history=(*memory.history, settled), ending=ending)
 
 
-def with_question(memory: Memory, question: str, evidence: Iterable[ScoredSpan] = ()) -> Memory:
+def with_question(memory: Memory, question: str, evidence: Iterable[Evidence] = ()) -> Memory:
     """The case's next question; `evidence` is what of the case's knowledge bears on it.
 
     Drafts, utilities and feedback begin anew; the history stays.
@@ -324,12 +292,11 @@ def _must_be_open(memory: Memory) -> None:
         raise ValueError(f"the question has ended: {memory.ending}")
 
 
-def _merged(known: Sequence[Evidence], found: Iterable[ScoredSpan]) -> tuple[Evidence, ...]:
+def _merged(known: Sequence[Evidence], found: Iterable[Evidence]) -> tuple[Evidence, ...]:
     by_place = {evidence.place: evidence for evidence in known}
-    for place in found:
-        new = Evidence(source=place.source, first=place.first, last=place.last, score=place.score)
+    for new in found:
         old = by_place.get(new.place)
-        if old is None or old.score < new.score:
+        if old is None or old.certainty < new.certainty:
             by_place[new.place] = new
     return tuple(by_place.values())
 

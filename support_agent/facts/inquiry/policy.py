@@ -123,7 +123,7 @@ def likeliest(probabilities: Sequence[float]) -> Action:
 def features(memory: Memory, limits: Limits) -> Floats:
     """What a trained policy sees of a memory, shape (len(FEATURES),): counts and shares, no word of it."""
     utility, look = memory.last_utility, memory.last_look
-    scores = sorted((evidence.score for evidence in memory.evidence), reverse=True)
+    scores = sorted((evidence.certainty for evidence in memory.evidence), reverse=True)
     endings = [fact.ending for fact in memory.history if isinstance(fact, Settled)]
     row = (
         1.0,

@@ -33,14 +33,14 @@ from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetr
 from support_agent.facts.spending import Budget, Calls, NoRoom
 from support_agent.models.judge import Judge
 from support_agent.models.writer import Writer
-from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FindingReason
-from support_agent.tools.fact_trace import Cost, Findings, Outcome, Pointer
+from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, Finding, FindingReason
+from support_agent.tools.fact_trace import Cost, SentenceRange
 
 CASE = "-"
 """The case of a question that belongs to none."""
 
 PolicyFor = Callable[[Judge, Limits], Policy]
-Read = Callable[[Pointer], Passage | None]
+Read = Callable[[SentenceRange], Passage | None]
 
 
 def look_always(judge: Judge, limits: Limits) -> Policy:
@@ -48,7 +48,7 @@ def look_always(judge: Judge, limits: Limits) -> Policy:
     return Always(limits)
 
 
-def knows_nothing(pointer: Pointer) -> Passage | None:
+def knows_nothing(pointer: SentenceRange) -> Passage | None:
     """Reads no passage again: each question begins without what is known."""
     return None
 
@@ -79,11 +79,11 @@ class Workflow:
     chaining: Chaining | None = None
     read: Read = knows_nothing
 
-    def find(self, question: str, budget: Budget) -> Findings:
+    def find(self, question: str, budget: Budget) -> Finding:
         """Look into a question that belongs to no case; see `look_into`."""
         return self.look_into(begin(CASE, question), budget)[0]
 
-    def look_into(self, memory: Memory, budget: Budget) -> tuple[Findings, Memory]:
+    def look_into(self, memory: Memory, budget: Budget) -> tuple[Finding, Memory]:
         """Look into the question in hand. Never raises for what the model, the index or the web does.
 
         Args:
@@ -97,7 +97,7 @@ class Workflow:
         if inquiry.error is not None:
             nodes.stopped(_decided(inquiry.error))
         sentences = self._sentences(inquiry.memory, nodes)
-        return self._findings(inquiry, nodes, sentences), inquiry.memory
+        return self._finding(inquiry, nodes, sentences), inquiry.memory
 
     def nodes(self, memory: Memory, budget: Budget) -> Nodes:
         """What the question in hand is looked into with."""
@@ -118,7 +118,7 @@ class Workflow:
             return Inquiry(ended(memory, Ending.ESCALATED), error)
         return inquire(memory, self.policy(nodes.calls, self.limits), nodes, nodes.choose)
 
-    def _sentences(self, memory: Memory, nodes: Nodes) -> tuple[Pointer, ...]:
+    def _sentences(self, memory: Memory, nodes: Nodes) -> tuple[SentenceRange, ...]:
         """What of the evidence bears the draft out; none where that cannot be found out: the passages stand for it."""
         if self.chaining is None or memory.ending is not Ending.ANSWERED or not memory.drafts:
             return ()
@@ -128,12 +128,12 @@ class Workflow:
             nodes.stopped(_decided(error))
             return ()
 
-    def entity_graph(self, found: Findings) -> EntityGraph:
+    def entity_graph(self, found: Finding) -> EntityGraph:
         """The entities of a draft's steps and what surrounds them in the documents of the evidence, for people."""
         steps = next((visit.steps for visit in reversed(found.trace) if visit.steps), ())
         if self.chaining is None or not steps:
             return EntityGraph()
-        among = frozenset(one.pointer.source for one in found.outcome.evidence if one.pointer.is_document)
+        among = frozenset(one.source for one in found.evidence)
         return self.chaining.shown(steps, among)
 
     @property
@@ -148,22 +148,25 @@ class Workflow:
         most = self.settings.max_cycles + 1
         return Limits(looks=most, drafts=most if self.settings.writes_drafts else 0)
 
-    def _findings(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[Pointer, ...]) -> Findings:
-        memory, visits = inquiry.memory, tuple(nodes.visits)
-        reason = _reason(inquiry)
+    def _finding(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[SentenceRange, ...]) -> Finding:
+        memory, trace, reason = inquiry.memory, tuple(nodes.visits), _reason(inquiry)
         last = memory.last_utility
-        outcome = Outcome(
+        evidence = nodes.evidence(memory, is_answered=reason is FindingReason.ANSWERED)
+        cost = sum((visit.cost for visit in trace), Cost())
+        return Finding(
             reason=reason,
-            evidence=nodes.evidence(memory, is_answered=reason is FindingReason.ANSWERED),
+            evidence=tuple(one for one in evidence if one.is_document),
             sentences=sentences,
+            pages=tuple(map(_found_page, nodes.pages(evidence)[:MOST_PAGES])),
             grounded=last.supported if last else None,
             answers=last.answers if last else None,
             cycles=max(len(memory.looks), len(memory.drafts), 1) - 1,
-            cost=sum((visit.cost for visit in visits), Cost()),
             index_version=self.version,
+            tokens=cost.tokens,
+            forward_passes=cost.forward_passes,
+            seconds=cost.seconds,
+            trace=trace,
         )
-        pages = tuple(map(_found_page, nodes.pages(outcome.evidence)[:MOST_PAGES]))
-        return Findings(outcome=outcome, trace=visits, pages=pages)
 
 
 def _found_page(passage: WebPassage) -> FoundPage:

@@ -25,7 +25,6 @@ from support_agent.facts.learning.recorded import Path_, RecordedCase, State, re
 from support_agent.facts.spending import Budget
 from support_agent.models.judge import Grade, Judge
 from support_agent.models.writer import Material
-from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 
 log = structlog.get_logger(__name__)
 
@@ -161,12 +160,11 @@ def recorded(asking: Asking, workflow: Workflow, documents: Mapping[int, Documen
 
 def _helps(asking: Asking, nodes: Nodes, memory: Memory, documents: Mapping[int, Document]) -> bool:
     """Whether the surest document of the evidence answers, and a section of it that does is among the evidence."""
-    found = [one.pointer for one in nodes.evidence(memory, is_answered=True)]
-    sources = [pointer.source for pointer in found]
-    number = int(sources[0].removeprefix(DOCUMENT_SOURCE)) if sources else 0
-    if number not in asking.answers:
+    found = nodes.evidence(memory, is_answered=True)
+    number = found[0].document if found else None
+    if number is None or number not in asking.answers:
         return False
-    spans = [one for one in found if one.source == sources[0]]
+    spans = [one for one in found if one.document == number]
     sentences = documents[number].sentences
     headings = {sentence.heading for one in spans for sentence in sentences[one.first : one.last + 1]}
     return not asking.answers[number] or bool(asking.answers[number] & headings)

@@ -76,7 +76,7 @@ def nearest_by_graph(
             similarity=similarity,
             entailment=entailment(),
         )
-        return {place.position for place in chainer.find(question, answer, sources={source.key}).places}
+        return {one.first for one in chainer.find(question, answer, sources={source.key}).sentences}
 
     return find
 

@@ -32,9 +32,9 @@ from support_agent.facts.inquiry.memory import begin, with_draft, with_evidence
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.workflow import CASE, Workflow
 from support_agent.facts.spending import Budget, Calls
-from support_agent.ops.fact_story import searchable
-from support_agent.tools.fact_room import FindingReason
-from support_agent.tools.fact_trace import Cost, Findings, Outcome
+from support_agent.ops.retrieval_report import searchable
+from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_trace import Cost
 from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings
 from tests.benchmarks.papers.command import DataOption, quiet_settings, run
 from tests.benchmarks.papers.local_web import known_by, local_web
@@ -49,7 +49,7 @@ ALL = "all"
 OVERLAP_SHARE = 8
 """A chunk repeats at most one part in so many of the one before it; the paper does not say."""
 
-Find = Callable[[str, Budget], Findings]
+Find = Callable[[str, Budget], Finding]
 
 
 class ChunkTokens(StrEnum):
@@ -72,7 +72,7 @@ def open_ways(settings: Settings, company: Company) -> Iterator[Mapping[Way, Fin
         yield {Way.PLAIN: partial(plain, workflow), Way.WHOLE: workflow.find}
 
 
-def plain(workflow: Workflow, question: str, budget: Budget) -> Findings:
+def plain(workflow: Workflow, question: str, budget: Budget) -> Finding:
     """Retrieval and a draft, without a grade: every question is answered with what was found."""
     off = {"threshold_document": 0.0, "threshold_router": 0.0}
     nodes = Nodes(
@@ -87,13 +87,14 @@ def plain(workflow: Workflow, question: str, budget: Budget) -> Findings:
     memory = begin(CASE, question)
     memory = with_evidence(memory, nodes.look(memory).found)
     memory = with_draft(memory, nodes.write(memory))
-    outcome = Outcome(
+    cost = sum((visit.cost for visit in nodes.visits), Cost())
+    return Finding(
         reason=FindingReason.ANSWERED,
         evidence=nodes.evidence(memory, is_answered=True),
-        cost=sum((visit.cost for visit in nodes.visits), Cost()),
         index_version=workflow.version,
+        trace=tuple(nodes.visits),
+        **dict(cost),
     )
-    return Findings(outcome=outcome, trace=tuple(nodes.visits))
 
 
 def evaluate(

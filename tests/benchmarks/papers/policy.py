@@ -21,7 +21,7 @@ from support_agent.company.company import Company
 from support_agent.core.levels import CUSTOMER
 from support_agent.facts.learning.recording import Asking, record
 from support_agent.ops.evals.mail_questions import asking, askings
-from support_agent.ops.fact_story import searchable
+from support_agent.ops.retrieval_report import searchable
 from support_agent.planner.pieces import Read
 from support_agent.planner.questions import questions_of
 from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings, mails_of

@@ -17,8 +17,8 @@ from support_agent.company.documents import Sentence
 from support_agent.config.facts import Ways
 from support_agent.facts.chunks import Source, in_characters
 from support_agent.facts.index import Collection, TextEmbedder, memory_client
-from support_agent.facts.material import Retriever
-from support_agent.facts.passages import Passage, PassageIndex
+from support_agent.facts.material import Passage, Retriever
+from support_agent.facts.passages import PassageIndex
 from support_agent.models.embedding.port import Vectors
 
 WHOLE_CHARACTERS = 10_000

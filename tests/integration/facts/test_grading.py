@@ -39,9 +39,9 @@ def test_the_document_that_answers_is_found_and_the_other_is_not(llama_model: Ll
     """Three graders and a draft, all real; the budget is kept and what came out is a pointer."""
     budget = Budget(2_000)
     findings = workflow(llama_model, [WRONG, RIGHT]).find(QUESTION, budget)
-    assert findings.outcome.reason is FindingReason.ANSWERED
-    assert [graded.pointer.source for graded in findings.outcome.evidence] == ["document:1"]
-    assert 0 < findings.outcome.cost.tokens == budget.spent_tokens <= budget.max_tokens
+    assert findings.reason is FindingReason.ANSWERED
+    assert [graded.source for graded in findings.evidence] == ["document:1"]
+    assert 0 < findings.tokens == budget.spent_tokens <= budget.max_tokens
     grader = next(visit for visit in findings.trace if visit.node is Node.DOCUMENT_GRADER)
     assert grader.cost.forward_passes == 2
 
@@ -49,5 +49,5 @@ def test_the_document_that_answers_is_found_and_the_other_is_not(llama_model: Ll
 def test_where_no_document_answers_nothing_is_drafted(llama_model: LlamaModel) -> None:
     """An honest "don't know", at the cost of one grade."""
     findings = workflow(llama_model, [WRONG]).find(QUESTION, Budget(2_000))
-    assert findings.outcome.reason is FindingReason.IRRELEVANT
-    assert findings.outcome.cost.forward_passes == 1
+    assert findings.reason is FindingReason.IRRELEVANT
+    assert findings.forward_passes == 1

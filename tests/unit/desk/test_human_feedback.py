@@ -9,15 +9,16 @@ import pytest
 
 from support_agent.company.documents import Document, parse_document
 from support_agent.desk.human_feedback import TELLING_CHARACTERS, escalated_cases
-from support_agent.facts.inquiry.memory import Ending, Evidence, Memory, begin, ended, to_json, with_evidence
+from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended, to_json, with_evidence
 from support_agent.facts.inquiry.policy import Limits, possible
 from support_agent.facts.learning.training import Deed, EscalatedCase
 from support_agent.store.records import MailId
+from support_agent.tools.fact_trace import Evidence
 from tests.fakes_journey import DESK, Office, write
 from tests.unit.seen import OFF_TOPIC, PACKET, PERSON_REPLY, REFUND
 
 REFUNDS, SIGN_IN = "https://harborfile.example/help/refund-policy", "https://harborfile.example/help/sign-in"
-OPEN = with_evidence(begin("case", OFF_TOPIC), [Evidence(source="document:1", first=0, last=2, score=0.5)])
+OPEN = with_evidence(begin("case", OFF_TOPIC), [Evidence(source="document:1", first=0, last=2, grade=0.5)])
 GIVEN_UP = to_json(ended(OPEN, Ending.ESCALATED))
 
 

@@ -9,7 +9,8 @@ import pytest
 from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import ConfigError
 from support_agent.facts.grading_words import PASSAGE
-from support_agent.facts.web.merged_search import Merged, SourceReport, WebPassage
+from support_agent.facts.material import WebPassage
+from support_agent.facts.web.merged_search import Merged, SourceReport
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Draft, Material, most_tokens

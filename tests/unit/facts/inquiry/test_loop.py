@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
 from support_agent.facts.inquiry.loop import Look, advance, inquire
-from support_agent.facts.inquiry.memory import Check, Ending, Evidence, Failure, Memory, Utility, begin
+from support_agent.facts.inquiry.memory import Check, Ending, Failure, Memory, Utility, begin
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Limits, Softmax
+from support_agent.tools.fact_trace import Evidence
 
 LIMITS = Limits(looks=2, drafts=2)
-HERE = Evidence(source="document:1", first=3, last=3, score=0.03)
+HERE = Evidence(source="document:1", first=3, last=3, grade=0.03)
 SOUND = Utility(supported=0.9, answers=0.9)
 WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="8"),))
 

@@ -14,7 +14,6 @@ from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import (
     Check,
     Ending,
-    Evidence,
     Failure,
     Memory,
     Settled,
@@ -28,10 +27,11 @@ from support_agent.facts.inquiry.memory import (
     with_question,
     with_utility,
 )
+from support_agent.tools.fact_trace import Evidence, SentenceRange
 
 shares = st.floats(0, 1)
 places = st.builds(
-    lambda source, first, length, score: Evidence(source=source, first=first, last=first + length, score=score),
+    lambda source, first, length, score: Evidence(source=source, first=first, last=first + length, grade=score),
     st.sampled_from(["document:1", "document:2", "https://example.com/a"]),
     st.integers(0, 5),
     st.integers(0, 3),
@@ -69,7 +69,7 @@ def after(memory: Memory, step: tuple[str, object]) -> Memory:
     raise AssertionError(step)
 
 
-def known(memory: Memory) -> set[tuple[str, int, int]]:
+def known(memory: Memory) -> set[SentenceRange]:
     """The places of all evidence the case has seen."""
     past = [evidence for fact in memory.history if isinstance(fact, Settled) for evidence in fact.evidence]
     return {evidence.place for evidence in (*memory.evidence, *past)}
@@ -109,17 +109,17 @@ def test_a_step_leaves_the_memory_before_it_alone(steps: list[tuple[str, object]
 
 
 def test_evidence_found_twice_stands_once_with_its_better_score() -> None:
-    memory = begin("case", "?", [Evidence(source="document:1", first=0, last=2, score=0.2)])
+    memory = begin("case", "?", [Evidence(source="document:1", first=0, last=2, grade=0.2)])
     memory = with_evidence(
         memory,
         [
-            Evidence(source="document:2", first=1, last=1, score=0.9),
-            Evidence(source="document:1", first=0, last=2, score=0.5),
+            Evidence(source="document:2", first=1, last=1, grade=0.9),
+            Evidence(source="document:1", first=0, last=2, grade=0.5),
         ],
     )
-    assert [(each.source, each.score) for each in memory.evidence] == [("document:1", 0.5), ("document:2", 0.9)]
+    assert [(each.source, each.grade) for each in memory.evidence] == [("document:1", 0.5), ("document:2", 0.9)]
     assert (memory.looks[0].found, memory.looks[0].new) == (2, 1)
-    worse = with_evidence(memory, [Evidence(source="document:1", first=0, last=2, score=0.1)])
+    worse = with_evidence(memory, [Evidence(source="document:1", first=0, last=2, grade=0.1)])
     assert worse.evidence == memory.evidence
 
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from support_agent.facts.inquiry.memory import (
     Check,
     Ending,
-    Evidence,
     Failure,
     Memory,
     Utility,
@@ -38,14 +37,15 @@ from support_agent.facts.inquiry.policy import (
     features,
     possible,
 )
+from support_agent.tools.fact_trace import Evidence
 from tests.unit.facts.inquiry.test_utility import ScriptedJudge
 
 LIMITS = Limits(looks=2, drafts=2)
 SOUND = Utility(supported=0.9, answers=0.9, knowledge_f1=0.5)
 WEAK = Utility(supported=0.6, answers=0.6)
 WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="7"),))
-HERE = Evidence(source="document:1", first=0, last=1, score=0.03)
-THERE = Evidence(source="document:2", first=4, last=4, score=0.01)
+HERE = Evidence(source="document:1", first=0, last=1, grade=0.03)
+THERE = Evidence(source="document:2", first=4, last=4, grade=0.01)
 Step = str | Utility | Sequence[Evidence]
 
 

@@ -9,13 +9,14 @@ import pytest
 
 from support_agent.config.facts import FactSettings, PolicyKind
 from support_agent.errors import ConfigError
-from support_agent.facts.inquiry.memory import Evidence, begin, with_evidence
+from support_agent.facts.inquiry.memory import begin, with_evidence
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Limits, Never, SelfAsk, choice
 from support_agent.facts.learning.configured_policy import policy_for
 from support_agent.facts.learning.policy_weights import save, weights_of
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Material
+from support_agent.tools.fact_trace import Evidence
 
 
 class SureJudge:

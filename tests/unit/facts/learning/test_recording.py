@@ -96,7 +96,7 @@ def test_a_played_case_ends_as_the_real_room_does() -> None:
         flow = workflow(Model(), **values)
         case = recorded(ASKING, flow, DOCUMENTS)
         found = flow.find(ASKING.question, Budget(20_000))
-        real = found.outcome.reason is FindingReason.ANSWERED
+        real = found.reason is FindingReason.ANSWERED
         episode = play(case, Always(case.limits))
         assert (episode.outcome is Outcome.HELPED) == real
         drafts = [visit for visit in found.trace if visit.model_text and visit.model_text.kind == "draft"]

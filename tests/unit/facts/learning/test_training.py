@@ -8,7 +8,6 @@ import pytest
 from support_agent.facts.inquiry.memory import (
     Check,
     Ending,
-    Evidence,
     Failure,
     Memory,
     Utility,
@@ -41,6 +40,7 @@ from support_agent.facts.learning.training import (
     taught,
     trained,
 )
+from support_agent.tools.fact_trace import Evidence
 from tests.recorded_cases import LIMITS, made_cases
 
 CASES = made_cases(20)
