@@ -24,7 +24,7 @@ import structlog
 
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
-from support_agent.config.facts import Looks
+from support_agent.config.facts import Retrieve
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import LogSettings, ModelSettings, Settings
 from support_agent.core.cursor import Cursor
@@ -143,7 +143,7 @@ def open_rooms(
     """The fact room over the company's documents, brought up to date; only changed passages are embedded.
 
     Args:
-        search: The company's topics, which say in which documents to look.
+        search: The company's topics, which say in which documents to search.
         model: Grades, and writes drafts.
         in_memory: For a dry run: the passages are not kept.
     """
@@ -189,7 +189,7 @@ def open_rooms(
 
 @contextmanager
 def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Workflow]:
-    """What looks into questions that belong to no case, with drafts: closed at the end.
+    """What answers questions that belong to no case, with drafts: closed at the end.
 
     Args:
         allowed: Names of the sources that may be found ("document:6").
@@ -204,7 +204,7 @@ def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str
 def open_recording(
     settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
 ) -> Iterator[tuple[Workflow, Read]]:
-    """What looks into the questions of labelled mails, without the web, and what reads the pieces of a mail.
+    """What answers the questions of labelled mails, without the web, and what reads the pieces of a mail.
 
     The names in such a mail are not known, so nothing of it may leave the house. See `open_workflow`.
     """
@@ -318,7 +318,7 @@ def open_decider(
         templates=templates,
         settings=settings,
         rooms=open_rooms(settings, company, search, model, in_memory=in_memory)
-        if settings.facts.looks is not Looks.NEVER
+        if settings.facts.retrieve is not Retrieve.NEVER
         else None,
         machine=open_vote(search.embedders, settings.screening),
     )

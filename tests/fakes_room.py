@@ -48,7 +48,7 @@ class ScriptedRoom:
     asked: list[tuple[str, frozenset[int]]] = field(default_factory=list)
     likely: list[int | None] = field(default_factory=list)
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         self.asked.append((question, frozenset(documents)))
         self.likely.append(likely)
         finding = next((value for key, value in self.findings.items() if key in question), None)

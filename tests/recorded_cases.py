@@ -8,7 +8,7 @@ from support_agent.facts.learning.recorded import RecordedCase, State
 from support_agent.tools.fact_trace import Evidence
 
 LOOK = Action.ACQUIRE
-LIMITS = Limits(looks=2, drafts=0)
+LIMITS = Limits(retrievals=2, drafts=0)
 OPINIONS = {f"{n} passages": 0.9 for n in range(9)}
 
 

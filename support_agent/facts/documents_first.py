@@ -25,7 +25,7 @@ from support_agent.facts.passages import PassageIndex
 from support_agent.tools.base import Match
 
 DOCUMENTS = 3
-"""Documents that are looked into by meaning. The right one is the first for 0.92 of the questions, among three for all
+"""Documents that are searched by meaning. The right one is the first for 0.92 of the questions, among three for all
 of those in the measure above."""
 
 
@@ -39,7 +39,7 @@ class Topics(Protocol):
 
 
 class DocumentsFirst:
-    """`facts.material.Retriever` that asks the topics where to look.
+    """`facts.material.Retriever` that asks the topics where to search.
 
     Args:
         topics: The topics of the company; those that are no document are passed over.

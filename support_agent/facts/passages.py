@@ -133,14 +133,14 @@ class PassageIndex:
         vectors = self._embedder.embed([question])
         sources = held.sources_of(mask) if mask is not None else []
         among = (SOURCE, sources) if 0 < len(sources) <= FEW_SOURCES else None
-        look = depth
+        n_asked = depth
         while True:
-            (near,) = self._collection.nearest(vectors, look, among)
+            (near,) = self._collection.nearest(vectors, n_asked, among)
             known = [(entry.distance, held.rows[entry.id]) for entry in near if entry.id in held.rows]
             rows = [row for _, row in sorted(known) if mask is None or mask[row]]
-            if len(rows) >= depth or len(near) < look:
+            if len(rows) >= depth or len(near) < n_asked:
                 return rows[:depth]
-            look *= 4
+            n_asked *= 4
 
 
 def fuse(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:

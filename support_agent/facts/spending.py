@@ -1,4 +1,4 @@
-"""What a mail may spend on looking into its questions, and the only way its grades and drafts are paid.
+"""What a mail may spend on its questions, and the only way its grades and drafts are paid.
 
 Invariant: no call begins whose tokens the mail's budget may not hold, nor after its time; what was spent is counted
 also where the call after it fails. Checked by tests/unit/facts/test_spending.py.

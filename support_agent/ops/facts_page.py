@@ -20,7 +20,7 @@ import jinja2
 
 from support_agent.answer.formatting import clean_line, clean_lines
 from support_agent.company.documents import Document, Sentence
-from support_agent.desk.looked import numbered
+from support_agent.desk.retrieved import numbered
 from support_agent.errors import ConfigError
 from support_agent.facts.graph.layout import HEIGHT, WIDTH, Picture, picture_of, shortened
 from support_agent.facts.graph.shown import EntityGraph, GraphRelation

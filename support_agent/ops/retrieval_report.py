@@ -15,7 +15,7 @@ from support_agent.company.documents import Document
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import Level
 from support_agent.desk.decision import Decision
-from support_agent.desk.looked import numbered, quoted
+from support_agent.desk.retrieved import numbered, quoted
 from support_agent.tools.fact_room import Finding
 from support_agent.tools.fact_trace import ModelText, Visit
 
@@ -43,7 +43,7 @@ class RetrievalReport(Frozen):
 
     @property
     def written(self) -> tuple[ModelText, ...]:
-        """What a model wrote while it looked, in order."""
+        """What a model wrote on the way, in order."""
         return tuple(visit.model_text for visit in self.trace if visit.model_text)
 
 

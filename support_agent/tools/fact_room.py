@@ -22,7 +22,7 @@ from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Evidence, Probabilit
 
 
 class FindingReason(StrEnum):
-    """What came of looking into a question; all but `ANSWERED` are an honest "don't know".
+    """What came of a question; all but `ANSWERED` are an honest "don't know".
 
     The words that staff see are in the templates.
     """
@@ -100,7 +100,7 @@ class Finding(Frozen):
     """What was found out about one question, and how.
 
     Where `is_answered` the evidence answers it, the surest first; else `reason` says why not, and `evidence` is what
-    looked relevant, `pages` what did in the web, for whoever gets the case. `sentences` are those that bear the draft
+    seemed relevant, `pages` what did in the web, for whoever gets the case. `sentences` are those that bear the draft
     out, one a range; none where they were not asked for. `grounded` and `answers` are the last grades of the
     hallucination grader and the answer grader, `cycles` how often the question was asked or drafted anew. `tokens`,
     `forward_passes` and `seconds` are the cost; `trace` stays with people.
@@ -164,21 +164,21 @@ class Finding(Frozen):
 
 
 class FactRoom(Protocol):
-    """Looks into the questions of one mail, within one budget."""
+    """Retrieves evidence for the questions of one mail, within one budget."""
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         """Find out whether documents answer a question; it never raises for what a model, an index or the web does.
 
         Args:
             question: The customer's own words.
             documents: Numbers of those that may be found: valid today, and for this sender.
-            likely: The one among them that is looked into first.
+            likely: The one among them that is searched first.
         """
         ...
 
     @property
     def memory(self) -> str | None:
-        """What is known of the case now, to be kept with it; None: nothing was looked into."""
+        """What is known of the case now, to be kept with it; None: nothing was retrieved."""
         ...
 
 

@@ -32,7 +32,7 @@ from support_agent.planner.loop import Planner
 from support_agent.store.records import CaseId, MailId
 from support_agent.tools.fact_room import FactRoom, Finding
 from support_agent.tools.fact_trace import Evidence
-from support_agent.tools.looking import MAX_TRACE_CHARACTERS
+from support_agent.tools.retrieval import MAX_TRACE_CHARACTERS
 from support_agent.workflow.decide import Decider
 from tests.fakes import PLAIN
 from tests.fakes_room import VISITS
@@ -53,7 +53,7 @@ class HostileRoom:
         self.whim = whim
         self.documents = documents
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         whim = self.whim
         if whim.random() < 0.15:
             raise whim.choice([ValueError(ORDERS), TransientError(ORDERS), KeyError(ORDERS)])
@@ -105,7 +105,7 @@ class HostileRooms:
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("workspace") / "company"
     init(folder, NOW.date())
-    return load(folder / CONFIG_FILE, {**UNGUARDED, "facts.looks": "always"})
+    return load(folder / CONFIG_FILE, {**UNGUARDED, "facts.retrieve": "always"})
 
 
 @pytest.fixture(scope="module")

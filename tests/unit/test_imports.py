@@ -25,7 +25,7 @@ VIOLATIONS = (
     ({"layers"}, "mail.message", "tools.base"),
     ({"layers"}, "mail.machines.screening", "store.store"),
     ({"layers"}, "answer.packet", "engine.engine"),
-    ({"layers"}, "desk.looked", "workflow.decide"),
+    ({"layers"}, "desk.retrieved", "workflow.decide"),
     ({"layers", "promise"}, "answer.render", "facts.index"),
     ({"layers", "promise"}, "mail.outgoing", "planner.plan"),
     ({"layers", "promise"}, "answer.context", "workflow.stages"),

@@ -60,7 +60,7 @@ class EvidenceChainer:
 
         Args:
             question: The customer's, any length.
-            draft: Internal text; its steps, six at most, are looked for one by one.
+            draft: Internal text; its steps, six at most, are borne out one by one.
             sources: Look only in these; None: in all. Where the graph knows no sentence for a step, all of theirs are
                 compared; with None it has no evidence then.
         """

@@ -30,14 +30,14 @@ MAX_ENTITIES_PER_SOURCE = 500
 """So that one document cannot crowd out the others; the ones its sentences name most often stay."""
 MAX_EDGES = 250_000
 MATCHED_WORDS = 1_000
-"""Words of a text that are looked up."""
+"""Words of a text that are matched."""
 MATCHED_ENTITIES = 32
-"""Entities of one text that are looked up; the ones named first."""
+"""Entities of one text that are matched; the ones named first."""
 SUBGRAPH_ENTITIES = 256
 """The nearest, and of equally near ones the rarest: a name that stands everywhere leads nowhere."""
 SUBGRAPH_PLACES = 128
 PLACES_PER_ENTITY = 512
-"""Sentences of one entity that are looked at; one that has more says little by itself."""
+"""Sentences of one entity that are read; one that has more says little by itself."""
 
 
 _Place = tuple[str, int]

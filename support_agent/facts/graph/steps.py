@@ -1,4 +1,4 @@
-"""The steps a draft's reasoning has: what each single sentence of evidence is looked for.
+"""The steps a draft's reasoning has: one sentence of evidence is found for each.
 
 Steps are internal text: they choose sentences, and none of them is shown to a customer. Checked by
 tests/unit/facts/graph/test_steps.py.
@@ -42,7 +42,7 @@ class DraftSteps:
     """The draft's own sentences: needs no model."""
 
     def of(self, question: str, draft: str) -> tuple[str, ...]:
-        """As `Steps.of`; the question is not looked at."""
+        """As `Steps.of`; the question does not matter."""
         paragraphs = (_NUMBERING.sub("", line) for line in draft[:DRAFT_CHARACTERS].splitlines())
         return _readable(sentence for paragraph in paragraphs for sentence in split_sentences(paragraph))
 

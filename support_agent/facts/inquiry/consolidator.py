@@ -1,6 +1,6 @@
 """Turns what a retriever finds into evidence: links passages to entities, joins them to chains, prunes the rest.
 
-Sources about an entity of the question are looked through by themselves too, and what speaks of it belongs to its
+Sources about an entity of the question are searched by themselves too, and what speaks of it belongs to its
 chain. A chain is followed one step on: a passage that shares another entity with it, and a telling word with the
 question, is joined. What names no entity holds for all of them and is a chain of its own; what is said of others is
 pruned, and counted. Entities are things that must not be taken for each other: products, houses.
@@ -42,7 +42,7 @@ class Chain(Frozen):
 
 
 class Consolidated(Frozen):
-    """What a look came to: chains, the one with the nearest evidence first; `pruned` passages bear on nothing asked."""
+    """What was retrieved: chains, the one with the nearest evidence first; `pruned` passages bear on nothing asked."""
 
     chains: tuple[Chain, ...]
     pruned: int

@@ -1,4 +1,4 @@
-"""The boxes of the grading workflow, for one question: what a look, a draft and its worth are made of.
+"""The boxes of the grading workflow, for one question: what retrieves, drafts and evaluates.
 
 Every grade is a yes/no of the judge. A draft is written only to be graded: it shows whether the passages say enough,
 and is thrown away. A node that cannot change what comes out is left out: the router without a web search, a grade of a
@@ -29,7 +29,7 @@ from support_agent.facts.grading_words import (
     TRIED,
 )
 from support_agent.facts.graph.evidence import EvidenceChainer
-from support_agent.facts.inquiry.loop import Look
+from support_agent.facts.inquiry.loop import Retrieval
 from support_agent.facts.inquiry.memory import Check, Failure, Memory, Settled, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
@@ -94,7 +94,7 @@ class Nodes:
 
     def choose(self, policy: Policy, memory: Memory) -> Action:
         """The likeliest action; a choice that was weighed or paid for is a row of the trace."""
-        self._begin(Node.POLICY, max(len(memory.looks), len(memory.drafts), 1) - 1)
+        self._begin(Node.POLICY, max(len(memory.retrievals), len(memory.drafts), 1) - 1)
         probabilities = policy.probabilities(memory)
         action, surely = likeliest(probabilities), max(probabilities)
         if surely < 1 or self.calls.has_cost:
@@ -109,26 +109,26 @@ class Nodes:
         self._begin(Node.MEMORY, 0)
         return recalled(memory, self._relevant(known))
 
-    def look(self, memory: Memory) -> Look:
-        """See `Means.look`: by the published branching, after what the last draft was worth."""
-        cycle, last = len(memory.looks), memory.last_utility
-        if memory.last_look is None:
+    def retrieve(self, memory: Memory) -> Retrieval:
+        """See `Means.retrieve`: by the published branching, by the evaluation of the last draft."""
+        cycle, last = len(memory.retrievals), memory.last_utility
+        if memory.last_retrieval is None:
             is_web = not self._is_ours(cycle)
         else:
             is_web = last is not None and last.is_hallucination
             if is_web and (not self.web or self._asked in self._searched):
-                return Look(())
+                return Retrieval(())
             if last is not None and last.is_from_web_only:
-                return Look(())
+                return Retrieval(())
         if not is_web and self._is_index_asked and not self._rewrite(memory, cycle):
-            return Look(())
+            return Retrieval(())
         found = self._search_web(cycle) if is_web else self._retrieve(cycle)
         self._begin(Node.DOCUMENT_GRADER, cycle)
-        return Look(self._relevant(found), is_web)
+        return Retrieval(self._relevant(found), is_web)
 
     def write(self, memory: Memory) -> str:
         """See `Means.write`: cooler after each hallucination, and told what was wrong with the draft before."""
-        self._begin(Node.GENERATOR, max(len(memory.looks) - 1, len(memory.drafts)))
+        self._begin(Node.GENERATOR, max(len(memory.retrievals) - 1, len(memory.drafts)))
         hand = self._in_hand(memory)
         failed = sum(utility.is_hallucination or utility.is_from_web_only for utility in memory.utilities)
         temperature = _stepped(DRAFT_TEMPERATURE, -failed * TEMPERATURE_STEP)
@@ -140,8 +140,8 @@ class Nodes:
         self._note(decided, temperature=temperature, passages=tuple(hand), model_text=text)
         return draft
 
-    def worth(self, memory: Memory) -> Utility:
-        """See `Means.worth`; a draft that stands in pages of the web too is graded once more, on documents alone."""
+    def evaluate(self, memory: Memory) -> Utility:
+        """See `Means.evaluate`; a draft that stands in pages of the web too is graded once more, on documents alone."""
         hand, draft = self._in_hand(memory), memory.drafts[-1]
         utility = self._supported(hand, draft, "supported", "hallucination", memory)
         if utility.failures:
@@ -152,7 +152,7 @@ class Nodes:
         return self._in_documents(hand, utility, draft, memory)
 
     def evidence(self, memory: Memory, *, is_answered: bool) -> tuple[Evidence, ...]:
-        """What answers, from documents; else all that looked relevant, for whoever gets the case. The best first."""
+        """What answers, from documents; else all that seemed relevant, for whoever gets the case. The best first."""
         hand = [place for place in self._in_hand(memory) if place.is_document]
         kept = hand if is_answered else [evidence.place for evidence in memory.evidence]
         return tuple(sorted(map(self._evidence, kept), key=lambda one: -one.certainty))
@@ -271,7 +271,7 @@ class Nodes:
             self._grades[pointer], self._graded[pointer] = grade.probability, text
 
     def _known(self, memory: Memory) -> list[Passage]:
-        """What earlier questions of the case found, the last first, as it stands today; at most as many as a look."""
+        """What earlier questions of the case found, the last first, as it stands today; as many as of a retrieval."""
         settled = [fact for fact in reversed(memory.history) if isinstance(fact, Settled)]
         pointers = dict.fromkeys(evidence.place for fact in settled for evidence in fact.evidence)
         read = (self.read(pointer) for pointer in pointers if pointer.is_document)
@@ -346,7 +346,7 @@ class Nodes:
 
     @staticmethod
     def _cycle_of(memory: Memory) -> int:
-        return max(len(memory.looks), len(memory.drafts)) - 1
+        return max(len(memory.retrievals), len(memory.drafts)) - 1
 
     def _begin(self, node: Node, cycle: int) -> None:
         self._node, self._cycle, self._started_s = node, cycle, self.clock()

@@ -1,4 +1,4 @@
-"""What to do next about a question: look for evidence, write a draft, answer, or hand it to a person.
+"""What to do next about a question: retrieve evidence, write a draft, answer, or hand it to a person.
 
 Three rules (always, self-ask, never) and one policy that is trained: a softmax over weighted features of the memory.
 Each says how likely it is to take each action; the program takes the likeliest.
@@ -17,10 +17,10 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from support_agent.core.frozen import Frozen
-from support_agent.facts.inquiry.memory import Drafted, Ending, Looked, Memory, Settled
+from support_agent.facts.inquiry.memory import Drafted, Ending, Memory, Retrieved, Settled
 from support_agent.models.judge import Judge
 
 Floats = NDArray[np.float64]
@@ -65,12 +65,15 @@ NEEDS_ASK = "Must the company's documents be looked into to answer this question
 
 
 class Limits(Frozen):
-    """How often, for one question, the documents are looked into and a draft is written.
+    """How often, for one question, evidence is retrieved and a draft is written.
 
     Without drafts evidence is enough.
     """
 
-    looks: int = Field(default=3, ge=1, le=11)
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
+    retrievals: int = Field(default=3, ge=1, le=11, alias="looks")
+    """Kept as `looks` in recorded cases and in the files of trained policies."""
     drafts: int = Field(default=3, ge=0, le=11)
 
 
@@ -94,7 +97,7 @@ def possible(memory: Memory, limits: Limits) -> tuple[bool, ...]:
     is_sound = utility is not None and utility.is_sound and not is_unread(memory)
     may_answer = memory.has_documents and (is_sound or not limits.drafts)
     may_draft = memory.has_documents and len(memory.drafts) < limits.drafts
-    return (len(memory.looks) < limits.looks, may_draft, may_answer, True)
+    return (len(memory.retrievals) < limits.retrievals, may_draft, may_answer, True)
 
 
 def is_unread(memory: Memory) -> bool:
@@ -104,7 +107,7 @@ def is_unread(memory: Memory) -> bool:
             return False
         if isinstance(fact, Settled):
             break
-        if isinstance(fact, Looked) and fact.new:
+        if isinstance(fact, Retrieved) and fact.new:
             return True
     return bool(memory.evidence)
 
@@ -122,7 +125,7 @@ def likeliest(probabilities: Sequence[float]) -> Action:
 
 def features(memory: Memory, limits: Limits) -> Floats:
     """What a trained policy sees of a memory, shape (len(FEATURES),): counts and shares, no word of it."""
-    utility, look = memory.last_utility, memory.last_look
+    utility, retrieval = memory.last_utility, memory.last_retrieval
     scores = sorted((evidence.certainty for evidence in memory.evidence), reverse=True)
     endings = [fact.ending for fact in memory.history if isinstance(fact, Settled)]
     row = (
@@ -130,8 +133,8 @@ def features(memory: Memory, limits: Limits) -> Floats:
         float(bool(scores)),
         min(len(scores), MANY) / MANY,
         _lead(scores),
-        min(len(memory.looks) / limits.looks, 1.0),
-        look.new / look.found if look and look.found else 0.0,
+        min(len(memory.retrievals) / limits.retrievals, 1.0),
+        retrieval.new / retrieval.found if retrieval and retrieval.found else 0.0,
         float(is_unread(memory)),
         min(len(memory.drafts) / max(limits.drafts, 1), 1.0),
         float(utility is not None and utility.is_sound),
@@ -155,7 +158,7 @@ def _lead(scores: Sequence[float]) -> float:
 
 
 class Always:
-    """Looks for evidence until there is some, and before each draft."""
+    """Retrieves evidence until there is some, and before each draft."""
 
     name = "always"
 
@@ -164,11 +167,11 @@ class Always:
 
     def probabilities(self, memory: Memory) -> tuple[float, ...]:
         """See `Policy.probabilities`; one of them is 1."""
-        return _rule(memory, self.limits, is_wanted=memory.is_look_due)
+        return _rule(memory, self.limits, is_wanted=memory.is_retrieval_due)
 
 
 class Never:
-    """Looks for nothing: answers from what the case knows already, or hands over."""
+    """Retrieves nothing: answers from what the case knows already, or hands over."""
 
     name = "never"
 
@@ -190,12 +193,12 @@ class SelfAsk:
         self._judge = judge
 
     def probabilities(self, memory: Memory) -> tuple[float, ...]:
-        """See `Policy.probabilities`; one of them is 1. The model is asked only where a look could follow.
+        """See `Policy.probabilities`; one of them is 1. The model is asked only where a retrieval could follow.
 
         Raises:
             TransientError, PermanentError: as the judge.
         """
-        is_open = possible(memory, self.limits)[0] and memory.is_look_due
+        is_open = possible(memory, self.limits)[0] and memory.is_retrieval_due
         return _rule(memory, self.limits, is_wanted=is_open and self._needs(memory))
 
     def _needs(self, memory: Memory) -> bool:
@@ -205,11 +208,11 @@ class SelfAsk:
 
 
 def _rule(memory: Memory, limits: Limits, *, is_wanted: bool) -> tuple[float, ...]:
-    """Answer where that is possible, else look where a look is wanted, else draft, else hand over."""
-    may_look, may_draft, may_answer, _ = possible(memory, limits)
+    """Answer where that is possible, else retrieve where that is wanted, else draft, else hand over."""
+    may_retrieve, may_draft, may_answer, _ = possible(memory, limits)
     if may_answer:
         action = Action.ANSWER
-    elif may_look and is_wanted:
+    elif may_retrieve and is_wanted:
         action = Action.ACQUIRE
     else:
         action = Action.DRAFT if may_draft else Action.ESCALATE

@@ -40,7 +40,7 @@ class Rooms:
     """`tools.fact_room.FactRooms` on one workflow.
 
     Args:
-        workflow: What looks into questions; its retriever and what it reads again are those of each look.
+        workflow: What answers questions; its retriever and what it reads again are those of each of them.
         among: The passages of these sources ("document:6") and no others.
         linker: Knows what the documents tell apart.
         documents: The company's, by number.
@@ -121,8 +121,8 @@ class Room:
             text = to_json(memory)
         return text
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
-        """See `FactRoom.look`."""
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+        """See `FactRoom.retrieve`."""
         memory = self._begun(question)
         keys = {f"{DOCUMENT_SOURCE}{number}" for number in documents}
         workflow = replace(
@@ -131,7 +131,7 @@ class Room:
             web=self._web,
             read=lambda pointer: self._rooms.passage(pointer, documents),
         )
-        finding, self._memory = workflow.look_into(memory, self._budget)
+        finding, self._memory = workflow.retrieve(memory, self._budget)
         return finding
 
     def _begun(self, question: str) -> Memory:

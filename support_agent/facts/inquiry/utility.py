@@ -1,4 +1,4 @@
-"""What a draft is worth: overlap with what is known, rule checks, the model's own criticism, and feedback in words.
+"""Evaluates a draft: overlap with what is known, rule checks, the model's own criticism, and feedback in words.
 
 A draft is model text and never leaves; what is made of it here is numbers, and sentences of the program's own. A
 number, a date or an address that stands in no evidence keeps an answer from going out, whatever the model thinks.
@@ -28,7 +28,7 @@ _TO_SPACE = str.maketrans(dict.fromkeys(string.punctuation, " "))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 LONGEST = 4_000
-"""Characters of a draft that is looked at; a longer one fails, whatever it says."""
+"""Characters of a draft that is evaluated; a longer one fails, whatever it says."""
 
 _SENTENCES = {
     Check.EMPTY: "The draft was empty: answer the question in one or two sentences, from the evidence.",
@@ -107,7 +107,7 @@ def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[F
 def assess(
     judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard | None = None
 ) -> Utility:
-    """What a draft is worth: rule checks, then the model's criticism of itself.
+    """Evaluate a draft: rule checks, then the model's criticism of itself.
 
     The model is asked nothing that cannot change the outcome: not after a rule failed, and not whether an unsupported
     draft answers.

@@ -3,12 +3,12 @@
     router -> retriever | web search -> document grader -> draft -> hallucination grader -> answer grader -> answered
     nothing relevant: rewrite, retrieve.    hallucination: web search, a cooler draft.    no answer: a warmer rewrite.
 
-The policy says at each turn whether to look further, draft, answer or hand over (`facts.inquiry.loop`); the nodes of
+The policy says at each turn whether to retrieve more, draft, answer or hand over (`facts.inquiry.loop`); the nodes of
 the figure (`facts.inquiry.nodes`) are what it does that with; the memory of the case keeps what came of it.
 
-Invariant: it ends, with `max_cycles` new looks into the documents and drafts at most, and begins no call whose tokens
-the mail's budget may not hold; whatever fails ends in "don't know"; only passages of documents make an answer. Checked
-by tests/unit/facts/inquiry/test_workflow.py and tests/integration/facts/test_grading.py.
+Invariant: it ends, with `max_cycles` new retrievals and drafts at most, and begins no call whose tokens the mail's
+budget may not hold; whatever fails ends in "don't know"; only passages of documents make an answer. Checked by
+tests/unit/facts/inquiry/test_workflow.py and tests/integration/facts/test_grading.py.
 
 Sources: figure 1 of the paper on advanced RAG for local models: adaptive, corrective and self-reflective RAG as one
 graph, with its four passages and its temperatures; LLM-Augmenter (Peng et al. 2023): memory, policy, utility, feedback.
@@ -43,8 +43,8 @@ PolicyFor = Callable[[Judge, Limits], Policy]
 Read = Callable[[SentenceRange], Passage | None]
 
 
-def look_always(judge: Judge, limits: Limits) -> Policy:
-    """The published figure: evidence is looked for before each draft."""
+def retrieve_always(judge: Judge, limits: Limits) -> Policy:
+    """The published figure: evidence is retrieved before each draft."""
     return Always(limits)
 
 
@@ -75,16 +75,16 @@ class Workflow:
     web: WebRetriever | None
     settings: GradingSettings
     clock: Callable[[], float]
-    policy: PolicyFor = look_always
+    policy: PolicyFor = retrieve_always
     chaining: Chaining | None = None
     read: Read = knows_nothing
 
     def find(self, question: str, budget: Budget) -> Finding:
-        """Look into a question that belongs to no case; see `look_into`."""
-        return self.look_into(begin(CASE, question), budget)[0]
+        """Find evidence for a question that belongs to no case; see `retrieve`."""
+        return self.retrieve(begin(CASE, question), budget)[0]
 
-    def look_into(self, memory: Memory, budget: Budget) -> tuple[Finding, Memory]:
-        """Look into the question in hand. Never raises for what the model, the index or the web does.
+    def retrieve(self, memory: Memory, budget: Budget) -> tuple[Finding, Memory]:
+        """Find evidence for the question in hand. Never raises for what the model, the index or the web does.
 
         Args:
             memory: Of a question that has not ended, in the customer's own words.
@@ -100,7 +100,7 @@ class Workflow:
         return self._finding(inquiry, nodes, sentences), inquiry.memory
 
     def nodes(self, memory: Memory, budget: Budget) -> Nodes:
-        """What the question in hand is looked into with."""
+        """What the question in hand is answered with."""
         return Nodes(
             calls=Calls(self.judge, self.writer, budget),
             retriever=self.retriever,
@@ -144,9 +144,9 @@ class Workflow:
 
     @property
     def limits(self) -> Limits:
-        """How often a question is looked up and drafted, by the settings."""
+        """How often evidence is retrieved and a draft written, by the settings."""
         most = self.settings.max_cycles + 1
-        return Limits(looks=most, drafts=most if self.settings.writes_drafts else 0)
+        return Limits(retrievals=most, drafts=most if self.settings.writes_drafts else 0)
 
     def _finding(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[SentenceRange, ...]) -> Finding:
         memory, trace, reason = inquiry.memory, tuple(nodes.visits), _reason(inquiry)
@@ -160,7 +160,7 @@ class Workflow:
             pages=tuple(map(_found_page, nodes.pages(evidence)[:MOST_PAGES])),
             grounded=last.supported if last else None,
             answers=last.answers if last else None,
-            cycles=max(len(memory.looks), len(memory.drafts), 1) - 1,
+            cycles=max(len(memory.retrievals), len(memory.drafts), 1) - 1,
             index_version=self.version,
             tokens=cost.tokens,
             forward_passes=cost.forward_passes,
@@ -187,7 +187,7 @@ def _reason(inquiry: Inquiry) -> FindingReason:
     if memory.ending is Ending.ANSWERED:
         return FindingReason.ANSWERED
     if not memory.evidence:
-        return FindingReason.IRRELEVANT if memory.last_look else FindingReason.POLICY
+        return FindingReason.IRRELEVANT if memory.last_retrieval else FindingReason.POLICY
     if not memory.has_documents:
         return FindingReason.ONLY_WEB
     if last is None or last.is_sound:

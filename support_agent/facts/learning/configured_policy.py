@@ -11,14 +11,14 @@ from typing import assert_never
 from support_agent.config.facts import FactSettings, PolicyKind
 from support_agent.errors import ConfigError
 from support_agent.facts.inquiry.policy import Limits, Never, SelfAsk, Softmax
-from support_agent.facts.inquiry.workflow import PolicyFor, look_always
+from support_agent.facts.inquiry.workflow import PolicyFor, retrieve_always
 from support_agent.facts.learning.policy_weights import load
 
 
 def policy_for(settings: FactSettings) -> PolicyFor:
     """What makes the configured policy for a question, of its judge and its limits.
 
-    A trained one looks and drafts at most as often as it was trained for, and as is set: what its file says neither
+    A trained one retrieves and drafts at most as often as it was trained for, and as is set: what its file says neither
     lifts a limit nor takes the graded draft away that an answer needs.
 
     Raises:
@@ -26,7 +26,7 @@ def policy_for(settings: FactSettings) -> PolicyFor:
     """
     match settings.policy:
         case PolicyKind.ALWAYS:
-            return look_always
+            return retrieve_always
         case PolicyKind.SELF_ASK:
             return SelfAsk
         case PolicyKind.NEVER:
@@ -42,4 +42,6 @@ def policy_for(settings: FactSettings) -> PolicyFor:
 
 def within(limits: Limits, own: Limits) -> Limits:
     """The narrower limits of the two; drafts are written where they are set to be, whatever the policy's own say."""
-    return Limits(looks=min(limits.looks, own.looks), drafts=min(limits.drafts, own.drafts or limits.drafts))
+    return Limits(
+        retrievals=min(limits.retrievals, own.retrievals), drafts=min(limits.drafts, own.drafts or limits.drafts)
+    )

@@ -71,7 +71,7 @@ def record(
     Args:
         path: One JSON object a line; it need not be there.
         asked: Questions with keys of their own.
-        workflow: Looks into each question as into a mail's.
+        workflow: Answers each question as one of a mail's.
         documents: What is found, by number.
         cases: How many cases the file is to have; fewer where fewer are asked.
         seed: Of their order.

@@ -85,7 +85,7 @@ def plain(workflow: Workflow, question: str, budget: Budget) -> Finding:
         question=question,
     )
     memory = begin(CASE, question)
-    memory = with_evidence(memory, nodes.look(memory).found)
+    memory = with_evidence(memory, nodes.retrieve(memory).found)
     memory = with_draft(memory, nodes.write(memory))
     cost = sum((visit.cost for visit in nodes.visits), Cost())
     return Finding(

@@ -58,7 +58,7 @@ def looked(web: object, names: tuple[str, ...]) -> Finding:
         clock=lambda: 0.0,
     )
     rooms = Rooms(workflow, lambda _: workflow.retriever, Linker(()), {})
-    return rooms.open("case", None, names).look(QUESTION, {1, 13})
+    return rooms.open("case", None, names).retrieve(QUESTION, {1, 13})
 
 
 def recorded(servers: dict[str, WebServer]) -> list[str]:

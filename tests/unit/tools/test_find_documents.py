@@ -28,7 +28,7 @@ def test_without_a_room_the_topics_are_all_there_is() -> None:
     assert (given.found, given.findings) == ({1: (POLICY, FIELD)}, {})
 
 
-def test_a_question_that_is_nearest_to_a_document_is_looked_into() -> None:
+def test_a_question_that_is_nearest_to_a_document_is_retrieved() -> None:
     """The description has the reason, numbers and grades, and not a word of anybody's text."""
     room = ScriptedRoom({"refund": found(says(1, 0))})
     given = asking(room, POLICY, FIELD)
@@ -37,7 +37,7 @@ def test_a_question_that_is_nearest_to_a_document_is_looked_into() -> None:
 
 
 @pytest.mark.parametrize("matches", [(), (FIELD,), (FIELD, POLICY)])
-def test_a_question_that_is_nearest_to_an_account_value_is_not_looked_into(matches: tuple[Match, ...]) -> None:
+def test_a_question_that_is_nearest_to_an_account_value_is_not_retrieved(matches: tuple[Match, ...]) -> None:
     """Looking takes the model seconds, and the answer is most likely a value."""
     room = ScriptedRoom({"refund": found(says(1, 0))})
     given = asking(room, *matches)
@@ -80,7 +80,7 @@ def test_a_chosen_document_is_looked_into_by_itself() -> None:
     assert (given.findings[1].is_answered, given.findings[1].evidence) == (False, (says(2, 1),))
 
 
-def test_a_document_that_may_not_be_sent_is_not_looked_into() -> None:
+def test_a_document_that_may_not_be_sent_is_not_retrieved() -> None:
     room = ScriptedRoom({})
     given = asking(room, documents={1: document(1, audience="customers")}, level=1)
     assert FindEvidence(question=1, number=1).run(given).description == "not looked into"

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from support_agent.cli import printing
-from support_agent.config.facts import Looks
+from support_agent.config.facts import Retrieve
 from support_agent.desk.decision import Decision
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import chosen, plan_again, replay
@@ -30,7 +30,7 @@ def with_rooms(office: Office, **findings: Finding | Exception) -> tuple[Office,
 
 def with_room(office: Office, rooms: FactRooms) -> Office:
     settings = office.decider.settings
-    always = settings.model_copy(update={"facts": settings.facts.model_copy(update={"looks": Looks.ALWAYS})})
+    always = settings.model_copy(update={"facts": settings.facts.model_copy(update={"retrieve": Retrieve.ALWAYS})})
     return replace(office, decider=replace(office.decider, rooms=rooms, settings=always))
 
 

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
-from support_agent.facts.inquiry.loop import Look, advance, inquire
+from support_agent.facts.inquiry.loop import Retrieval, advance, inquire
 from support_agent.facts.inquiry.memory import Check, Ending, Failure, Memory, Utility, begin
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Limits, Softmax
 from support_agent.tools.fact_trace import Evidence
 
-LIMITS = Limits(looks=2, drafts=2)
+LIMITS = Limits(retrievals=2, drafts=2)
 HERE = Evidence(source="document:1", first=3, last=3, grade=0.03)
 SOUND = Utility(supported=0.9, answers=0.9)
 WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="8"),))
@@ -29,8 +29,8 @@ class ScriptedMeans:
     worths: list[Utility]
     told: list[tuple[str, ...]] = field(default_factory=list)
 
-    def look(self, memory: Memory) -> Look:
-        return Look((HERE,))
+    def retrieve(self, memory: Memory) -> Retrieval:
+        return Retrieval((HERE,))
 
     def write(self, memory: Memory) -> str:
         self.told.append(memory.feedback)
@@ -39,7 +39,7 @@ class ScriptedMeans:
             raise draft
         return draft
 
-    def worth(self, memory: Memory) -> Utility:
+    def evaluate(self, memory: Memory) -> Utility:
         return self.worths.pop(0)
 
 
@@ -100,14 +100,14 @@ class AnyMeans:
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
 
-    def look(self, memory: Memory) -> Look:
+    def retrieve(self, memory: Memory) -> Retrieval:
         found = [Evidence(source=f"document:{n}", first=0, last=0) for n in range(self.random.integers(3))]
-        return Look(found, is_web=self.random.random() < 0.5)
+        return Retrieval(found, is_web=self.random.random() < 0.5)
 
     def write(self, memory: Memory) -> str:
         return "A draft."
 
-    def worth(self, memory: Memory) -> Utility:
+    def evaluate(self, memory: Memory) -> Utility:
         failures = (Failure(check=Check.NAME),) if self.random.random() < 0.5 else ()
         return Utility(failures=failures, supported=self.random.random(), answers=self.random.random())
 
@@ -116,10 +116,10 @@ class AnyMeans:
 def test_every_policy_ends_within_its_limits(seed: int, looks: int, drafts: int) -> None:
     """Rule: whatever the weights are, and an answer has evidence and a sound last draft."""
     values = np.random.default_rng(seed).normal(0, 5, size=(len(ACTIONS), len(FEATURES)))
-    policy = Softmax(values, Limits(looks=looks, drafts=drafts), "any")
+    policy = Softmax(values, Limits(retrievals=looks, drafts=drafts), "any")
     memory = inquire(begin("case", "?"), policy, AnyMeans(seed)).memory
     assert memory.ending is not None
-    assert len(memory.looks) <= looks
+    assert len(memory.retrievals) <= looks
     assert len(memory.drafts) == len(memory.utilities) <= drafts
     if memory.ending is Ending.ANSWERED:
         assert memory.evidence

@@ -118,7 +118,7 @@ def test_evidence_found_twice_stands_once_with_its_better_score() -> None:
         ],
     )
     assert [(each.source, each.grade) for each in memory.evidence] == [("document:1", 0.5), ("document:2", 0.9)]
-    assert (memory.looks[0].found, memory.looks[0].new) == (2, 1)
+    assert (memory.retrievals[0].found, memory.retrievals[0].new) == (2, 1)
     worse = with_evidence(memory, [Evidence(source="document:1", first=0, last=2, grade=0.1)])
     assert worse.evidence == memory.evidence
 
@@ -128,10 +128,10 @@ def test_the_next_question_begins_anew_and_the_history_stays() -> None:
     memory = with_evidence(begin("case", "How much?"), [Evidence(source="document:1", first=0, last=0)])
     memory = with_utility(with_draft(memory, "Ten."), Utility(), ["Say less."])
     over = ended(memory, Ending.ANSWERED)
-    assert (len(over.looks), over.earlier_questions) == (1, ())
+    assert (len(over.retrievals), over.earlier_questions) == (1, ())
     asked_again = with_question(over, "How much?")
     assert asked_again.ending is None
-    assert (asked_again.looks, asked_again.drafts, asked_again.feedback, asked_again.evidence) == ((), (), (), ())
+    assert (asked_again.retrievals, asked_again.drafts, asked_again.feedback, asked_again.evidence) == ((), (), (), ())
     assert asked_again.earlier_questions == ("How much?",)
     settled = asked_again.history[-1]
     assert isinstance(settled, Settled)

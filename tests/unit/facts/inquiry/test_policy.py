@@ -40,7 +40,7 @@ from support_agent.facts.inquiry.policy import (
 from support_agent.tools.fact_trace import Evidence
 from tests.unit.facts.inquiry.test_utility import ScriptedJudge
 
-LIMITS = Limits(looks=2, drafts=2)
+LIMITS = Limits(retrievals=2, drafts=2)
 SOUND = Utility(supported=0.9, answers=0.9, knowledge_f1=0.5)
 WEAK = Utility(supported=0.6, answers=0.6)
 WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="7"),))
@@ -113,7 +113,7 @@ def test_probabilities_add_up_to_one_and_what_is_not_possible_has_none(
 def test_an_answer_needs_evidence_that_a_sound_draft_has_read(memory: Memory, may: str) -> None:
     """Rule: fails closed: no evidence, a failed check, evidence that came later, another question: no answer."""
     looks, *rest = possible(memory, LIMITS)
-    assert looks == (len(memory.looks) < LIMITS.looks)
+    assert looks == (len(memory.retrievals) < LIMITS.retrievals)
     assert [action for action, is_possible in zip(ACTIONS[1:], rest, strict=True) if is_possible] == [
         *may.split(),
         "escalate",

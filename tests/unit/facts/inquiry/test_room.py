@@ -69,7 +69,7 @@ def rooms(found: list[Piece], tmp_path: Path, grades: int = 9) -> tuple[Rooms, l
 def test_what_leaves_the_room_is_positions_and_numbers(tmp_path: Path) -> None:
     """Texts of documents and pages stay inside; drafts stand in the trace alone, which no tool reads."""
     opened, asked, _ = rooms([YEARLY, PAGE], tmp_path)
-    finding = opened.open("case", None).look(QUESTION, {1, 2})
+    finding = opened.open("case", None).retrieve(QUESTION, {1, 2})
     assert asked == [{"document:1", "document:2"}]
     assert finding.is_answered
     assert finding.sentences_of(1) == (0, 1)
@@ -89,7 +89,7 @@ def test_pages_of_the_web_that_help_leave_the_room_for_the_desk(tmp_path: Path) 
     judge = ScriptedJudge({ROUTE_ASK: [0.1], DOCUMENT_ASK: [0.9] * 9})
     settings = GradingSettings(max_cycles=0, passages=8, enough_passages=8)
     opened = replace(opened, workflow=replace(opened.workflow, web=web, judge=judge, settings=settings))
-    finding = opened.open("case", None, ("Anna Keller",)).look(f"{QUESTION} Anna", {1})
+    finding = opened.open("case", None, ("Anna Keller",)).retrieve(f"{QUESTION} Anna", {1})
     assert web.history == [(QUESTION, 8)]
     assert (finding.reason, finding.evidence, len(finding.pages)) == (FindingReason.ONLY_WEB, (), MOST_PAGES)
     text = ("They gave me 90 days. " + "x" * 2_000)[:MAX_PAGE_CHARACTERS]
@@ -105,10 +105,10 @@ def test_the_likely_document_is_looked_into_first(tmp_path: Path) -> None:
     assert found.find(QUESTION, 4)[:3] == tuple(own[:3])
     assert found.version == "index-1"
     opened, asked, _ = rooms([YEARLY], tmp_path)
-    opened.open("case", None).look(QUESTION, {1, 2}, 2)
+    opened.open("case", None).retrieve(QUESTION, {1, 2}, 2)
     assert asked == [{"document:1", "document:2"}, {"document:2"}]
     asked.clear()
-    opened.open("case", None).look(QUESTION, {1}, 2)
+    opened.open("case", None).retrieve(QUESTION, {1}, 2)
     assert asked == [{"document:1"}]
 
 
@@ -116,8 +116,8 @@ def test_the_questions_of_a_mail_share_one_budget_and_one_memory(tmp_path: Path)
     opened, _, _ = rooms([YEARLY], tmp_path)
     room = opened.open("case", None)
     assert room.memory is None
-    first = room.look(QUESTION, {1})
-    room.look("And for monthly plans?", {1})
+    first = room.retrieve(QUESTION, {1})
+    room.retrieve("And for monthly plans?", {1})
     kept = from_json(room.memory or "")
     assert kept.earlier_questions == (QUESTION,)
     assert room._budget.spent_tokens > first.tokens
@@ -127,9 +127,9 @@ def test_the_next_mail_of_a_case_knows_what_the_last_one_found(tmp_path: Path) -
     """Graded anew, from the document as it is today: the passage is read by its position."""
     opened, _, judge = rooms([YEARLY], tmp_path)
     room = opened.open("case", None)
-    room.look(QUESTION, {1})
+    room.retrieve(QUESTION, {1})
     later = opened.open("case", room.memory)
-    later.look("And what about all of it?", {1})
+    later.retrieve("And what about all of it?", {1})
     graded = [dict(judged.material)["Passage"] for judged in judge.history if judged.question == DOCUMENT_ASK]
     assert "Yearly plans. Within 30 days, in full. After that not at all." in graded
 
@@ -159,15 +159,15 @@ def test_a_memory_that_cannot_be_used_is_begun_anew(tmp_path: Path, kept: str) -
     opened, _, _ = rooms([YEARLY], tmp_path)
     if kept == "other":
         room = opened.open("somebody else's", None)
-        room.look(QUESTION, {1})
+        room.retrieve(QUESTION, {1})
         kept = room.memory or ""
-    assert opened.open("case", kept).look(QUESTION, {1}).is_answered
+    assert opened.open("case", kept).retrieve(QUESTION, {1}).is_answered
 
 
 def test_a_mail_in_no_case_is_looked_into_too(tmp_path: Path) -> None:
     """A rehearsal has none."""
     opened, _, _ = rooms([YEARLY], tmp_path)
-    assert opened.open("", None).look(QUESTION, {1}).is_answered
+    assert opened.open("", None).retrieve(QUESTION, {1}).is_answered
 
 
 def test_of_a_long_memory_the_oldest_is_forgotten(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_of_a_long_memory_the_oldest_is_forgotten(tmp_path: Path) -> None:
     room = opened.open("case", None)
     for number in range(60):
         room._budget.spent_tokens = 0
-        room.look(f"{number} " + '"' * 4_000, {1})
+        room.retrieve(f"{number} " + '"' * 4_000, {1})
     kept = room.memory or ""
     assert len(kept) <= MAX_CHARACTERS
     assert from_json(kept).earlier_questions[0].startswith("58 ")
@@ -186,7 +186,7 @@ def test_a_look_that_is_late_hands_over(tmp_path: Path) -> None:
     """Rule: `grading.max_s` is the mail's; its clock begins with the mail."""
     opened, _, _ = rooms([YEARLY], tmp_path)
     workflow = replace(opened.workflow, settings=GradingSettings(max_s=0.5))
-    assert replace(opened, workflow=workflow).open("case", None).look(QUESTION, {1}).reason == "budget"
+    assert replace(opened, workflow=workflow).open("case", None).retrieve(QUESTION, {1}).reason == "budget"
 
 
 def test_a_memory_does_not_grow_for_ever(tmp_path: Path) -> None:
@@ -195,5 +195,5 @@ def test_a_memory_does_not_grow_for_ever(tmp_path: Path) -> None:
     room = opened.open("case", None)
     for _ in range(MAX_FACTS):
         room._budget.spent_tokens = 0
-        room.look(QUESTION, {1})
+        room.retrieve(QUESTION, {1})
     assert len(from_json(room.memory or "").history) <= MAX_FACTS + 3

@@ -29,7 +29,7 @@ from support_agent.facts.graph.open_evidence import Chaining
 from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.memory import begin, with_question
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, NEEDS_ASK, Limits, Never, Policy, SelfAsk, Softmax
-from support_agent.facts.inquiry.workflow import PolicyFor, Workflow, look_always
+from support_agent.facts.inquiry.workflow import PolicyFor, Workflow, retrieve_always
 from support_agent.facts.spending import Budget
 from support_agent.models.judge import Judge, ModelJudge
 from support_agent.tools.fact_room import Finding, FindingReason
@@ -66,7 +66,7 @@ class Bench:
         texts: Sequence[str | Exception] = (DRAFT,),
         found: Sequence[Sequence[Piece] | Exception] = ((YEARLY, SEATS),),
         web: Sequence[Sequence[Piece] | Exception] | None = None,
-        policy: PolicyFor = look_always,
+        policy: PolicyFor = retrieve_always,
         known: Mapping[SentenceRange, Piece] = MappingProxyType({}),
         chaining: Chaining | None = None,
         off: Sequence[str] = (),
@@ -335,10 +335,10 @@ def test_a_policy_that_never_looks_hands_over_what_the_case_does_not_know() -> N
 def test_what_the_case_knows_is_graded_on_each_new_question() -> None:
     """The second question of a case is answered from what the first one found, as it stands today."""
     bench = Bench({DOCUMENT_ASK: [0.9, 0.1, 0.8], HALLUCINATION_ASK: [0.9] * 2, ANSWER_ASK: [0.9] * 2}, [DRAFT] * 2)
-    _, memory = bench.workflow.look_into(begin("case", QUESTION), bench.budget)
+    _, memory = bench.workflow.retrieve(begin("case", QUESTION), bench.budget)
     known = {YEARLY.place: YEARLY.model_copy(update={"text": "Within 31 days."})}
     later = replace(bench.workflow, policy=never, read=known.get)
-    findings, memory = later.look_into(with_question(memory, "And in part?"), bench.budget)
+    findings, memory = later.retrieve(with_question(memory, "And in part?"), bench.budget)
     assert findings.is_answered
     assert findings.trace[0].node is Node.MEMORY
     assert findings.evidence == (Evidence(**dict(YEARLY.place), grade=0.8),)
@@ -348,8 +348,8 @@ def test_what_the_case_knows_is_graded_on_each_new_question() -> None:
 
 def test_what_the_case_knew_and_is_gone_is_not_known() -> None:
     bench = Bench({DOCUMENT_ASK: [0.9, 0.1], HALLUCINATION_ASK: [0.9], ANSWER_ASK: [0.9]})
-    _, memory = bench.workflow.look_into(begin("case", QUESTION), bench.budget)
-    findings, _ = replace(bench.workflow, policy=never).look_into(with_question(memory, "And in part?"), bench.budget)
+    _, memory = bench.workflow.retrieve(begin("case", QUESTION), bench.budget)
+    findings, _ = replace(bench.workflow, policy=never).retrieve(with_question(memory, "And in part?"), bench.budget)
     assert findings.reason is FindingReason.POLICY
 
 

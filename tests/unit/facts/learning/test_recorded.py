@@ -74,8 +74,8 @@ def test_the_margin_is_that_of_the_mean() -> None:
     totals = np.array([play(case, Always(LIMITS)).total for case in cases])
     assert measured.reward == pytest.approx(totals.mean())
     assert measured.margin == pytest.approx(1.96 * np.sqrt(totals.var(ddof=1) / 10))
-    assert (measured.outcomes[Outcome.HELPED], measured.looks, measured.seconds) == (0.5, 1.0, 2.0)
-    assert measure("never", lambda _: Never(LIMITS), cases).looks == 0
+    assert (measured.outcomes[Outcome.HELPED], measured.retrievals, measured.seconds) == (0.5, 1.0, 2.0)
+    assert measure("never", lambda _: Never(LIMITS), cases).retrievals == 0
 
 
 def test_cases_are_read_as_they_were_written(tmp_path: Path) -> None:

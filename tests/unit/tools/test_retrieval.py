@@ -13,13 +13,13 @@ from support_agent.answer.packet import FoundPage
 from support_agent.errors import TransientError
 from support_agent.tools.fact_room import MOST_PAGES, FactRoom, Finding
 from support_agent.tools.fact_trace import Evidence, ModelText, sentence_at
-from support_agent.tools.looking import (
+from support_agent.tools.retrieval import (
     FAILED,
     MAX_MEMORY_CHARACTERS,
     MAX_TRACE_CHARACTERS,
-    look_into,
     memory_of,
     open_room,
+    retrieve,
     told,
 )
 from tests.fakes_room import VISITS, ScriptedRoom, found, says
@@ -61,7 +61,7 @@ class Lies:
         self.said = said
         self._memory = memory
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         if isinstance(self.said, BaseException):
             raise self.said
         answer: Finding = self.said
@@ -76,7 +76,7 @@ class Lies:
 
 
 def looked(room: FactRoom) -> Finding:
-    return look_into(room, "Refund?", DOCUMENTS)
+    return retrieve(room, "Refund?", DOCUMENTS)
 
 
 def test_a_finding_that_can_be_is_taken_as_it_is() -> None:

@@ -1,10 +1,10 @@
 """Asks the fact room about a question, and believes nothing that it says.
 
-Invariant: a look never raises, and what comes back points at whole sentences that are there, of documents that were
-asked about, with numbers that are numbers and a reason from a closed set; anything else is a look that failed, with
-which no document is sent. Of its pages of the web few come back, short and in characters that can be seen. Nothing that
-a room says or raises is logged, as a model or a stranger may have written it. Checked by
-tests/unit/tools/test_looking.py.
+Invariant: a retrieval never raises, and what comes back points at whole sentences that are there, of documents that
+were asked about, with numbers that are numbers and a reason from a closed set; anything else is a retrieval that
+failed, with which no document is sent. Of its pages of the web few come back, short and in characters that can be seen.
+Nothing that a room says or raises is logged, as a model or a stranger may have written it. Checked by
+tests/unit/tools/test_retrieval.py.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ FAILED = Finding(reason=FindingReason.FAILED, index_version="")
 
 
 class ClosedRoom:
-    """Stands in for a room that could not be opened: each look fails, and the case's memory stays as it was."""
+    """Stands in for a room that could not be opened: each retrieval fails, and the case's memory stays as it was."""
 
     memory: str | None = None
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         """Always fails."""
         raise PermanentError("the fact room is not open", code="room")
 
 
 def open_room(rooms: FactRooms, case_id: str, memory: str | None, names: Collection[str]) -> FactRoom:
-    """The room for one mail; one in which every look fails, where it cannot be opened."""
+    """The room for one mail; one in which every retrieval fails, where it cannot be opened."""
     try:
         return rooms.open(case_id, memory, names)
     except Exception as error:
@@ -81,21 +81,21 @@ def memory_of(room: FactRoom) -> str | None:
     return memory
 
 
-def look_into(room: FactRoom, question: str, documents: Mapping[int, Document], likely: int | None = None) -> Finding:
-    """What the room found out about a question, or a failed look; never raises.
+def retrieve(room: FactRoom, question: str, documents: Mapping[int, Document], likely: int | None = None) -> Finding:
+    """What the room found out about a question, or that it failed; never raises.
 
     Args:
         question: The customer's own words.
         documents: Those that the sender may be sent today, by number.
-        likely: The one that is looked into first.
+        likely: The one that is searched first.
     """
     try:
-        found = room.look(question, frozenset(documents), likely)
+        found = room.retrieve(question, frozenset(documents), likely)
         if not isinstance(found, Finding):
             raise TypeError("no finding")
         found = Finding.model_validate(found.model_dump(warnings=False))  # a room may have made one without a check
     except Exception as error:
-        log.error("look_failed", error=type(error).__name__, at=raised_at(error))
+        log.error("retrieval_failed", error=type(error).__name__, at=raised_at(error))
         return FAILED
     if wrong := _wrong(found, documents):
         log.error("finding_refused", wrong=wrong)

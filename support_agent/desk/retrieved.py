@@ -6,7 +6,7 @@ for a person to use: what a page says chooses no document for a customer. Each d
 index by its own words, and is sent for these, by the thresholds of every choice, or not at all.
 
 Invariant: every sentence is a document's own, as it was when the mail was decided; a page has the number of a document
-that the sender may be sent, or none, whatever the room said of it. Checked by tests/unit/desk/test_looked.py,
+that the sender may be sent, or none, whatever the room said of it. Checked by tests/unit/desk/test_retrieved.py,
 tests/unit/workflow/test_fact_room_journey.py and tests/unit/workflow/test_web_pages_journey.py.
 """
 
@@ -24,7 +24,7 @@ MOST_EVIDENCE = 5
 """Pieces of evidence of one question that a person is shown, the surest first."""
 
 
-def looked_into(context: Context) -> tuple[LookedInto, ...]:
+def retrieved(context: Context) -> tuple[LookedInto, ...]:
     """What was found out about each question, its sentences read from the documents, and pages of the web."""
     return tuple(_looked(number, context) for number in sorted({*context.findings, *context.unsure}))
 
