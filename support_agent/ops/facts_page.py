@@ -22,7 +22,7 @@ from support_agent.answer.formatting import clean_line, clean_lines
 from support_agent.company.documents import Document, Sentence
 from support_agent.desk.retrieved import numbered
 from support_agent.errors import ConfigError
-from support_agent.facts.graph.layout import HEIGHT, WIDTH, Picture, picture_of, shortened
+from support_agent.facts.graph.layout import HEIGHT, WIDTH, picture_of, shortened
 from support_agent.facts.graph.shown import EntityGraph, GraphRelation
 from support_agent.tools.fact_room import Finding
 from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Node, SentenceRange, Visit, sentence_at
@@ -91,41 +91,6 @@ class Considered(NamedTuple):
     is_used: bool
 
 
-class ShownStep(NamedTuple):
-    """A step of the draft, in the model's words, and the sentence that bears it out."""
-
-    claim: str
-    quote: Quote | None
-    probability: float
-    score: float
-
-
-class Row(NamedTuple):
-    """A node of the trace."""
-
-    visit: Visit
-    name: str
-    considered: tuple[Considered, ...]
-    written: tuple[str, ...]
-
-
-class ShownRelation(NamedTuple):
-    """Two names, and the sentence that has both."""
-
-    one: str
-    other: str
-    is_evidence: bool
-    quote: Quote
-
-
-class ShownGraph(NamedTuple):
-    """The sub-graph, as a picture and in words."""
-
-    graph: EntityGraph
-    picture: Picture
-    relations: tuple[ShownRelation, ...]
-
-
 def facts_page(question: str, found: Finding, documents: Mapping[str, Document], graph: EntityGraph) -> str:
     """The page as HTML.
 
@@ -188,13 +153,17 @@ class _Page:
             question=self._question,
             found=self._found,
             draft=_lines(draft),
-            steps=list(self._steps()),
+            steps=self._chained.steps if self._chained else (),
             documents=[self._document(key) for key in self._whole],
             pages=numbered(self._found.pages, self._documents.values()),
             strong=STRONG,
             fair=FAIR,
-            shown=self._graph(),
-            rows=[self._row(visit) for visit in self._found.trace],
+            graph=self._entities,
+            picture=picture_of(self._entities),
+            quote=self._quote,
+            is_evidence=self._is_evidence,
+            considered=self._considered,
+            written=_lines,
             box=(WIDTH, HEIGHT),
         )
 
@@ -244,32 +213,17 @@ class _Page:
             )
             yield Block(kind, tuple(marked))
 
-    # The steps, the entities, the trace
+    # What the template asks for
 
-    def _steps(self) -> Iterator[ShownStep]:
-        for step in self._chained.steps if self._chained else ():
-            quote = None if step.pointer is None else self._quote(step.pointer)
-            yield ShownStep(step.claim, quote, step.probability, step.score)
-
-    def _graph(self) -> ShownGraph | None:
-        graph = self._entities
-        if not graph.entities:
-            return None
-        return ShownGraph(graph, picture_of(graph), tuple(self._relation(graph, one) for one in graph.relations))
-
-    def _relation(self, graph: EntityGraph, relation: GraphRelation) -> ShownRelation:
+    def _is_evidence(self, relation: GraphRelation) -> bool:
         mark = self._marks.get(relation.pointer)
-        names = [graph.entities[end].name for end in (relation.one, relation.other)]
-        return ShownRelation(names[0], names[1], bool(mark and mark.notes), self._quote(relation.pointer))
+        return bool(mark and mark.notes)
 
-    def _row(self, visit: Visit) -> Row:
+    def _considered(self, visit: Visit) -> Iterator[Considered]:
         grades: Sequence[float | None] = visit.passage_grades or (None,) * len(visit.passages)
         threshold = visit.threshold or 0.0
-        considered = tuple(
-            Considered(self._quote(pointer), grade, grade is not None and grade >= threshold)
-            for pointer, grade in zip(visit.passages, grades, strict=False)
-        )
-        return Row(visit, visit.node.value.replace("_", " "), considered, _lines(visit))
+        for pointer, grade in zip(visit.passages, grades, strict=False):
+            yield Considered(self._quote(pointer), grade, grade is not None and grade >= threshold)
 
     def _quote(self, pointer: SentenceRange) -> Quote:
         places = f"sentence {pointer.first + 1}"

@@ -104,13 +104,10 @@ def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[F
     return tuple(Failure(check=check, token=token) for check, tokens in unknown.items() for token in tokens)
 
 
-def assess(
-    judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard | None = None
-) -> Utility:
-    """Evaluate a draft: rule checks, then the model's criticism of itself.
+def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard) -> Utility:
+    """Whether the draft says nothing but what the evidence says: by rules, then by the model's criticism of itself.
 
-    The model is asked nothing that cannot change the outcome: not after a rule failed, and not whether an unsupported
-    draft answers.
+    The model is asked nothing that cannot change the outcome: not after a rule failed.
 
     Args:
         judge: The model, by its yes/no probabilities.
@@ -121,13 +118,6 @@ def assess(
     Raises:
         TransientError, PermanentError: as the judge.
     """
-    standard = standard or Standard()
-    utility = supported(judge, question, draft, evidence, standard)
-    return utility if utility.failures else answering(judge, question, draft, utility, standard)
-
-
-def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard) -> Utility:
-    """The first half of `assess`: whether the draft says nothing but what the evidence says."""
     failures, overlap = rule_failures(question, draft, evidence), knowledge_f1(draft, " ".join(evidence))
     if not failures and overlap < standard.knowledge:
         failures = (Failure(check=Check.OVERLAP),)
@@ -140,7 +130,7 @@ def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], 
 
 
 def answering(judge: Judge, question: str, draft: str, utility: Utility, standard: Standard) -> Utility:
-    """The second half of `assess`: whether a draft that is supported answers the question."""
+    """Whether a draft that is supported answers the question; see `supported`."""
     if not standard.answers:
         return utility
     grade = judge.yes(ANSWER_ASK, [(QUESTION, question), (NOTE, draft)])

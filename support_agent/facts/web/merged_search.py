@@ -21,9 +21,9 @@ from pydantic import Field
 from support_agent.config.search import SearchSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError
-from support_agent.facts.chunks import Chunk, Cutting, cut, in_characters, page_source
+from support_agent.facts.chunks import Cutting, cut, in_characters, page_source
 from support_agent.facts.index import TextEmbedder
-from support_agent.facts.material import WebPassage
+from support_agent.facts.material import Passage, WebPassage
 from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.page_collection import PageCollection, PageText
 from support_agent.facts.web.pages import Clock, Page
@@ -62,7 +62,7 @@ class _Told(NamedTuple):
 
 class _Chunk(NamedTuple):
     page: Page
-    piece: Chunk
+    piece: Passage
     found_by: tuple[str, ...]
 
 

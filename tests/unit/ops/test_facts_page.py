@@ -153,11 +153,11 @@ def test_the_sentence_that_bears_a_step_out_is_highlighted_by_how_surely_it_does
     assert any("near" in classes for classes in page.classes_of(sentence(0)))
 
 
-def test_where_nothing_answers_what_looked_relevant_is_highlighted_by_its_grade() -> None:
+def test_where_nothing_answers_what_seemed_relevant_is_highlighted_by_its_grade() -> None:
     page = page_of(reason=FindingReason.HALLUCINATION)
     assert page.marked("fair")[1:] == [sentence(0), sentence(1), sentence(2)]
     assert "Not answered: hallucination" in [said for said, _ in page.texts]
-    assert "What looked relevant" in " ".join(said for said, _ in page.texts)
+    assert "What seemed relevant" in " ".join(said for said, _ in page.texts)
 
 
 def test_the_document_is_there_whole() -> None:
