@@ -13,11 +13,12 @@ import socket
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, assert_never
 
 import structlog
@@ -37,20 +38,23 @@ from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.oauth import TokenSource
-from support_agent.transport.outbox import Transport
+from support_agent.transport.outbox import SmtpTransport, Transport
 
 if TYPE_CHECKING:
     from support_agent.engine.steps import Steps
     from support_agent.facts.inquiry.room import Rooms
     from support_agent.facts.inquiry.workflow import Workflow
     from support_agent.facts.search import CompanySearch
+    from support_agent.mail.senders.dns_lookup import TxtLookup
     from support_agent.models.embedding.minilm import MiniLM
     from support_agent.models.openai import OpenAIModel
     from support_agent.models.writer import LanguageModel, Writer
+    from support_agent.ops.dry_run import DryRun
     from support_agent.planner.combiner import Calibration
     from support_agent.planner.pieces import Read
     from support_agent.workflow.decide import Decider
-    from support_agent.workflow.worker import Agent
+    from support_agent.workflow.stages import Stages
+    from support_agent.workflow.worker import Worker
 
 SUGGESTING_S = 300.0
 """Seconds for a text that nobody waits for but the operator."""
@@ -285,13 +289,20 @@ def open_calibration(settings: Settings, company: Company) -> Calibration:
 
 
 def open_decider(
-    settings: Settings, progress: Progress, *, in_memory: bool, model: LanguageModel | None = None
+    settings: Settings,
+    progress: Progress,
+    *,
+    in_memory: bool,
+    model: LanguageModel | None = None,
+    company: Company | None = None,
+    templates: Templates | None = None,
 ) -> Decider:
     """What decides mails.
 
     Args:
         in_memory: For a dry run: the index is not kept.
         model: One that is open already; else the configured one is opened.
+        company: The company's files where they are read already, and so its `templates`.
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
@@ -300,8 +311,8 @@ def open_decider(
     from support_agent.planner.loop import Planner
     from support_agent.workflow.decide import Decider
 
-    company = Company.load(settings.company)
-    templates = Templates.load(settings.company.templates)
+    company = company or Company.load(settings.company)
+    templates = templates or Templates.load(settings.company.templates)
     search = open_search(settings, company, in_memory=in_memory)
     model = model or open_model(settings, progress)
     planner = Planner(
@@ -331,8 +342,64 @@ def open_store(settings: Settings) -> Store:
     return store
 
 
+def wire(
+    settings: Settings,
+    store: Store,
+    transport: Transport,
+    company: Company,
+    templates: Templates,
+    decider: Callable[[], Decider],
+    now: Callable[[], datetime],
+    random: Callable[[], float] = lambda: 0.0,
+    lookup_txt: TxtLookup | None = None,
+) -> Stages:
+    """The stages of the journey with all that they work with: for the worker, and for a dry run on a store of its own.
+
+    Args:
+        decider: Gives what decides mails; asked for only by a mail that gets so far.
+        now: The clock.
+        random: 0 to 1, for the spread of waits.
+        lookup_txt: Asked for the keys of signatures; the system's DNS by default.
+    """
+    from support_agent.cases.breaker import Breaker
+    from support_agent.cases.copies import Copies
+    from support_agent.cases.rate_limits import Rates
+    from support_agent.cases.routing import CaseRouting
+    from support_agent.cases.senders import Senders
+    from support_agent.cases.threads import Threads
+    from support_agent.mail.senders.dns_lookup import SYSTEM_DNS
+    from support_agent.outbound.delivery_status import Reports
+    from support_agent.outbound.sender import OutboxSender
+    from support_agent.workflow.notices import Notices
+    from support_agent.workflow.queueing import OutboundQueue
+    from support_agent.workflow.stages import Stages
+
+    senders = Senders(store, settings.agent, company.accounts, now, lookup_txt or SYSTEM_DNS)
+    rates = Rates(store, settings.agent)
+    breaker = Breaker(settings.agent, rates, now)
+    threads = Threads(store, settings, senders)
+    routing = CaseRouting(store, settings, senders, threads, rates, now)
+    queue = OutboundQueue(store, settings, company, templates, now)
+    outbox_sender = OutboxSender(store, transport, settings.smtp, now, breaker.sending, random)
+    return Stages(
+        store=store,
+        settings=settings,
+        company=company,
+        decider=decider,
+        routing=routing,
+        copies=Copies(store, settings.store.retention_days, senders),
+        rates=rates,
+        breaker=breaker,
+        reports=Reports(store, settings, now),
+        queue=queue,
+        outbox_sender=outbox_sender,
+        notices=Notices(store, rates, queue, outbox_sender, routing, now),
+        now=now,
+    )
+
+
 @contextmanager
-def open_agent(settings: Settings) -> Iterator[Agent]:
+def open_worker(settings: Settings) -> Iterator[Worker]:
     """The whole agent, launched; stopped at the end.
 
     Raises:
@@ -343,33 +410,25 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
     from support_agent.engine.engine import Engine, executor_id
     from support_agent.outbound.sent_folder import SentFolder
     from support_agent.pipeline import handle
-    from support_agent.workflow.stages import Stages
-    from support_agent.workflow.worker import Agent
+    from support_agent.workflow.worker import Worker
 
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
         decider = open_decider(settings, progress(), in_memory=False)
         tokens = TokenSource(settings.oauth)
-        transport = Transport(settings.smtp, tokens, utc_now)
+        transport = SmtpTransport(settings.smtp, tokens, utc_now)
 
         def open_mailbox() -> Mailbox:
             return Mailbox(settings.imap, tokens, utc_now)
 
-        stages = Stages(
-            store=store,
-            decider=decider,
-            transport=transport,
-            settings=settings,
-            index_version=decider.search.version,
-            now=utc_now,
-            random=random.random,
-        )
+        company, templates = decider.company, decider.templates
+        stages = wire(settings, store, transport, company, templates, lambda: decider, utc_now, random.random)
 
         def journey(mail_id: str, steps: Steps) -> str:
             return handle(MailId(mail_id), steps, stages)
 
         engine = Engine(engine_url(settings.store.url), executor_id(uuid.uuid4().hex[:8]), settings.engine, journey)
-        agent = Agent(
+        agent = Worker(
             settings=settings,
             store=store,
             stages=stages,
@@ -387,6 +446,35 @@ def open_agent(settings: Settings) -> Iterator[Agent]:
         finally:
             engine.stop(settings.engine.stop_timeout_s)
             transport.close()
+
+
+def open_dry_run(settings: Settings) -> DryRun:
+    """The journey on temporary stores, from which nothing is sent; the model is opened by the first mail that needs it.
+
+    Raises:
+        ConfigError: a file of the company cannot be used.
+    """
+    company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
+    decider = cache(lambda: open_decider(settings, progress(), in_memory=True, company=company, templates=templates))
+    return dry_run_of(settings, company, templates, decider)
+
+
+def dry_run_of(
+    settings: Settings,
+    company: Company,
+    templates: Templates,
+    decider: Callable[[], Decider],
+    lookup_txt: TxtLookup | None = None,
+) -> DryRun:
+    """The same of what is open already; see `wire`."""
+    from support_agent.ops.dry_run import DryRun, Journey
+    from support_agent.pipeline import handle
+
+    def journey_on(changed: Settings, store: Store, transport: Transport, now: Callable[[], datetime]) -> Journey:
+        stages = wire(changed, store, transport, company, templates, decider, now, lookup_txt=lookup_txt)
+        return lambda mail_id, steps: handle(mail_id, steps, stages)
+
+    return DryRun(settings, company.accounts, journey_on)
 
 
 def _require_mail_settings(settings: Settings) -> None:
@@ -411,7 +499,7 @@ def real_probes(now: datetime) -> Probes:
     return Probes(
         now=now,
         look_at_mailbox=_look_at_mailbox,
-        check_sender=lambda settings: Transport(settings.smtp, TokenSource(settings.oauth), utc_now).check(),
+        check_sender=lambda settings: SmtpTransport(settings.smtp, TokenSource(settings.oauth), utc_now).check(),
         ask_model=_ask_server,
         count_entries=count_entries,
     )

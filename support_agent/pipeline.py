@@ -7,7 +7,7 @@ Checked by tests/integration/journey/test_kill.py: `kill -9` in every step, on S
 
 from __future__ import annotations
 
-from support_agent.cases.place import Place, PlacedMail
+from support_agent.cases.route import Route, RoutedMail
 from support_agent.desk.decision import Decision
 from support_agent.engine.steps import Steps
 from support_agent.errors import Postponed, SupportAgentError
@@ -19,27 +19,27 @@ from support_agent.workflow.stages import Outcome, Stages
 
 def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
     """mailbox -> parse -> screen -> identify -> plan <-> tools -> answer -> render -> gate -> outbox -> SMTP."""
-    message = steps.unrecorded("parse", lambda: stages.parse(mail_id))
+    received = steps.unrecorded("parse", lambda: stages.parse(mail_id))
     try:
-        screening = steps.step("screen", lambda: stages.screen(mail_id, message), Screening)
+        screening = steps.step("screen", lambda: stages.screen(received), Screening)
         if screening.verdict in (Verdict.FILE, Verdict.DROP):
-            return steps.step("file", lambda: stages.file(mail_id, screening))
+            return steps.step("file", lambda: stages.file(received, screening))
     except Postponed:
         return Outcome.HELD
 
-    sender = steps.step("identify", lambda: stages.identify(mail_id, message), Sender)
-    place = steps.step("place", lambda: stages.place(mail_id, message, sender), Place)
-    mail = PlacedMail(mail_id, message, sender, place)
-    if place.is_staff_reply:
+    sender = steps.step("identify", lambda: stages.identify(received), Sender)
+    route = steps.step("place", lambda: stages.route(received, sender), Route)
+    mail = RoutedMail.on(received, sender, route)
+    if route.is_staff_reply:
         steps.step("pass_on", lambda: stages.pass_on(mail))
         return _send(mail_id, steps, stages, Outcome.FILED)
 
-    is_for_desk = screening.verdict is Verdict.DESK or not place.may_answer
+    is_for_desk = screening.verdict is Verdict.DESK or not route.may_answer
     if steps.step("hold", lambda: stages.must_wait(mail_id, is_for_desk=is_for_desk)):
         return Outcome.HELD
     try:
         if is_for_desk:
-            decision = steps.step("hand_over", lambda: stages.hand_over(screening, place), Decision)
+            decision = steps.step("hand_over", lambda: stages.unplanned(screening, route), Decision)
         else:
             decision = steps.step("plan", lambda: stages.plan(mail), Decision)
     except SupportAgentError as error:

@@ -18,7 +18,7 @@ from support_agent.pipeline import handle
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxStatus, mail_id_of
 from support_agent.transport.mailbox import Fetched, Mailbox
 from support_agent.transport.outbox import Delivery
-from support_agent.workflow.worker import Agent
+from support_agent.workflow.worker import Worker
 from tests.fakes_journey import NOON, Clock, Office, once
 
 ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
@@ -185,8 +185,8 @@ class Shift:
         self.engine = InlineEngine(lambda mail_id: handle(mail_id, once(), self.office.stages))
 
     @property
-    def agent(self) -> Agent:
-        return Agent(
+    def agent(self) -> Worker:
+        return Worker(
             settings=self.office.settings,
             store=self.office.store,
             stages=self.office.stages,
@@ -212,12 +212,12 @@ def recipients(office: Office) -> list[str]:
 
 
 def status(office: Office, raw: bytes) -> MailStatus | None:
-    mail = office.store.mail(mail_id_of(raw))
+    mail = office.store.mails.get(mail_id_of(raw))
     return mail.status if mail else None
 
 
 def rows(office: Office, raw: bytes) -> list[tuple[LetterKind, OutboxStatus]]:
-    return sorted((row.kind, row.status) for row in office.store.outgoing(mail_id=mail_id_of(raw)))
+    return sorted((row.kind, row.status) for row in office.store.outbox.find(mail_id=mail_id_of(raw)))
 
 
 def read_all(office: Office, client: FakeClient) -> list[MailId]:
@@ -228,8 +228,8 @@ def read_all(office: Office, client: FakeClient) -> list[MailId]:
 
     for _ in range(2):
         engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
-        Agent(office.settings, office.store, office.stages, engine, open_mailbox, office.clock).run_once(Event())
-    return [mail.id for mail in office.store.mails()]
+        Worker(office.settings, office.store, office.stages, engine, open_mailbox, office.clock).run_once(Event())
+    return [mail.id for mail in office.store.mails.find()]
 
 
 def fails_once(real: Callable[..., T], error: SupportAgentError) -> Callable[..., T]:
@@ -249,5 +249,5 @@ def left_in_sending(office: Office, *raws: bytes) -> None:
     office.transport.deliveries = [Delivery(status="retry", detail="421 later") for _ in raws]
     Shift(office, FakeMailbox(list(raws))).work()
     office.clock = Clock(NOON + timedelta(days=1))
-    for row in office.store.outgoing(status=OutboxStatus.READY):
-        assert office.store.claim(row.id, office.clock())
+    for row in office.store.outbox.find(status=OutboxStatus.READY):
+        assert office.store.outbox.claim(row.id, office.clock())

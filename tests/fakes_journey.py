@@ -21,7 +21,8 @@ from typing import ClassVar, TypeVar
 from pydantic import JsonValue, SecretStr
 
 from support_agent.answer.templates import Templates
-from support_agent.cases.threads import known_as
+from support_agent.app import dry_run_of, wire
+from support_agent.cases.copies import known_as
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.config.packaged_files import packaged
@@ -32,22 +33,23 @@ from support_agent.config.settings import (
     EngineSettings,
     PlannerSettings,
     Settings,
-    SmtpSettings,
 )
 from support_agent.core.cursor import Cursor
 from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
 from support_agent.demo.seed import seed
 from support_agent.engine.steps import Steps, Work
 from support_agent.mail.message import parse
+from support_agent.mail.senders.dns_lookup import TxtLookup
 from support_agent.models.embedding.port import Embedder
 from support_agent.models.language_model import Prompt, Scores, Usage
+from support_agent.ops.dry_run import DryRun
 from support_agent.pipeline import handle
 from support_agent.planner.choice import NONE_TITLE
 from support_agent.planner.loop import Planner
 from support_agent.store.records import LetterKind, MailId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
-from support_agent.transport.outbox import Delivery, Transport
+from support_agent.transport.outbox import Delivery
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.stages import Stages
 from tests.fakes import PLAIN
@@ -145,11 +147,10 @@ class WordSearch:
         return nearest_sections(self, text, document)
 
 
-class FakeTransport(Transport):
+class FakeTransport:
     """Keeps what it is given; each try has the next of `deliveries`, then every one is `sent`."""
 
     def __init__(self) -> None:
-        super().__init__(SmtpSettings())
         self.given: list[tuple[str, bytes]] = []
         self.deliveries: list[Delivery] = []
 
@@ -157,6 +158,9 @@ class FakeTransport(Transport):
         """Take the mail."""
         self.given.append((recipient, raw))
         return self.deliveries.pop(0) if self.deliveries else Delivery(status="sent", detail="250 ok")
+
+    def close_idle(self) -> None:
+        """Nothing is open."""
 
 
 class Clock:
@@ -210,23 +214,34 @@ class Office:
     transport: FakeTransport = field(default_factory=FakeTransport)
     clock: Callable[[], datetime] = field(default_factory=Clock)
     received: int = 0
+    random: Callable[[], float] = lambda: 0.0
+    lookup_txt: TxtLookup | None = None
 
     @property
     def stages(self) -> Stages:
-        return Stages(
-            store=self.store,
-            decider=self.decider,
-            transport=self.transport,
-            settings=self.settings,
-            index_version=self.decider.search.version,
-            now=self.clock,
+        return wire(
+            self.settings,
+            self.store,
+            self.transport,
+            self.decider.company,
+            self.decider.templates,
+            lambda: self.decider,
+            self.clock,
+            self.random,
+            self.lookup_txt,
         )
+
+    @property
+    def dry_run(self) -> DryRun:
+        """What `try` and `replay --plan` run mails through."""
+        company, templates = self.decider.company, self.decider.templates
+        return dry_run_of(self.settings, company, templates, lambda: self.decider, self.lookup_txt)
 
     def receive(self, raw: bytes) -> MailId:
         """Record a mail as the agent's loop does."""
         self.received += 1
         cursor = Cursor(folder="INBOX", uid_validity=1, last_uid=self.received)
-        return self.store.record_mail(raw, known_as(parse(raw)), cursor, self.clock()).id
+        return self.store.mails.record(raw, known_as(parse(raw)), cursor, self.clock()).id
 
     def handle(self, raw: bytes, steps: Steps | None = None) -> tuple[MailId, str]:
         """Record a mail and take it to its end; its id and what became of it."""
@@ -235,7 +250,7 @@ class Office:
 
     def sent(self, mail_id: MailId) -> dict[LetterKind, OutboxRecord]:
         """The outbox of one mail, by kind."""
-        return {row.kind: row for row in self.store.outgoing(mail_id=mail_id)}
+        return {row.kind: row for row in self.store.outbox.find(mail_id=mail_id)}
 
     def with_templates(self, **texts: str) -> Office:
         """The same office with other English text templates: `answer="..."` is `en/answer.txt.j2`."""

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.cases.hand_over import HandOver
+from support_agent.cases.escalation import EscalationReason
 from support_agent.config.settings import AgentSettings
 from support_agent.core.levels import CUSTOMER, Level
 from support_agent.mail.senders.identity import Sender
@@ -79,13 +79,15 @@ class Rates:
 
         What was told about less proven mails of the same address counts for nothing here, as nowhere.
         """
-        told = self.store.traffic.ended_for(HandOver.FLOOD, now - DAY, sender.address, sender.level, now + CLOCK_SLACK)
+        told = self.store.traffic.ended_for(
+            EscalationReason.FLOOD, now - DAY, sender.address, sender.level, now + CLOCK_SLACK
+        )
         return not told
 
     def is_told_enough(self, staff: Sender, now: datetime) -> bool:
         """Whether a staff member was told of as many replies that were not passed on within a day as may be."""
         refused = self.store.traffic.ended_for(
-            HandOver.NOT_PASSED_ON, now - DAY, staff.address, staff.level, now + CLOCK_SLACK
+            EscalationReason.NOT_PASSED_ON, now - DAY, staff.address, staff.level, now + CLOCK_SLACK
         )
         return refused >= self.agent.max_packets_per_sender_a_day
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from support_agent.app import (
     close,
-    open_decider,
+    open_dry_run,
     open_model,
     open_topic_search,
     progress,
@@ -89,22 +89,14 @@ def open_mail_trial(settings: Settings) -> Callable[[Label], Tried]:
         ConfigError: a file of the company or a model cannot be used; when a mail is tried, it cannot be read.
     """
     from support_agent.mail.message import parse
-    from support_agent.ops.dry_run import read_mail, try_mail
+    from support_agent.ops.dry_run import read_mail
 
-    decider = open_decider(settings, progress(), in_memory=True)
+    dry_run = open_dry_run(settings)
 
     def tried(label: Label) -> Tried:
         raw = read_mail(label.path, settings.imap.max_message_bytes)
-        return try_mail(
-            label.path.name,
-            raw,
-            lambda: decider,
-            decider.company.accounts,
-            settings,
-            parse(raw).sent_at or utc_now(),
-            as_level=label.level,
-            as_customer=label.customer,
-        )
+        now = parse(raw).sent_at or utc_now()
+        return dry_run.try_mail(label.path.name, raw, now, as_level=label.level, as_customer=label.customer)
 
     return tried
 

@@ -6,7 +6,6 @@ stdout, everything else to stderr. Checked by tests/unit/cli/test_cli.py and, as
 
 from __future__ import annotations
 
-import functools
 import signal
 import sys
 import traceback
@@ -109,14 +108,14 @@ def run(
     config: ConfigOption = None,
 ) -> None:
     """Poll the mailbox and answer until stopped; SIGTERM finishes the mail in hand."""
-    from support_agent.app import configure_log, open_agent
+    from support_agent.app import configure_log, open_worker
 
     settings = _settings(config)
     configure_log(settings.log)
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with open_agent(settings) as agent:
+    with open_worker(settings) as agent:
         if once:
             agent.run_once(stop)
         else:
@@ -171,17 +170,15 @@ def try_(
 
     With --json one line a mail. A file that cannot be read is a usage error, and then none is tried.
     """
-    from support_agent.app import open_decider, progress
-    from support_agent.company.accounts import Accounts
-    from support_agent.ops.dry_run import read_mail, try_mail
+    from support_agent.app import open_dry_run
+    from support_agent.ops.dry_run import read_mail
 
     settings = _settings(config)
     raws = [(str(path), read_mail(path, settings.imap.max_message_bytes)) for path in mails]
     with _quiet_log(settings):
-        decider = functools.cache(lambda: open_decider(settings, progress(), in_memory=True))
-        accounts = Accounts.load(settings.company.accounts)
+        dry_run = open_dry_run(settings)
         for file, raw in raws:
-            tried = try_mail(file, raw, decider, accounts, settings, _now(), as_level=as_level, as_customer=as_customer)
+            tried = dry_run.try_mail(file, raw, _now(), as_level=as_level, as_customer=as_customer)
             typer.echo(tried.trial.model_dump_json() if as_json else printing.trial(tried))
 
 
@@ -231,7 +228,7 @@ def cases(
 
     settings = _settings(config)
     with open_store(settings) as store:
-        found = store.cases(limit)
+        found = store.cases.recent(limit)
     _print(found, as_json, printing.cases(found))
     if paused := read_pause(settings.agent):
         typer.echo(f"support-agent: {paused}", err=True)
@@ -287,7 +284,7 @@ def replay(
     The mails are those in the store of --config. They are planned again with that configuration, or with the one of
     --plan-config, or with what the other options put in its place.
     """
-    from support_agent.app import open_decider, open_store, progress
+    from support_agent.app import open_dry_run, open_store
     from support_agent.ops.replay import Report, chosen, plan_again
     from support_agent.ops.replay import replay as run_replay
 
@@ -303,7 +300,7 @@ def replay(
         report = Report(replayed=run_replay(store, mails))
         if plan:
             asked = _plan_settings(plan_config or config, model, policies, templates)
-            again = plan_again(store, open_decider(asked, progress(), in_memory=True), mails)
+            again = plan_again(store, open_dry_run(asked), mails)
             report = report.model_copy(update={"replanned": again})
     _print(report, as_json, printing.replay(report))
     raise typer.Exit(FAILED if report.is_different else DONE)

@@ -230,9 +230,13 @@ def trial(tried: Tried) -> str:
     """One dry run: who, the calls, the answer or why there is none, and the time."""
     result, sender = tried.trial, tried.sender
     cost = f"{result.seconds:.2f} s, {counted(result.forward_passes, 'forward pass', 'forward passes')}"
-    outcome = ": ".join(part for part in (result.outcome, result.reason, tried.why) if part)
+    why = "" if tried.screening.why and tried.screening.why in tried.why else tried.why  # it stands there already
+    outcome = ": ".join(part for part in (result.outcome, result.reason, why) if part)
+    known = (
+        f"{sender.address or NOTHING}, level {sender.level} ({sender.why})" if sender is not None else "not looked at"
+    )
     rows = [
-        ("from", f"{sender.address or NOTHING}, level {sender.level} ({sender.why})"),
+        ("from", known),
         ("screening", f"{tried.screening.verdict.value}{_by_rule(tried.screening.rule)}: {tried.screening.why}"),
         ("outcome", outcome),
         ("took", cost),

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Event
 from typing import cast
 
-from support_agent.app import configure_log, open_agent
+from support_agent.app import configure_log, open_worker
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
 from support_agent.demo import read_mails
@@ -27,7 +27,7 @@ from support_agent.desk.packing import INTERNAL, call_text
 from support_agent.errors import ConfigError
 from support_agent.mail.message import parse
 from support_agent.store.records import MailRecord, MailStatus, mail_id_of
-from support_agent.workflow.worker import Agent
+from support_agent.workflow.worker import Worker
 
 LOOK_EVERY_S = 0.2
 WIDTH = 100
@@ -58,7 +58,7 @@ def run_demo(workspace: Path, now: datetime, write: Write) -> None:
             for _, raw in own:
                 servers.deliver(raw)
             planner = settings.planner.model_copy(update={"mode": mode})
-            with open_agent(settings.model_copy(update={"planner": planner})) as agent:
+            with open_worker(settings.model_copy(update={"planner": planner})) as agent:
                 lines += _watch(agent, servers, own, write)
         seconds = time.monotonic() - started
     write(_table(sorted(lines)))
@@ -88,7 +88,7 @@ def _settings(workspace: Path, servers: DemoServers) -> Settings:
     return load(workspace / CONFIG_FILE, overrides)
 
 
-def _watch(agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write) -> list[list[str]]:
+def _watch(agent: Worker, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write) -> list[list[str]]:
     """Let the agent drain the mailbox, and write each mail's story as soon as it has ended."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="agent") as pool:
         work = pool.submit(agent.run_once, Event())
@@ -98,7 +98,7 @@ def _watch(agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], .
 
 
 def _report(
-    agent: Agent, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write, work: Future[None]
+    agent: Worker, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write, work: Future[None]
 ) -> list[list[str]]:
     """The stories in the order in which the mails end; what has not ended when the work does comes last."""
     lines: list[list[str]] = []
@@ -106,7 +106,7 @@ def _report(
     while waiting:
         is_over = work.done()
         for mail_id, (name, raw) in tuple(waiting.items()):
-            record = agent.store.mail(mail_id)
+            record = agent.store.mails.get(mail_id)
             if record is not None and (is_over or record.status is not MailStatus.NEW):
                 del waiting[mail_id]
                 write(_story(agent, servers, name, raw, record))
@@ -117,9 +117,9 @@ def _report(
     return lines
 
 
-def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: MailRecord) -> str:
+def _story(agent: Worker, servers: DemoServers, name: str, raw: bytes, record: MailRecord) -> str:
     message = parse(raw)
-    plan = agent.store.plan(record.id)
+    plan = agent.store.plans.get(record.id)
     out = ["", "=" * WIDTH, f"{name}   from {message.from_.addr if message.from_ else '?'}, level {record.level}"]
     spent = f" ({plan.seconds:.1f} s, {plan.forward_passes} forward passes)" if plan else ""
     out += [f"  subject: {message.subject}", f"  outcome: {record.status.value}{spent}", ""]
@@ -132,7 +132,7 @@ def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: Ma
             for vote in votes[1 : 1 + CONSIDERED]:
                 if isinstance(vote, dict):
                     out.append(f"      rather than {vote['key']!s:41} {cast(float, vote['probability']):5.2f}")
-    for mail in agent.store.outgoing(mail_id=record.id):
+    for mail in agent.store.outbox.find(mail_id=record.id):
         if mail.kind.is_for_desk:
             out.append(f"  -> the desk has a {mail.kind.value} ({mail.recipient})")
             continue
@@ -149,8 +149,8 @@ def _story(agent: Agent, servers: DemoServers, name: str, raw: bytes, record: Ma
     return "\n".join(out)
 
 
-def _line(agent: Agent, name: str, record: MailRecord) -> list[str]:
-    plan = agent.store.plan(record.id)
+def _line(agent: Worker, name: str, record: MailRecord) -> list[str]:
+    plan = agent.store.plans.get(record.id)
     sent = [
         f"{call_text(call.tool, call.args)} {call.confidence:.2f}"
         for call in (plan.calls if plan else ())

@@ -11,11 +11,11 @@ from pydantic import Field
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import FoundDocument, LookedInto
-from support_agent.cases.hand_over import HandOver
+from support_agent.cases.escalation import EscalationReason
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused, SupportAgentError
 from support_agent.mail.machines.screening import PERSON_RULE, Screening
-from support_agent.planner.plan import Call, Plan
+from support_agent.planner.plan import Call, Plan, unplanned
 from support_agent.store.records import MailId, PlanRecord, ToolCallRecord, ToolCallStatus
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import Finding
@@ -78,6 +78,22 @@ class Decision(Frozen):
         return self.because(*reason_of(error))
 
 
+def escalated(reason: str, now: datetime, why: str = "") -> Decision:
+    """No plan at all: a person must read the mail.
+
+    Args:
+        reason: A `Reason`, an `EscalationReason`, or the code of an error.
+        why: What more is known, one sentence.
+    """
+    return Decision(plan=unplanned(reason), final=None, found=(), decided_at=now, why=why)
+
+
+def failed(error: SupportAgentError, now: datetime) -> Decision:
+    """No plan either: something failed, and a person must read the mail."""
+    reason, why = reason_of(error)
+    return escalated(reason, now, why)
+
+
 def reason_of(error: SupportAgentError) -> tuple[str, str]:
     """Code and sentence of an error, as the reason why a person gets a mail; whatever the gate refuses has one code."""
     if isinstance(error, GateRefused) and error.code != GateRefused.code:
@@ -89,7 +105,7 @@ def screened_out(screening: Screening) -> tuple[str, str]:
     """Code and sentence of a screening that sends a mail to the desk, as the reason why a person gets it."""
     if screening.rule == PERSON_RULE:
         return Reason.PERSON_ASKED_FOR, screening.why
-    return HandOver.SCREENING, f"{screening.rule}: {screening.why}"
+    return EscalationReason.SCREENING, f"{screening.rule}: {screening.why}"
 
 
 def _call_record(seq: int, call: Call) -> ToolCallRecord:

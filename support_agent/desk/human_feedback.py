@@ -43,7 +43,7 @@ def escalated_cases(store: Store, documents: Sequence[Document]) -> tuple[Escala
             again.
     """
     replies: dict[CaseId, list[OutboxRecord]] = {}
-    for reply in store.outgoing(kind=LetterKind.PERSON_REPLY):
+    for reply in store.outbox.find(kind=LetterKind.PERSON_REPLY):
         if reply.case_id is not None:
             replies.setdefault(reply.case_id, []).append(reply)
     known = _Known(documents)
@@ -97,7 +97,7 @@ class _Known:
 
 def _handed_over(store: Store, case_id: CaseId, reply: OutboxRecord) -> Memory | None:
     """What was known when the policy gave the case up; None: it did not, or that cannot be read any more."""
-    stored = store.memory_before(reply.mail_id)
+    stored = store.plans.memory_before(reply.mail_id)
     try:
         return handed_over(from_json(stored)) if stored is not None else None
     except PermanentError as error:
@@ -107,7 +107,7 @@ def _handed_over(store: Store, case_id: CaseId, reply: OutboxRecord) -> Memory |
 
 def _words(store: Store, reply: OutboxRecord) -> str:
     """A staff member's own words, as the customer got them."""
-    letter = store.letter_for(reply.mail_id, reply.kind, reply.number)
+    letter = store.outbox.letter(reply.mail_id, reply.kind, reply.number)
     return str(letter.payload["words"]) if letter is not None else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from support_agent.answer.packet import Considered, Packet, RunnerUp
-from support_agent.cases.place import PlacedMail
+from support_agent.cases.route import RoutedMail
 from support_agent.config.settings import Settings
 from support_agent.desk.decision import Decision
 from support_agent.planner.plan import Call
@@ -19,7 +19,7 @@ INTERNAL = frozenset({"find_documents", "find_evidence", "finish"})
 """Calls that tell a person nothing."""
 
 
-def packet_of(mail: PlacedMail, decision: Decision, answered: str | None, settings: Settings) -> Packet:
+def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settings: Settings) -> Packet:
     """Everything a person needs to go on where the machine stopped.
 
     Args:
@@ -28,7 +28,7 @@ def packet_of(mail: PlacedMail, decision: Decision, answered: str | None, settin
     shown = "\n".join(mail.message.text[:MAIL_CHARACTERS].split("\n", MAIL_LINES)[:MAIL_LINES])
     return Packet(
         locale=settings.company.locale,
-        case_id=mail.place.case_id,
+        case_id=mail.route.case_id,
         customer_address=mail.sender.address or "(no single sender)",
         level=mail.sender.level,
         level_why=mail.sender.why,

@@ -1,39 +1,55 @@
-"""The dry run: what would happen to a mail. Nothing is stored and nothing is sent.
+"""The dry run: a mail's whole journey on a temporary store, from which nothing is sent and nothing is kept.
 
-Invariant: decided by the same `Decider` and written by the same letters as the real journey, and what fails
-there escalates here too. Checked by tests/unit/ops/test_dry_run.py and tests/acceptance/test_try.py.
+Invariant: it is `pipeline.handle` with the stages of the worker, so what it shows is what a customer would get. Only
+the store, the clock, the way out and the pause are its own. Checked by tests/unit/ops/test_dry_run.py and
+tests/acceptance/test_try.py.
 """
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, JsonValue, SecretStr
 
-from support_agent.answer.grounds import Grounds
-from support_agent.cases.hand_over import HandOver
-from support_agent.cases.place import unproven_ours, why_unwritable
+from support_agent.answer.sources import RenderedAnswer
+from support_agent.cases.copies import known_as
 from support_agent.company.accounts import Accounts
-from support_agent.company.values import Customer
+from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
+from support_agent.core.cursor import Cursor
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import CUSTOMER, Level
-from support_agent.desk.decision import Decision, screened_out
-from support_agent.errors import ConfigError, SupportAgentError
-from support_agent.mail.machines.screening import Screening, Verdict, screen
-from support_agent.mail.message import Message, parse, read_file
-from support_agent.mail.senders.dkim_check import DkimCheck, dkim_check
-from support_agent.mail.senders.dns_lookup import SYSTEM_DNS, TxtLookup
-from support_agent.mail.senders.identity import Sender, identify
-from support_agent.outbound.letters import Letter, answer_letter
-from support_agent.tools.base import SentAnswer
-from support_agent.workflow.decide import Decider
+from support_agent.desk.decision import Decision
+from support_agent.engine.steps import Steps, Work
+from support_agent.errors import ConfigError
+from support_agent.mail.machines.screening import Screening
+from support_agent.mail.message import parse, read_file
+from support_agent.mail.senders.identity import Sender
+from support_agent.store.records import LetterKind, MailId, MailRecord, MailStatus
+from support_agent.store.store import Store
+from support_agent.transport.outbox import Delivery, Transport
 
-FILED = (Verdict.FILE, Verdict.DROP)
+Journey = Callable[[MailId, Steps], str]
+Clock = Callable[[], datetime]
+JourneyOn = Callable[[Settings, Store, Transport, Clock], Journey]
+Outcome = Literal["answer", "escalate", "filed"]
+
+OUTCOMES: Mapping[str, Outcome] = {
+    MailStatus.ANSWERED: "answer",
+    MailStatus.ESCALATED: "escalate",
+    MailStatus.FILED: "filed",
+}
+NO_ADDRESS = "nobody@dry-run.invalid"
+"""Stands for an address that is not configured yet: a dry run needs none."""
+NO_SECRET = SecretStr("the mails of a dry run are sent to nobody")
 
 
 class TriedCall(Frozen):
@@ -49,33 +65,153 @@ class TriedAnswer(Frozen):
 
 
 class Trial(Frozen):
-    """One line of `try --json`; `reason` is the code that the store would have, or the rule that filed the mail."""
+    """One line of `try --json`; `reason` is the code that the store has, or the rule that filed the mail.
+
+    `level` is None for a mail that was filed before anybody asked who sent it.
+    """
 
     file: str
-    outcome: Literal["answer", "escalate", "filed"]
+    outcome: Outcome
     reason: str | None
-    level: Level
+    level: Level | None
     calls: tuple[TriedCall, ...]
     answer: TriedAnswer | None
     seconds: float
     forward_passes: int
 
 
-class Tried(Frozen):
-    """A trial with what it came from, for printing; `why` is what more is known of the reason, one sentence, or ""."""
+class Tried(NamedTuple):
+    """A trial with what its steps recorded, for printing; None for a step that was not reached.
+
+    `why` is what more is known of the reason, one sentence, or "".
+    """
 
     trial: Trial
-    sender: Sender
     screening: Screening
+    sender: Sender | None
     decision: Decision | None
     why: str
 
 
-class Rehearsal(NamedTuple):
-    """A mail's decision, and its answer as it would go out; without one, the plan says why a person gets the mail."""
+@dataclass
+class KeptMails:
+    """`Transport` of a dry run: takes every mail, as a server would, and sends none."""
 
-    decision: Decision
-    letter: Letter | None
+    given: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def deliver(self, raw: bytes, envelope_from: str, recipient: str, envelope_id: str = "") -> Delivery:
+        """Take the mail."""
+        self.given.append((recipient, raw))
+        return Delivery(status="sent", detail="a dry run sends nothing")
+
+    def close_idle(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """Takes mails through the journey, each on a store of its own.
+
+    `journey_on` gives the journey of the worker on that store (`app.open_dry_run`).
+    """
+
+    settings: Settings
+    accounts: Accounts
+    journey_on: JourneyOn
+
+    def try_mail(
+        self, file: str, raw: bytes, now: datetime, *, as_level: int | None = None, as_customer: str | None = None
+    ) -> Tried:
+        """What would happen to a mail that came now.
+
+        Args:
+            file: The name it has in the result.
+            as_level: The sender level to assume, instead of what the mail proves.
+            as_customer: The customer's address to assume; implies level 3 where no level is given.
+        Raises:
+            ConfigError: there is no such customer, or the model cannot be opened.
+        """
+        assumed = self._assumed(raw, as_level, as_customer)
+        with temporary_store() as store:
+            cursor = Cursor(folder=self.settings.imap.folder, uid_validity=1, last_uid=1)
+            mail_id = store.mails.record(raw, known_as(parse(raw)), cursor, now).id
+            if assumed is not None:
+                store.mails.save_sender(mail_id, *assumed)
+            return self.run(file, store, mail_id, now)
+
+    def run(self, file: str, store: Store, mail_id: MailId, now: datetime) -> Tried:
+        """Take a mail of a temporary store, where it is `new`, through its journey.
+
+        Raises:
+            SupportAgentError: what would set the mail aside, or cannot be opened.
+        """
+        recorded: dict[str, JsonValue] = {}
+
+        def record(name: str, work: Work) -> JsonValue:
+            recorded[name] = work()
+            return recorded[name]
+
+        once = self.settings.engine.model_copy(update={"step_attempts": 1})
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            settings = _unpaused(self.settings, Path(folder))
+            outcome = self.journey_on(settings, store, KeptMails(), lambda: now)(mail_id, Steps(record, once, _no_wait))
+        mail = store.mails.get(mail_id)
+        decision = Decision.model_validate(recorded["plan"]) if "plan" in recorded else None
+        return Tried(
+            trial=Trial(
+                file=file,
+                outcome=OUTCOMES[outcome],
+                reason=mail.reason_code if mail is not None else None,
+                level=mail.level if mail is not None else None,
+                calls=() if decision is None else _calls(decision),
+                answer=_answer(store, mail_id),
+                seconds=round(time.monotonic() - started, 3),
+                forward_passes=0 if decision is None else decision.forward_passes,
+            ),
+            screening=Screening.model_validate(recorded["screen"]),
+            sender=Sender.model_validate(recorded["identify"]) if "identify" in recorded else None,
+            decision=decision,
+            why=_why(mail),
+        )
+
+    def _assumed(self, raw: bytes, level: int | None, customer: str | None) -> tuple[str, Level, str] | None:
+        """Address, level and reason of the sender that is to be taken for the mail's, if one is."""
+        if level is None and customer is None:
+            return None
+        if customer is not None:
+            found = self.accounts.customer(customer)
+            if found is None:
+                raise ConfigError(f"--as-customer {customer}: no customer has that address")
+            address = found.address
+        else:
+            author = parse(raw).from_
+            address = author.addr if author is not None else ""
+        return address, CUSTOMER if level is None else level, "assumed for this trial"
+
+
+@contextmanager
+def temporary_store() -> Iterator[Store]:
+    """An empty store at the current schema, deleted at the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.sqlite3"
+        path.write_bytes(_empty_store())
+        with _store(path) as store:
+            yield store
+
+
+@cache
+def _empty_store() -> bytes:
+    """The file of an empty store: made once, as its migrations take a second."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.sqlite3"
+        with _store(path) as store:
+            store.upgrade()
+        return path.read_bytes()
+
+
+def _store(path: Path) -> Store:
+    return Store.open(f"sqlite:///{path}", packaged("migrations"))
 
 
 def read_mail(path: Path, max_bytes: int) -> bytes:
@@ -90,125 +226,38 @@ def read_mail(path: Path, max_bytes: int) -> bytes:
         raise ConfigError(f"{path}: {error.strerror}: name a readable .eml file") from error
 
 
-def try_mail(
-    file: str,
-    raw: bytes,
-    decider: Callable[[], Decider],
-    accounts: Accounts,
-    settings: Settings,
-    now: datetime,
-    *,
-    as_level: int | None,
-    as_customer: str | None,
-    lookup_txt: TxtLookup = SYSTEM_DNS,
-) -> Tried:
-    """Run one mail through the journey without a mailbox, a store or a sender.
+def _unpaused(settings: Settings, folder: Path) -> Settings:
+    """The settings of a worker that is not paused, with what sending needs where that is not configured yet."""
+    agent, desk = settings.agent, settings.desk
+    own = {
+        "paused": False,
+        "pause_file": folder / agent.pause_file.name,
+        "address": agent.address or NO_ADDRESS,
+        "secret": agent.secret if agent.secret.get_secret_value() else NO_SECRET,
+    }
+    desk = desk.model_copy(update={"address": desk.address or NO_ADDRESS})
+    return settings.model_copy(update={"agent": agent.model_copy(update=own), "desk": desk})
 
-    Args:
-        file: The name it has in the result.
-        decider: Opened only when a mail gets as far as the model.
-        as_level: The sender level to assume, instead of what the mail proves.
-        as_customer: The customer's address to assume; implies level 3 where no level is given.
-        lookup_txt: Asked where `agent.verify_dkim` is on.
-    Raises:
-        ConfigError: there is no such customer, or the decider cannot be opened.
-    """
-    started = time.monotonic()
-    message = parse(raw)
-    screening = screen(message, settings.agent, settings.desk, lambda address: accounts.customer(address) is not None)
-    check = dkim_check(lambda: raw, settings.agent, lambda: now, lookup_txt)
-    sender, customer = _sender(message, accounts, settings, check, as_level, as_customer)
-    rehearsal: Rehearsal | None = None
-    outcome: Literal["answer", "escalate", "filed"] = "filed" if screening.verdict in FILED else "escalate"
-    told = _unasked(screening, sender, settings)
-    if told is None:
-        opened = decider()
-        screening = opened.judged(message, screening)
-        told = _unasked(screening, sender, settings)
-    if told is None:
-        rehearsal = rehearse(opened, opened.with_attached_text(message, lambda: raw, sender), sender, customer, now)
-        outcome = "escalate" if rehearsal.letter is None else "answer"
-        told = rehearsal.decision.plan.reason, rehearsal.decision.why
-    reason, why = told
-    plan = None if rehearsal is None else rehearsal.decision.plan
-    trial = Trial(
-        file=file,
-        outcome=outcome,
-        reason=reason,
-        level=sender.level,
-        calls=tuple(
-            TriedCall(tool=call.tool, args=call.args, confidence=round(min(call.confidence, 1.0), 4))
-            for call in (() if plan is None else plan.calls)
-            if call.status == "done"
-        ),
-        answer=None if rehearsal is None else _answer(rehearsal.letter),
-        seconds=round(time.monotonic() - started, 3),
-        forward_passes=0 if rehearsal is None else rehearsal.decision.forward_passes,
+
+def _calls(decision: Decision) -> tuple[TriedCall, ...]:
+    return tuple(
+        TriedCall(tool=call.tool, args=call.args, confidence=round(min(call.confidence, 1.0), 4))
+        for call in decision.plan.calls
+        if call.status == "done"
     )
-    decision = None if rehearsal is None else rehearsal.decision
-    return Tried(trial=trial, sender=sender, screening=screening, decision=decision, why=why)
 
 
-def rehearse(
-    decider: Decider,
-    message: Message,
-    sender: Sender,
-    customer: Customer | None,
-    now: datetime,
-    sent: tuple[SentAnswer, ...] = (),
-    *,
-    case_id: str = "",
-    memory: str | None = None,
-) -> Rehearsal:
-    """Decide a mail and write its answer as the journey does: what fails, or what the gate refuses, escalates.
-
-    The arguments are those of `Decider.decide`.
-    """
-    try:
-        decision = decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
-    except SupportAgentError as error:
-        return Rehearsal(decider.failed(error, now), None)
-    try:
-        grounds = Grounds.of(decider.company)
-        letter = None if decision.final is None else answer_letter(decision.final, decider.templates, grounds)
-    except SupportAgentError as error:
-        return Rehearsal(decision.stopped_by(error), None)
-    return Rehearsal(decision, letter)
+def _answer(store: Store, mail_id: MailId) -> TriedAnswer | None:
+    letter = store.outbox.letter(mail_id, LetterKind.ANSWER)
+    if letter is None:
+        return None
+    rendered = RenderedAnswer.model_validate(letter.rendered)
+    return TriedAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
 
 
-def _unasked(screening: Screening, sender: Sender, settings: Settings) -> tuple[str | None, str] | None:
-    """Code and sentence of why the journey does not ask the model; None: it does."""
-    if screening.verdict in FILED:
-        return screening.rule, ""
-    if screening.verdict is Verdict.DESK:
-        reason, _ = screened_out(screening)
-        return reason, ""  # the sentence is the screening's
-    if why := unproven_ours(sender, settings):
-        return HandOver.UNPROVEN_OURS, why
-    if why := why_unwritable(sender.address):
-        return HandOver.UNWRITABLE, why
-    return None
+def _why(mail: MailRecord | None) -> str:
+    return mail.why or "" if mail is not None else ""
 
 
-def _answer(letter: Letter | None) -> TriedAnswer | None:
-    return None if letter is None else TriedAnswer(subject=letter.subject, text=letter.text, html=letter.html)
-
-
-def _sender(
-    message: Message,
-    accounts: Accounts,
-    settings: Settings,
-    check: DkimCheck | None,
-    as_level: int | None,
-    as_customer: str | None,
-) -> tuple[Sender, Customer | None]:
-    sender = identify(message, settings.agent, lambda address: accounts.customer(address) is not None, check)
-    if as_customer is not None:
-        customer = accounts.customer(as_customer)
-        if customer is None:
-            raise ConfigError(f"--as-customer {as_customer}: no customer has that address")
-        level = CUSTOMER if as_level is None else as_level
-        sender = Sender(address=customer.address, level=level, why="assumed for this trial")
-    elif as_level is not None:
-        sender = Sender(address=sender.address, level=as_level, why="assumed for this trial")
-    return sender, accounts.customer(sender.address) if sender.level >= CUSTOMER and sender.address else None
+def _no_wait(_s: float) -> None:
+    """A dry run tries each step once."""

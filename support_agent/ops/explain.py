@@ -47,6 +47,7 @@ from support_agent.planner.plan import Call
 from support_agent.store.records import (
     CaseId,
     CaseState,
+    DeliveryUpdate,
     LetterKind,
     LetterRecord,
     MailId,
@@ -55,7 +56,6 @@ from support_agent.store.records import (
     OutboxRecord,
     OutboxStatus,
     PlanRecord,
-    Settlement,
     Timeline,
 )
 from support_agent.store.store import Store
@@ -129,7 +129,7 @@ class SentStory(Frozen):
     next_try_at: datetime
     sent_at: datetime | None
     detail: str | None
-    settled: tuple[Settlement, ...]
+    settled: tuple[DeliveryUpdate, ...]
 
 
 class MailStory(Frozen):
@@ -214,7 +214,7 @@ def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
 
 def _queries(store: Store, entry: MailTimeline) -> Queries | None:
     """The account queries that the values of a mail's answer came from."""
-    stored = None if entry.plan is None else store.queries(entry.plan.company_version)
+    stored = None if entry.plan is None else store.versions.queries(entry.plan.company_version)
     return None if stored is None else Queries.model_validate(stored)
 
 
@@ -236,7 +236,7 @@ def _why(row: OutboxRecord, record: LetterRecord, queries: Queries | None) -> Wh
 
 
 def _timeline(store: Store, case_id: str) -> Timeline:
-    found = store.timeline(CaseId(case_id))
+    found = store.cases.timeline(CaseId(case_id))
     if found is None:
         raise ConfigError(f"no case {case_id}: `support-agent cases` lists them", code="no_case")
     return found
@@ -251,10 +251,10 @@ def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, LetterRecord]]:
 
 def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
     mail = entry.mail
-    message = parse(store.raw_mail(mail.id))
+    message = parse(store.mails.raw(mail.id))
     try:
         plan = None if entry.plan is None else _plan_story(entry.plan)
-        sent = tuple(_sent_story(row, record, store.settlements.of(row.id)) for row, record in _composed(entry))
+        sent = tuple(_sent_story(row, record, store.deliveries.of(row.id)) for row, record in _composed(entry))
     except ValidationError as error:
         raise _unreadable(f"mail {mail.id}") from error
     return MailStory(
@@ -312,7 +312,7 @@ def _call_story(call: Call) -> CallStory:
     )
 
 
-def _sent_story(row: OutboxRecord, record: LetterRecord, settled: tuple[Settlement, ...]) -> SentStory:
+def _sent_story(row: OutboxRecord, record: LetterRecord, settled: tuple[DeliveryUpdate, ...]) -> SentStory:
     subject, text = text_of(record)
     return SentStory(
         kind=row.kind,

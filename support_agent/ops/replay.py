@@ -19,17 +19,14 @@ from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.grounds import Grounds, unfounded
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
-from support_agent.cases.rate_limits import Rates
 from support_agent.company.documents import Document, parse_document
-from support_agent.company.values import Customer
 from support_agent.core.frozen import Frozen
-from support_agent.core.levels import CUSTOMER
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
-from support_agent.mail.senders.identity import Sender
-from support_agent.ops.dry_run import Rehearsal, rehearse
+from support_agent.ops.dry_run import DryRun, Outcome, Tried, temporary_store
 from support_agent.outbound.letters import Headers, Letter, again
+from support_agent.store.history import copy_history
 from support_agent.store.records import (
     CaseId,
     LetterKind,
@@ -40,13 +37,16 @@ from support_agent.store.records import (
     PlanRecord,
 )
 from support_agent.store.store import Store
-from support_agent.workflow.decide import Decider
 
 CONTEXT_LINES = 2
 """Unchanged lines around each change of a diff."""
-CustomerLookup = Callable[[str], Customer | None]
 TemplatesLookup = Callable[[str], Templates]
-Status = Literal["same", "changed", "newly_answered", "newly_escalated"]
+Status = Literal["same", "changed", "newly_answered", "newly_escalated", "newly_filed"]
+NEWLY: Mapping[Outcome, Status] = {
+    "answer": "newly_answered",
+    "escalate": "newly_escalated",
+    "filed": "newly_filed",
+}
 
 
 class Replayed(Frozen):
@@ -74,7 +74,7 @@ class Replayed(Frozen):
 class Said(Frozen):
     """What came of a plan: the calls that were made, and the answer, "" where a person got the mail."""
 
-    outcome: Literal["answer", "escalate"]
+    outcome: Outcome
     reason: str | None
     calls: tuple[str, ...]
     text: str
@@ -128,8 +128,8 @@ def chosen(store: Store, *, case: str | None = None, since: datetime | None = No
         ConfigError: there is no such case.
     """
     if case is None:
-        return tuple(mail.id for mail in store.mails(since=since))
-    timeline = store.timeline(CaseId(case))
+        return tuple(mail.id for mail in store.mails.find(since=since))
+    timeline = store.cases.timeline(CaseId(case))
     if timeline is None:
         raise ConfigError(f"no case {case}: `support-agent cases` lists them", code="no_case")
     return tuple(entry.mail.id for entry in timeline.mails)
@@ -140,19 +140,19 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
 
     @cache
     def templates(version: str) -> Templates:
-        files = store.templates(version)
+        files = store.versions.templates(version)
         if files is None:
             raise PermanentError(f"templates {version[:12]} are not stored", code="no_templates")
         return Templates.from_files(files)
 
-    rows = [row for mail_id in mails for row in store.outgoing(mail_id=mail_id)]
+    rows = [row for mail_id in mails for row in store.outbox.find(mail_id=mail_id)]
     return tuple(_replayed(store, row, templates) for row in rows)
 
 
 def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
     problems: list[str] = []
     diff = ""
-    record = store.letter_for(row.mail_id, row.kind, row.number)
+    record = store.outbox.letter(row.mail_id, row.kind, row.number)
     if record is None:
         problems.append("what it was made from is not stored")
     else:
@@ -178,7 +178,7 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
 
 def _composed(store: Store, record: LetterRecord, letter: Letter) -> bytes:
     headers = Headers.model_validate(record.header_inputs)
-    original = store.raw_mail(MailId(headers.parent_mail_id))
+    original = store.mails.raw(MailId(headers.parent_mail_id))
     return letter.compose(headers, parse(original), original)
 
 
@@ -208,7 +208,7 @@ def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
         return ()
 
     def stored_document(version: str) -> Document | None:
-        stored = store.document(version)
+        stored = store.versions.document(version)
         return None if stored is None else parse_document(Path(f"{stored.number:03d}-stored.md"), stored.raw)
 
     try:
@@ -220,47 +220,33 @@ def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
         return (f"a document cannot be read: {_first_line(error)}",)
 
 
-def plan_again(
-    store: Store, decider: Decider, mails: Sequence[MailId], customer_of: CustomerLookup | None = None
-) -> tuple[Replanned, ...]:
-    """Decide these mails again, as if it were the instant they were decided at; nothing is stored or sent.
+def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[Replanned, ...]:
+    """Take these mails through the journey again, each at the instant it was decided at; nothing is stored or sent.
 
     The sender's level is the stored one. The values of accounts are read now: what has changed in the
-    company's database since is a difference too. A mail that was never planned (filed, handed over by a rule)
+    company's database since is a difference too. A mail that was never planned (filed, escalated by a rule)
     is left out.
 
     Args:
-        decider: With whatever model, policies, templates and settings are to be tried.
-        customer_of: The customer of an address; by default the decider's own accounts are asked.
+        dry_run: With whatever model, policies, templates and settings are to be tried.
     """
-    lookup = customer_of or decider.company.accounts.customer
-    found = ((store.mail(mail_id), store.plan(mail_id)) for mail_id in mails)
+    found = ((store.mails.get(mail_id), store.plans.get(mail_id)) for mail_id in mails)
     return tuple(
-        _replanned(store, decider, lookup, mail, plan) for mail, plan in found if mail is not None and plan is not None
+        _replanned(store, dry_run, mail, plan) for mail, plan in found if mail is not None and plan is not None
     )
 
 
-def _replanned(
-    store: Store, decider: Decider, customer_of: CustomerLookup, mail: MailRecord, plan: PlanRecord
-) -> Replanned:
-    message = parse(store.raw_mail(mail.id))
-    address = message.from_.addr if message.from_ is not None else ""
-    sender = Sender(address=address, level=mail.level or 0, why=mail.sender_why or "")
-    customer = customer_of(address) if sender.level >= CUSTOMER else None
+def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord) -> Replanned:
     before = _said_before(store, mail, plan)
-    message = decider.with_attached_text(message, lambda: store.raw_mail(mail.id), sender)
-    sent = Rates(store, decider.settings.agent).answers_before(
-        mail.id, mail.case_id, sender, plan.planned_at, until=plan.planned_at
-    )
-    case_id, memory = mail.case_id or "", store.memory_before(mail.id)
-    rehearsal = rehearse(decider, message, sender, customer, plan.planned_at, sent, case_id=case_id, memory=memory)
-    after = _said_now(rehearsal)
+    with temporary_store() as then:
+        copy_history(store.database, then.database, mail.id, plan.planned_at)
+        after = _said_now(dry_run.run(mail.id, then, mail.id, plan.planned_at))
     status = _status(before, after)
     diff = _text_diff(before.text, after.text) or _text_diff(before.html, after.html)
     return Replanned(
         case_id=mail.case_id,
         mail_id=mail.id,
-        subject=message.subject,
+        subject=parse(store.mails.raw(mail.id)).subject,
         status=status,
         before=before,
         after=after,
@@ -271,7 +257,7 @@ def _replanned(
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     """What was really sent: a plan whose answer the gate refused counts as escalated."""
     calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
-    record = store.letter_for(mail.id, LetterKind.ANSWER)
+    record = store.outbox.letter(mail.id, LetterKind.ANSWER)
     if record is None:
         return Said(outcome="escalate", reason=mail.reason_code or plan.reason, calls=calls, text="", html="")
     rendered = RenderedAnswer.model_validate(record.rendered)
@@ -284,20 +270,20 @@ def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     )
 
 
-def _said_now(rehearsal: Rehearsal) -> Said:
-    letter, calls = rehearsal.letter, rehearsal.decision.plan.calls
+def _said_now(tried: Tried) -> Said:
+    answer, calls = tried.trial.answer, () if tried.decision is None else tried.decision.plan.calls
     return Said(
-        outcome="escalate" if letter is None else "answer",
-        reason=rehearsal.decision.plan.reason,
+        outcome=tried.trial.outcome,
+        reason=tried.trial.reason,
         calls=tuple(call_text(call.tool, call.args) for call in calls if call.status == "done"),
-        text="" if letter is None else _whole_text(letter.subject, letter.text),
-        html="" if letter is None else letter.html,
+        text="" if answer is None else _whole_text(answer.subject, answer.text),
+        html="" if answer is None else answer.html,
     )
 
 
 def _status(before: Said, after: Said) -> Status:
     if before.outcome != after.outcome:
-        return "newly_answered" if after.outcome == "answer" else "newly_escalated"
+        return NEWLY[after.outcome]
     return "same" if (before.text, before.html) == (after.text, after.html) else "changed"
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from support_agent.cases.hand_over import HandOver
+from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.pause import read_pause
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.config.packaged_files import packaged
@@ -42,8 +42,8 @@ def read_progress(settings: Settings) -> Progress:
     """Where the database cannot be read it is not known, and `look_at_database` says so: then all mails are counted."""
     try:
         with _current_store(settings) as store:
-            stored = store.cursor(settings.imap.folder) if store is not None else None
-            fetched_at = store.fetched_at(settings.imap.folder) if store is not None else None
+            stored = store.cursors.get(settings.imap.folder) if store is not None else None
+            fetched_at = store.cursors.fetched_at(settings.imap.folder) if store is not None else None
     except SupportAgentError:
         return Progress(is_first_start=False, cursor=None, fetched_at=None)
     return Progress(stored is None, stored, fetched_at)
@@ -63,7 +63,9 @@ def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
             what = f"its schema is {store.database.revision()}, this version has {store.database.head()}"
             yield warning(subject, what, "make a copy of it: the next start upgrades it")
             return
-        counted = ", ".join(f"{number} {status.value}" for status, number in store.counts().mails.items() if number)
+        counted = ", ".join(
+            f"{number} {status.value}" for status, number in store.traffic.totals().mails.items() if number
+        )
         found = list(_kept(store, now))  # before the word that all tables are there
         yield ok(subject, f"its tables are current; mails: {counted or 'none'}")
         yield from found
@@ -76,14 +78,14 @@ def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
     if suppressed := store.suppressions.all(now):
         names = named([entry.address for entry in suppressed])
         yield ok("database", f"no automatic mail goes to {names}: mail to them came back")
-    if aside := store.mails(status=MailStatus.SET_ASIDE):
+    if aside := store.mails.find(status=MailStatus.SET_ASIDE):
         names = named([f"{mail.message_id!r} ({mail.reason_code})" for mail in aside])
         what = f"{mails(len(aside))} could not be handled and were set aside: {names}"
         yield warning("database", what, "find them in the mailbox by their Message-ID and answer by hand")
 
 
 def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
-    rows = store.settlements.open(status)
+    rows = store.deliveries.unresolved(status)
     if not rows:
         return
     names = named(list(dict.fromkeys(row.case_id or row.mail_id for row in rows)))
@@ -131,7 +133,7 @@ ENDS = (
         "look at them in the mailbox: their Received lines name the servers of the forwarding loop that must end",
     ),
     End(
-        HandOver.NOT_PASSED_ON,
+        EscalationReason.NOT_PASSED_ON,
         "of the desk's people within a day were not passed on to the customer",
         "a person is told of agent.max_packets_per_sender_a_day a day, and of no more: read the others in the mailbox,"
         " `support-agent show CASE` has why each was not",
@@ -180,7 +182,7 @@ def _used(store: Store, rates: Rates, now: datetime) -> str:
         if days
         else "identical answers may be sent in another case"
     )
-    return f"{'; '.join(used)}; {mails(store.counts().mails[MailStatus.NEW])} to handle"
+    return f"{'; '.join(used)}; {mails(store.traffic.totals().mails[MailStatus.NEW])} to handle"
 
 
 # The clock
@@ -189,7 +191,7 @@ def _used(store: Store, rates: Rates, now: datetime) -> str:
 def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """A clock that went back: retries would wait, and "this month" would be another one."""
     with _current_store(settings) as store:
-        newest = store.cases(1) if store is not None else ()
+        newest = store.cases.recent(1) if store is not None else ()
     last_at = newest[0].last_received_at if newest else None
     if last_at is None:
         return

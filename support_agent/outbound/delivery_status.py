@@ -26,12 +26,12 @@ from support_agent.mail.machines.marks import CAME_TO_FIELDS
 from support_agent.mail.message import Message
 from support_agent.store.records import (
     CaseId,
+    DeliverySource,
     LetterKind,
     MailId,
     OutboxId,
     OutboxRecord,
     OutboxStatus,
-    SettledBy,
 )
 from support_agent.store.store import Store
 from support_agent.transport.outbox import BAD_ADDRESS
@@ -122,7 +122,7 @@ def entries(store: Store, now: datetime) -> list[Entry]:
             next_try_at=row.next_try_at if row.status is READY else None,
             detail=row.last_detail,
         )
-        for row in store.settlements.open()
+        for row in store.deliveries.unresolved()
     ]
 
 
@@ -134,16 +134,16 @@ def settle_by_hand(store: Store, outbox_id: str, choice: Choice, now: datetime) 
     Raises:
         ConfigError: there is no such mail. PermanentError: the choice makes no sense for it as it is.
     """
-    record = store.settlements.mail(OutboxId(outbox_id))
+    record = store.outbox.get(OutboxId(outbox_id))
     if record is None:
         raise ConfigError(f"no mail {outbox_id} in the outbox: `support-agent outbox` lists them", code="no_outbox")
     rule = RULES[choice]
     if record.status in rule.refused:
         raise PermanentError(f"{outbox_id} is {record.status}: {rule.refused[record.status]}", code="outbox_status")
-    by = SettledBy.OPERATOR
+    by = DeliverySource.OPERATOR
     if choice is Choice.RETRY:  # first: whoever dies in between leaves no mail that is sent and fails at once
         store.suppressions.lift(record.recipient)
-    is_new = store.settlements.settle(record.id, rule.after, by, f"{rule.detail}, by {by}", now, rule.sources)
+    is_new = store.deliveries.update(record.id, rule.after, by, f"{rule.detail}, by {by}", now, rule.sources)
     return Settled(outbox_id=record.id, status=rule.after, is_new=is_new)
 
 
@@ -152,7 +152,7 @@ class _Report(NamedTuple):
 
     record: OutboxRecord
     after: OutboxStatus
-    by: SettledBy
+    by: DeliverySource
     detail: str
     is_bad_address: bool = False
 
@@ -183,11 +183,11 @@ class Reports:
         if record.status is SENDING:
             raise Postponed(f"{record.id} is being sent while a report about it is read", code="still_sending")
         if is_marked and record.case_id is not None:
-            self.store.join_case(mail_id, record.case_id)
+            self.store.cases.join(mail_id, record.case_id)
         sources = _sources(report)
         told = f"{report.detail}, says mail {mail_id}"
         if record.status in sources:
-            self.store.settlements.settle(record.id, report.after, report.by, told, self.now(), sources)
+            self.store.deliveries.update(record.id, report.after, report.by, told, self.now(), sources)
             log.warning("outbox_settled", outbox_id=record.id, status=report.after.value, by=report.by.value)
         if report.is_bad_address:
             self._suppress(record, told)
@@ -217,7 +217,7 @@ class Reports:
         for text in names:
             own_id = named_id(agent.secret, domain, text)
             for candidate in dict.fromkeys((text.strip(), own_id)) if own_id else ():
-                for record in self.store.outgoing(message_id=candidate):
+                for record in self.store.outbox.find(message_id=candidate):
                     return record
         return None
 
@@ -245,10 +245,10 @@ def _of_notice(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -
     """
     code = f" ({notice.status})" if notice.status else ""
     if notice.fate is not Fate.FAILED:  # a server that still tries has it too
-        return _Report(record, SENT, SettledBy.DELIVERY_REPORT, f"{notice.fate}{code}")
+        return _Report(record, SENT, DeliverySource.DELIVERY_REPORT, f"{notice.fate}{code}")
     is_its_address = normal_address(record.recipient) in notice.recipients or (is_sure and not notice.recipients)
     is_bad_address = is_its_address and BAD_ADDRESS.match(notice.status) is not None
-    return _Report(record, FAILED, SettledBy.BOUNCE, f"bounced{code}", is_bad_address)
+    return _Report(record, FAILED, DeliverySource.BOUNCE, f"bounced{code}", is_bad_address)
 
 
 def _came_to(message: Message) -> Iterator[str]:

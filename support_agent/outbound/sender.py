@@ -50,7 +50,7 @@ class DeliveryStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class Courier:
+class OutboxSender:
     """Takes mails out of the outbox to the server; `now` is the clock."""
 
     store: Store
@@ -64,7 +64,7 @@ class Courier:
 
     def send(self, mail_id: MailId) -> list[DeliveryStatus]:
         """One try for each mail of the outbox that belongs to this one and is due; the desk's come first."""
-        records = sorted(self.store.outgoing(mail_id=mail_id), key=lambda record: not record.kind.is_for_desk)
+        records = sorted(self.store.outbox.find(mail_id=mail_id), key=lambda record: not record.kind.is_for_desk)
         return [
             self.deliver(record)
             for record in records
@@ -77,12 +77,12 @@ class Courier:
             # At each round again, so not for every reader: `automatic_mail_stopped` and `doctor` tell it once.
             log.debug("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)
             return DeliveryStatus.HELD
-        if not self.store.claim(record.id, self.now()):
+        if not self.store.outbox.claim(record.id, self.now()):
             return DeliveryStatus.CLAIMED
         is_letter = record.kind.is_automatic_letter
         suppression = self.store.suppressions.of(record.recipient, self.now()) if is_letter else None
         if suppression is not None:  # since it was put there
-            self.store.mark_failed(record.id, suppression.why)
+            self.store.outbox.mark_failed(record.id, suppression.why)
             return DeliveryStatus.FAILED
         try:
             name = envelope_id(record.message_id)
@@ -114,7 +114,7 @@ class Courier:
 
     def _desk_has_packet(self, mail_id: MailId) -> bool:
         """Whether the packet is known to be at the desk's server."""
-        packets = self.store.outgoing(mail_id=mail_id, kind=LetterKind.PACKET)
+        packets = self.store.outbox.find(mail_id=mail_id, kind=LetterKind.PACKET)
         return any(packet.status is OutboxStatus.SENT for packet in packets)
 
     def _note(self, record: OutboxRecord, delivery: Delivery) -> DeliveryStatus:
@@ -131,11 +131,13 @@ class Courier:
                 self._put_off(record, delivery)
                 return DeliveryStatus.RETRY
             case "uncertain":
-                self.store.mark_uncertain(record.id, delivery.detail)
+                self.store.outbox.mark_uncertain(record.id, delivery.detail)
             case "failed":
-                self.store.mark_failed(record.id, delivery.detail)
+                self.store.outbox.mark_failed(record.id, delivery.detail)
             case "retry" if is_last:
-                self.store.mark_failed(record.id, f"given up after {record.attempts + 1} tries: {delivery.detail}")
+                self.store.outbox.mark_failed(
+                    record.id, f"given up after {record.attempts + 1} tries: {delivery.detail}"
+                )
                 return DeliveryStatus.FAILED
             case "retry":
                 self._put_off(record, delivery)
@@ -145,7 +147,7 @@ class Courier:
         """What the server said is known here only: where it is not written down, the mail becomes uncertain."""
         for wait_s in (*MARK_WAITS_S, None):
             try:
-                self.store.mark_sent(record.id, delivery.detail, self.now())
+                self.store.outbox.mark_sent(record.id, delivery.detail, self.now())
             except TransientError as error:
                 log.warning("sent_not_recorded", outbox_id=record.id, code=error.code)
                 if wait_s is None:
@@ -157,4 +159,4 @@ class Courier:
     def _put_off(self, record: OutboxRecord, delivery: Delivery) -> None:
         wait_s = self.smtp.retry_base_s * 2**record.attempts * (1 + RETRY_SPREAD * self.random())
         wait_s = min(wait_s, self.smtp.retry_max_s)
-        self.store.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))
+        self.store.outbox.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))

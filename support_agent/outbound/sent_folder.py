@@ -16,7 +16,7 @@ import structlog
 
 from support_agent.config.settings import ImapSettings, SentCopies
 from support_agent.errors import ConfigError, SupportAgentError
-from support_agent.store.records import OutboxId, OutboxRecord, OutboxStatus, SettledBy
+from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 
@@ -70,9 +70,9 @@ class SentFolder:
         since = now - timedelta(days=self.imap.sent_search_days)
         match self.imap.sent_copies:
             case SentCopies.AGENT:
-                mails = self.store.settlements.uncopied(since, BATCH + len(self._failures))
+                mails = self.store.outbox.uncopied(since, BATCH + len(self._failures))
             case SentCopies.PROVIDER:
-                uncertain = self.store.settlements.open(OutboxStatus.UNCERTAIN)
+                uncertain = self.store.deliveries.unresolved(OutboxStatus.UNCERTAIN)
                 mails = tuple(record for record in uncertain if _last_tried_at(record) >= since)
             case SentCopies.NONE:
                 return ()
@@ -104,11 +104,11 @@ class SentFolder:
     def _copy(self, mailbox: Mailbox, folder: str, record: OutboxRecord, is_there: bool) -> None:
         if not is_there:
             mailbox.append(folder, record.raw, record.sent_at or record.created_at)
-        self.store.settlements.mark_copied(record.id, self.now())
+        self.store.outbox.mark_copied(record.id, self.now())
 
     def _found(self, folder: str, record: OutboxRecord) -> None:
-        by, sources = SettledBy.SENT_FOLDER, (OutboxStatus.UNCERTAIN,)
-        self.store.settlements.settle(
+        by, sources = DeliverySource.SENT_FOLDER, (OutboxStatus.UNCERTAIN,)
+        self.store.deliveries.update(
             record.id, OutboxStatus.SENT, by, f"the provider filed a copy in {folder}", self.now(), sources
         )
         log.info("outbox_settled", outbox_id=record.id, status=OutboxStatus.SENT.value, by=by.value)

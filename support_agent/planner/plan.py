@@ -57,3 +57,19 @@ class Plan(Frozen):
     def is_partial(self) -> bool:
         """Whether something was answered and something else went to a person."""
         return self.outcome == "answer" and self.reason is not None
+
+
+def unplanned(reason: str) -> Plan:
+    """A plan that was never made, and why."""
+    return Plan(
+        outcome="escalate",
+        reason=str(reason),
+        asked=0,
+        questions=(),
+        answers=(),
+        calls=(),
+        usage=Usage(),
+        seconds=0.0,
+        model="",
+        combiner="",
+    )

@@ -1,12 +1,13 @@
-"""Cases: one customer's thread, who may continue it, and who has it.
+"""Cases: one customer's thread, who may continue it, and whether a person has it.
 
-Invariant: a mail joins a case by a Message-ID that the case really holds, and a case that a person has is
-never given back to the machine. Checked by tests/contract/store/test_cases.py.
+Invariant: a mail joins a case by a Message-ID that the case really holds, and a case that a person has never goes back
+to automation. Checked by tests/contract/store/test_cases.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import func, update
 from sqlmodel import Session, col, select
@@ -14,6 +15,7 @@ from sqlmodel import Session, col, select
 from support_agent.errors import PermanentError
 from support_agent.store import mails, outbox, plans
 from support_agent.store.columns import index_key
+from support_agent.store.database import Database
 from support_agent.store.records import (
     CaseId,
     CaseRecord,
@@ -31,23 +33,89 @@ CHUNK = 500
 """Message-IDs of one query: a References field may hold any number."""
 
 
-def open_case(session: Session, case: CaseRecord, mail_id: MailId) -> CaseRecord:
-    insert_if_new(session, CaseRow(**case.model_dump(exclude={"participants"})))
-    for address in {case.customer_address, *case.participants}:
-        insert_if_new(session, ParticipantRow(case_id=case.id, address=address))
-    mails.set_case(session, mail_id, case.id)
-    return _existing(session, case.id)
+@dataclass(frozen=True)
+class Cases:
+    """`Store.cases`."""
+
+    database: Database
+
+    def open(self, case: CaseRecord, mail_id: MailId) -> CaseRecord:
+        """Open a case with its first mail; its customer is a participant. An existing case stays."""
+        with self.database.write() as session:
+            insert_if_new(session, CaseRow(**case.model_dump(exclude={"participants"})))
+            return _join(session, mail_id, case.id, {case.customer_address, *case.participants})
+
+    def join(self, mail_id: MailId, case_id: CaseId, participants: Sequence[str] = ()) -> CaseRecord:
+        """Add a mail to a case, and add these participants, who may continue the case from now on."""
+        with self.database.write() as session:
+            _existing(session, case_id)
+            return _join(session, mail_id, case_id, set(participants))
+
+    def get(self, case_id: CaseId) -> CaseRecord | None:
+        """Return one case."""
+        with self.database.read() as session:
+            return _case(session, case_id)
+
+    def for_thread(self, references: Sequence[str]) -> tuple[CaseRecord, ...]:
+        """Find the cases that a mail may continue, each once.
+
+        Anybody can write a Message-ID into a header: the caller must check that the sender is a participant.
+
+        Args:
+            references: Message-IDs, the nearest first: In-Reply-To, then References from its end.
+        Returns:
+            In the order of the references. For one reference, the case of our own mail comes first, then the cases of
+            received mails.
+        """
+        found: dict[CaseId, None] = {}
+        with self.database.read() as session:
+            for start in range(0, len(references), CHUNK):
+                keys = [index_key(reference) for reference in references[start : start + CHUNK]]
+                owners = _cases_by_message_id(session, keys)
+                found |= {case_id: None for key in keys for case_id in owners.get(key, ())}
+            return tuple(_existing(session, case_id) for case_id in found)
+
+    def escalate(self, case_id: CaseId) -> None:
+        """Close a case to automation; there is no way back."""
+        statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.WITH_PERSON)
+        with self.database.write() as session:
+            if affected(session, statement) != 1:
+                raise _no_case(case_id)
+
+    def recent(self, limit: int) -> tuple[CaseSummary, ...]:
+        """Return the cases with the newest mails, the newest first."""
+        last = func.max(MailRow.received_at)
+        query = (
+            select(CaseRow.id, func.count(col(MailRow.id)), last)
+            .outerjoin(MailRow, col(MailRow.case_id) == col(CaseRow.id))
+            .group_by(col(CaseRow.id), col(CaseRow.opened_at))
+            .order_by(func.coalesce(last, col(CaseRow.opened_at)).desc(), col(CaseRow.id))
+            .limit(limit)
+        )
+        with self.database.read() as session:
+            return tuple(
+                CaseSummary(case=_existing(session, CaseId(case_id)), mails=count, last_received_at=received)
+                for case_id, count, received in session.exec(query)
+            )
+
+    def timeline(self, case_id: CaseId) -> Timeline | None:
+        """Return a case with its mails, and each mail's plan, letters and outbox rows."""
+        with self.database.read() as session:
+            found = _case(session, case_id)
+            if found is None:
+                return None
+            inbound = mails.records(session, col(MailRow.case_id) == case_id)
+            return Timeline(case=found, mails=tuple(_mail_timeline(session, mail) for mail in inbound))
 
 
-def join_case(session: Session, mail_id: MailId, case_id: CaseId, participants: Sequence[str]) -> CaseRecord:
-    _existing(session, case_id)
+def _join(session: Session, mail_id: MailId, case_id: CaseId, participants: set[str]) -> CaseRecord:
     for address in participants:
         insert_if_new(session, ParticipantRow(case_id=case_id, address=address))
-    mails.set_case(session, mail_id, case_id)
+    mails.change(session, mail_id, case_id=case_id)
     return _existing(session, case_id)
 
 
-def case(session: Session, case_id: CaseId) -> CaseRecord | None:
+def _case(session: Session, case_id: CaseId) -> CaseRecord | None:
     row = session.get(CaseRow, case_id)
     if row is None:
         return None
@@ -57,7 +125,7 @@ def case(session: Session, case_id: CaseId) -> CaseRecord | None:
 
 
 def _existing(session: Session, case_id: CaseId) -> CaseRecord:
-    found = case(session, case_id)
+    found = _case(session, case_id)
     if found is None:
         raise _no_case(case_id)
     return found
@@ -67,20 +135,10 @@ def _no_case(case_id: CaseId) -> PermanentError:
     return PermanentError(f"case {case_id} is not in the store", code="no_case")
 
 
-def cases_for_thread(session: Session, references: Sequence[str]) -> tuple[CaseRecord, ...]:
-    """See `Store.cases_for_thread`."""
-    found: dict[CaseId, None] = {}
-    for start in range(0, len(references), CHUNK):
-        keys = [index_key(reference) for reference in references[start : start + CHUNK]]
-        owners = _cases_by_message_id(session, keys)
-        found |= {case_id: None for key in keys for case_id in owners.get(key, ())}
-    return tuple(_existing(session, case_id) for case_id in found)
-
-
 def _cases_by_message_id(session: Session, keys: Sequence[str]) -> dict[str, list[CaseId]]:
-    """The cases a Message-ID belongs to: that of our own mail, then those of the mails that bore it, the first first.
+    """Map each Message-ID to its cases: the case of our own mail, then those of received mails, the oldest first.
 
-    Senders make their ids, so a stranger's mail may bear that of a customer's; ours are keyed and unique.
+    Senders choose their ids, so an unknown sender may reuse a customer's; ours are keyed and unique.
     """
     sent = select(OutboxRow.message_id, OutboxRow.case_id).where(
         col(OutboxRow.message_id).in_(keys), col(OutboxRow.case_id).is_not(None)
@@ -97,40 +155,10 @@ def _cases_by_message_id(session: Session, keys: Sequence[str]) -> dict[str, lis
     return owners
 
 
-def give_to_person(session: Session, case_id: CaseId) -> None:
-    """See `Store.give_to_person`."""
-    statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.WITH_PERSON)
-    if affected(session, statement) != 1:
-        raise _no_case(case_id)
-
-
-def cases(session: Session, limit: int) -> tuple[CaseSummary, ...]:
-    last = func.max(MailRow.received_at)
-    query = (
-        select(CaseRow.id, func.count(col(MailRow.id)), last)
-        .outerjoin(MailRow, col(MailRow.case_id) == col(CaseRow.id))
-        .group_by(col(CaseRow.id), col(CaseRow.opened_at))
-        .order_by(func.coalesce(last, col(CaseRow.opened_at)).desc(), col(CaseRow.id))
-        .limit(limit)
-    )
-    return tuple(
-        CaseSummary(case=_existing(session, CaseId(case_id)), mails=count, last_received_at=received)
-        for case_id, count, received in session.exec(query)
-    )
-
-
-def timeline(session: Session, case_id: CaseId) -> Timeline | None:
-    found = case(session, case_id)
-    if found is None:
-        return None
-    inbound = mails.records(session, mails.without_raw().where(col(MailRow.case_id) == case_id))
-    return Timeline(case=found, mails=tuple(_mail_timeline(session, mail) for mail in inbound))
-
-
 def _mail_timeline(session: Session, mail: MailRecord) -> MailTimeline:
     return MailTimeline(
         mail=mail,
-        plan=plans.plan(session, mail.id),
-        letters=outbox.letters(session, mail.id),
-        outbox=outbox.outgoing(session, mail_id=mail.id),
+        plan=plans.plan_of(session, mail.id),
+        letters=outbox.letters_of(session, mail.id),
+        outbox=outbox.records(session, col(OutboxRow.mail_id) == mail.id),
     )

@@ -1,4 +1,4 @@
-"""Inbound mails and how far each folder has been read.
+"""Inbound mails: their bytes, their sender, and how each one ended.
 
 Invariant: a mail and the cursor that passes it are one transaction, and the same bytes are one mail for ever.
 Checked by tests/contract/store/test_mails.py.
@@ -7,27 +7,22 @@ Checked by tests/contract/store/test_mails.py.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
 from sqlalchemy import ColumnElement, and_, or_, update
 from sqlalchemy.orm import QueryableAttribute, aliased, defer
 from sqlmodel import Session, col, select
-from sqlmodel.sql.expression import SelectOfScalar
 
 from support_agent.core.cursor import Cursor
 from support_agent.core.levels import Level
 from support_agent.errors import PermanentError
-from support_agent.store.records import (
-    CaseId,
-    MailId,
-    MailRecord,
-    MailStatus,
-    RecordedMail,
-    mail_id_of,
-)
-from support_agent.store.rows import affected, insert_if_new, upsert
-from support_agent.store.tables import CursorRow, ForgottenMailRow, MailRow
+from support_agent.store import cursors
+from support_agent.store.database import Database
+from support_agent.store.records import MailId, MailRecord, MailStatus, RecordedMail, mail_id_of
+from support_agent.store.rows import affected, equal, insert_if_new
+from support_agent.store.tables import ForgottenMailRow, MailRow
 
 MAY_BECOME: dict[MailStatus, tuple[MailStatus, ...]] = {
     MailStatus.NEW: (),
@@ -36,70 +31,125 @@ MAY_BECOME: dict[MailStatus, tuple[MailStatus, ...]] = {
     MailStatus.FILED: (MailStatus.NEW,),
     MailStatus.SET_ASIDE: (MailStatus.NEW,),
 }
-"""Which statuses a mail may come from, for each it may go to."""
+"""For each final status, the statuses that may change to it."""
 
 
-def record_mail(session: Session, raw: bytes, message_id: str, cursor: Cursor, received_at: datetime) -> RecordedMail:
-    """Store a mail if its bytes are new, and move the cursor past it."""
-    move_cursor(session, cursor)
-    mail_id = mail_id_of(raw)
-    if session.get(ForgottenMailRow, mail_id) is not None:
-        return RecordedMail(id=mail_id, is_new=False)
-    record = MailRecord(
-        id=mail_id,
-        raw_sha256=hashlib.sha256(raw).hexdigest(),
-        message_id=message_id,
-        folder=cursor.folder,
-        uid_validity=cursor.uid_validity,
-        uid=cursor.last_uid,
-        received_at=received_at,
-    )
-    return RecordedMail(id=mail_id, is_new=insert_if_new(session, MailRow(**record.model_dump(), raw=raw)))
+@dataclass(frozen=True)
+class Mails:
+    """`Store.mails`."""
+
+    database: Database
+
+    def record(self, raw: bytes, message_id: str, cursor: Cursor, received_at: datetime) -> RecordedMail:
+        """Store a mail with the status `new`, and move the folder's cursor past it, in one transaction.
+
+        The same bytes are one mail wherever they come from, also after retention deleted it.
+        """
+        mail_id = mail_id_of(raw)
+        record = MailRecord(
+            id=mail_id,
+            raw_sha256=hashlib.sha256(raw).hexdigest(),
+            message_id=message_id,
+            folder=cursor.folder,
+            uid_validity=cursor.uid_validity,
+            uid=cursor.last_uid,
+            received_at=received_at,
+        )
+        with self.database.write() as session:
+            cursors.move(session, cursor)
+            if session.get(ForgottenMailRow, mail_id) is not None:
+                return RecordedMail(id=mail_id, is_new=False)
+            return RecordedMail(id=mail_id, is_new=insert_if_new(session, MailRow(**record.model_dump(), raw=raw)))
+
+    def get(self, mail_id: MailId) -> MailRecord | None:
+        """Return one mail."""
+        with self.database.read() as session:
+            return _mail(session, mail_id)
+
+    def raw(self, mail_id: MailId) -> bytes:
+        """Return a mail's bytes as they were fetched."""
+        with self.database.read() as session:
+            raw = session.exec(select(MailRow.raw).where(col(MailRow.id) == mail_id)).first()
+        if raw is None:
+            raise _no_mail(mail_id)
+        return raw
+
+    def find(
+        self, since: datetime | None = None, status: MailStatus | None = None, message_id: str | None = None
+    ) -> tuple[MailRecord, ...]:
+        """Return the mails that meet every given condition, the oldest first.
+
+        Args:
+            message_id: Senders choose it, so several mails may bear the same.
+        """
+        conditions = equal((MailRow.status, status), (MailRow.message_id, message_id))
+        if since is not None:
+            conditions.append(col(MailRow.received_at) >= since)
+        with self.database.read() as session:
+            return records(session, *conditions)
+
+    def at(self, cursor: Cursor) -> MailRecord | None:
+        """Return the mail that was recorded with this cursor; None: no new mail was."""
+        here = equal(
+            (MailRow.folder, cursor.folder), (MailRow.uid_validity, cursor.uid_validity), (MailRow.uid, cursor.last_uid)
+        )
+        with self.database.read() as session:
+            return next(iter(records(session, *here)), None)
+
+    def follows_open(self, mail_id: MailId) -> bool:
+        """Whether an older mail of its case is still `new`."""
+        mine, earlier = aliased(MailRow), aliased(MailRow)
+        query = (
+            select(earlier.id)
+            .join(mine, col(mine.case_id) == col(earlier.case_id))
+            .where(
+                col(mine.id) == mail_id,
+                col(earlier.id) != mail_id,
+                col(earlier.status) == MailStatus.NEW,
+                is_older(earlier, mine),
+            )
+        )
+        with self.database.read() as session:
+            return session.exec(query.limit(1)).first() is not None
+
+    def save_screening(self, mail_id: MailId, verdict: str, rule: str | None) -> None:
+        """Record whether a machine may answer the mail, and the rule that decided it."""
+        with self.database.write() as session:
+            change(session, mail_id, screening_verdict=verdict, screening_rule=rule)
+
+    def save_sender(self, mail_id: MailId, address: str, level: Level, why: str) -> None:
+        """Record the sender's address ("" for none), the level from 0 to 3, and the reason for the level."""
+        with self.database.write() as session:
+            change(session, mail_id, sender_address=address, level=level, sender_why=why)
+
+    def end(
+        self,
+        mail_id: MailId,
+        status: MailStatus,
+        reason_code: str | None,
+        why: str | None,
+        handled_at: datetime,
+    ) -> bool:
+        """Give a `new` mail its final status; `answered` may still become `escalated` (it was not delivered).
+
+        Returns:
+            Whether the mail has this status now. The first reason and instant stay.
+        """
+        statement = (
+            update(MailRow)
+            .where(col(MailRow.id) == mail_id, col(MailRow.status).in_(MAY_BECOME[status]))
+            .values(status=status, reason_code=reason_code, why=why, handled_at=handled_at)
+        )
+        with self.database.write() as session:
+            if affected(session, statement) == 1:
+                return True
+            found = _mail(session, mail_id)
+        if found is None:
+            raise _no_mail(mail_id)
+        return found.status is status
 
 
-def move_cursor(session: Session, cursor: Cursor) -> None:
-    """Move a folder's cursor forward, never back; a changed UIDVALIDITY starts again where `cursor` says.
-
-    Where `cursor` has no `left_before` the stored one stays.
-    """
-    moves = or_(
-        col(CursorRow.uid_validity) != cursor.uid_validity,
-        col(CursorRow.last_uid) < cursor.last_uid,
-    )
-    upsert(session, CursorRow(**cursor.model_dump()), key="folder", where=moves)
-
-
-def cursor(session: Session, folder: str) -> Cursor | None:
-    row = session.exec(select(CursorRow).where(col(CursorRow.folder) == folder)).first()
-    return None if row is None else Cursor.model_validate(row)
-
-
-def mark_fetched(session: Session, folder: str, at: datetime) -> None:
-    affected(session, update(CursorRow).where(col(CursorRow.folder) == folder).values(fetched_at=at))
-
-
-def fetched_at(session: Session, folder: str) -> datetime | None:
-    return session.exec(select(CursorRow.fetched_at).where(col(CursorRow.folder) == folder)).first()
-
-
-def mail_at(session: Session, cursor: Cursor) -> MailRecord | None:
-    here = (
-        col(MailRow.folder) == cursor.folder,
-        col(MailRow.uid_validity) == cursor.uid_validity,
-        col(MailRow.uid) == cursor.last_uid,
-    )
-    found = records(session, without_raw().where(*here))
-    return found[0] if found else None
-
-
-def without_raw() -> SelectOfScalar[MailRow]:
-    """Select mails without their bytes; reading those by mistake raises."""
-    return select(MailRow).options(defer(cast("QueryableAttribute[bytes]", MailRow.raw), raiseload=True))
-
-
-def mail(session: Session, mail_id: MailId) -> MailRecord | None:
-    found = records(session, without_raw().where(col(MailRow.id) == mail_id))
-    return found[0] if found else None
+# Parts of other tables' transactions
 
 
 def lock(session: Session, mail_id: MailId) -> None:
@@ -108,93 +158,34 @@ def lock(session: Session, mail_id: MailId) -> None:
         raise _no_mail(mail_id)
 
 
-def raw_mail(session: Session, mail_id: MailId) -> bytes:
-    raw = session.exec(select(MailRow.raw).where(col(MailRow.id) == mail_id)).first()
-    if raw is None:
-        raise _no_mail(mail_id)
-    return raw
-
-
-def mails(session: Session, since: datetime | None = None, status: MailStatus | None = None) -> tuple[MailRecord, ...]:
-    query = without_raw()
-    if since is not None:
-        query = query.where(col(MailRow.received_at) >= since)
-    if status is not None:
-        query = query.where(col(MailRow.status) == status)
-    return records(session, query)
-
-
-def mails_with_message_id(session: Session, message_id: str) -> tuple[MailRecord, ...]:
-    return records(session, without_raw().where(col(MailRow.message_id) == message_id))
-
-
-def follows_open_mail(session: Session, mail_id: MailId) -> bool:
-    """See `Store.follows_open_mail`."""
-    mine, earlier = aliased(MailRow), aliased(MailRow)
+def records(session: Session, *conditions: ColumnElement[bool]) -> tuple[MailRecord, ...]:
+    """Return the mails that meet all conditions, without their bytes, the oldest first."""
+    raw = cast("QueryableAttribute[bytes]", MailRow.raw)
     query = (
-        select(earlier.id)
-        .join(mine, col(mine.case_id) == col(earlier.case_id))
-        .where(
-            col(mine.id) == mail_id,
-            col(earlier.id) != mail_id,
-            col(earlier.status) == MailStatus.NEW,
-            is_older(earlier, mine),
-        )
+        select(MailRow)
+        .options(defer(raw, raiseload=True))
+        .where(*conditions)
+        .order_by(col(MailRow.received_at), col(MailRow.uid), col(MailRow.id))
     )
-    return session.exec(query.limit(1)).first() is not None
+    return tuple(MailRecord.model_validate(row) for row in session.exec(query))
 
 
 def is_older(earlier: type[MailRow], mine: type[MailRow]) -> ColumnElement[bool]:
-    """That a mail came before another, as a condition of a query over both."""
+    """Build the condition that one mail came before another, for a query over both."""
     is_same_instant = col(earlier.received_at) == col(mine.received_at)
     return or_(
         col(earlier.received_at) < col(mine.received_at), and_(is_same_instant, col(earlier.uid) < col(mine.uid))
     )
 
 
-def records(session: Session, query: SelectOfScalar[MailRow]) -> tuple[MailRecord, ...]:
-    """Run a `without_raw` query, the oldest mail first."""
-    ordered = query.order_by(col(MailRow.received_at), col(MailRow.uid), col(MailRow.id))
-    return tuple(MailRecord.model_validate(row) for row in session.exec(ordered))
-
-
-def save_screening(session: Session, mail_id: MailId, verdict: str, rule: str | None) -> None:
-    _set(session, mail_id, screening_verdict=verdict, screening_rule=rule)
-
-
-def save_sender(session: Session, mail_id: MailId, address: str, level: Level, why: str) -> None:
-    _set(session, mail_id, sender_address=address, level=level, sender_why=why)
-
-
-def set_case(session: Session, mail_id: MailId, case_id: CaseId) -> None:
-    _set(session, mail_id, case_id=case_id)
-
-
-def end_mail(
-    session: Session,
-    mail_id: MailId,
-    status: MailStatus,
-    reason_code: str | None,
-    why: str | None,
-    handled_at: datetime,
-) -> bool:
-    """Guarded by `MAY_BECOME`; see `Store.end_mail`."""
-    statement = (
-        update(MailRow)
-        .where(col(MailRow.id) == mail_id, col(MailRow.status).in_(MAY_BECOME[status]))
-        .values(status=status, reason_code=reason_code, why=why, handled_at=handled_at)
-    )
-    if affected(session, statement) == 1:
-        return True
-    now = mail(session, mail_id)
-    if now is None:
-        raise _no_mail(mail_id)
-    return now.status is status
-
-
-def _set(session: Session, mail_id: MailId, **values: object) -> None:
+def change(session: Session, mail_id: MailId, **values: object) -> None:
+    """Set columns of a mail that must exist."""
     if affected(session, update(MailRow).where(col(MailRow.id) == mail_id).values(**values)) != 1:
         raise _no_mail(mail_id)
+
+
+def _mail(session: Session, mail_id: MailId) -> MailRecord | None:
+    return next(iter(records(session, col(MailRow.id) == mail_id)), None)
 
 
 def _no_mail(mail_id: MailId) -> PermanentError:

@@ -1,21 +1,23 @@
 """The outbox: `ready -> sending -> sent | uncertain | failed`, or back to `ready` for another try.
 
-Invariant: what is in the outbox is there together with the letter it was made from, a row is claimed by exactly one
-caller per try, and a row whose sender died stays `sending` until it is recovered: to `uncertain`, which the machine
-does not send again, or to `ready` where it is the desk's own. Checked by tests/contract/store/test_outbox.py and
+Invariant: an outbox row is stored together with the letter it was made from, exactly one caller claims a row per try,
+and a row whose sender died stays `sending` until it is recovered: to `uncertain`, which is never sent again
+automatically, or to `ready` if it goes to the desk. Checked by tests/contract/store/test_outbox.py and
 tests/integration/store/test_concurrency.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import tuple_, update
+from sqlalchemy import ColumnElement, tuple_, update
 from sqlmodel import Session, col, select
 
 from support_agent.errors import PermanentError, TransientError
 from support_agent.store import mails
+from support_agent.store.database import Database
 from support_agent.store.records import (
     Due,
     LetterKind,
@@ -25,49 +27,219 @@ from support_agent.store.records import (
     OutboxRecord,
     OutboxStatus,
 )
-from support_agent.store.rows import affected, insert_if_new
+from support_agent.store.rows import affected, equal, insert_if_new
 from support_agent.store.tables import LetterRow, OutboxRow
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
 LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
-"""What a mail is of which nobody may think that the customer has it."""
+"""Statuses of mails that the customer may not have received."""
 
 
-def queue(session: Session, letter: LetterRecord, mail: OutboxRecord) -> OutboxRecord:
-    """See `Store.queue`."""
-    mails.lock(session, mail.mail_id)
-    if insert_if_new(session, OutboxRow(**mail.model_dump(), id=mail.id)):
-        insert_if_new(session, LetterRow(**letter.model_dump()))
-    stored = [row for row in outgoing(session, mail_id=mail.mail_id, kind=mail.kind) if row.number == mail.number]
-    if not stored:
-        raise PermanentError(
-            f"{mail.id} has the Message-ID of another mail: it must be made from the mail and the kind",
-            code="message_id_taken",
+@dataclass(frozen=True)
+class Outbox:
+    """`Store.outbox`."""
+
+    database: Database
+
+    def queue(self, *mails: tuple[LetterRecord, OutboxRecord]) -> tuple[OutboxRecord, ...]:
+        """Put mails into the outbox, each with the letter it was made from: all of them or none.
+
+        Returns:
+            The rows. Where a row of this mail, kind and number exists, that row: its bytes are sent, its letter stays.
+        Raises:
+            PermanentError: a Message-ID is that of another mail.
+        """
+        with self.database.write() as session:
+            return tuple(_queue(session, letter, mail) for letter, mail in mails)
+
+    def queue_notice(self, letter: LetterRecord, notice: OutboxRecord, lost: OutboxId) -> OutboxRecord | None:
+        """Put the desk's notice of a lost mail into the outbox, and record that the desk is notified of the loss.
+
+        Returns:
+            The notice's row; None: another process queued the notice, or the mail is not lost any more.
+        Raises:
+            TransientError: another notice took this number; make the notice again with the next number.
+        """
+        statement = (
+            update(OutboxRow)
+            .where(col(OutboxRow.id) == lost, col(OutboxRow.status).in_(LOST), col(OutboxRow.told_at).is_(None))
+            .values(told_at=notice.created_at)
         )
-    return stored[0]
+        with self.database.write() as session:
+            if affected(session, statement) != 1:
+                return None
+            queued = _queue(session, letter, notice)
+            if queued.raw != notice.raw:
+                raise TransientError(f"another notice took the number of {notice.id}", code="number_taken")
+            return queued
+
+    def letter(self, mail_id: MailId, kind: LetterKind, number: int = 1) -> LetterRecord | None:
+        """Return what a mail in the outbox was made from."""
+        with self.database.read() as session:
+            row = session.get(LetterRow, (mail_id, kind.value, number))
+            return None if row is None else LetterRecord.model_validate(row)
+
+    def get(self, outbox_id: OutboxId) -> OutboxRecord | None:
+        """Return one mail of the outbox."""
+        with self.database.read() as session:
+            return _row(session, outbox_id)
+
+    def find(
+        self,
+        status: OutboxStatus | None = None,
+        mail_id: MailId | None = None,
+        kind: LetterKind | None = None,
+        message_id: str | None = None,
+    ) -> tuple[OutboxRecord, ...]:
+        """Return the rows that meet every given condition, the oldest first."""
+        conditions = equal(
+            (OutboxRow.status, status),
+            (OutboxRow.mail_id, mail_id),
+            (OutboxRow.kind, kind),
+            (OutboxRow.message_id, message_id),
+        )
+        with self.database.read() as session:
+            return records(session, *conditions)
+
+    def ready(
+        self, now: datetime, limit: int, after: Due | None = None, kinds: Collection[LetterKind] = tuple(LetterKind)
+    ) -> tuple[Due, ...]:
+        """Return the due mails of these kinds, the longest due first; claim each one before sending it.
+
+        Args:
+            limit: The most that is returned.
+            after: Only mails behind this one in the order, whatever has become of it since.
+        """
+        place = (col(OutboxRow.next_try_at), col(OutboxRow.created_at), col(OutboxRow.id))
+        query = select(OutboxRow.next_try_at, OutboxRow.created_at, OutboxRow.id).where(
+            col(OutboxRow.status) == OutboxStatus.READY,
+            col(OutboxRow.next_try_at) <= now,
+            col(OutboxRow.kind).in_(kinds),
+        )
+        if after is not None:
+            query = query.where(tuple_(*place) > (after.next_try_at, after.created_at, after.id))
+        with self.database.read() as session:
+            rows = session.exec(query.order_by(*place).limit(limit))
+            return tuple(Due.model_validate(row, from_attributes=True) for row in rows)
+
+    def unnotified_losses(self, mail_id: MailId | None = None) -> tuple[OutboxRecord, ...]:
+        """Return the customers' mails that are `failed` or `uncertain` and that the desk was not notified of.
+
+        Args:
+            mail_id: Only mails that answer this one.
+        """
+        conditions = (
+            col(OutboxRow.status).in_(LOST),
+            col(OutboxRow.kind).in_([kind for kind in LetterKind if not kind.is_for_desk]),
+            col(OutboxRow.told_at).is_(None),
+        )
+        with self.database.read() as session:
+            return records(session, *conditions, *equal((OutboxRow.mail_id, mail_id)))
+
+    def claim(self, outbox_id: OutboxId, now: datetime) -> bool:
+        """Turn a due row from `ready` to `sending` and count the attempt; False: another caller has it."""
+        statement = (
+            update(OutboxRow)
+            .where(
+                col(OutboxRow.id) == outbox_id,
+                col(OutboxRow.status) == OutboxStatus.READY,
+                col(OutboxRow.next_try_at) <= now,
+            )
+            .values(status=OutboxStatus.SENDING, attempts=col(OutboxRow.attempts) + 1)
+        )
+        with self.database.write() as session:
+            return affected(session, statement) == 1
+
+    def mark_sent(self, outbox_id: OutboxId, detail: str, sent_at: datetime) -> None:
+        """Record that the server took the mail; `Store.deliveries` records later news, with their source."""
+        with self.database.write() as session:
+            _move(session, outbox_id, OutboxStatus.SENT, last_detail=detail, sent_at=sent_at)
+
+    def mark_uncertain(self, outbox_id: OutboxId, detail: str) -> None:
+        """Record that the connection was lost after the final dot; the mail is not tried again automatically."""
+        with self.database.write() as session:
+            _move(session, outbox_id, OutboxStatus.UNCERTAIN, last_detail=detail)
+
+    def mark_failed(self, outbox_id: OutboxId, detail: str) -> None:
+        """Record that the server refused the mail for good, or that it had all its tries."""
+        with self.database.write() as session:
+            _move(session, outbox_id, OutboxStatus.FAILED, last_detail=detail)
+
+    def mark_retry(self, outbox_id: OutboxId, detail: str, next_try_at: datetime) -> None:
+        """Return a row to `ready`, due at `next_try_at`: the server did not take it, or it goes to the desk."""
+        with self.database.write() as session:
+            _move(session, outbox_id, OutboxStatus.READY, last_detail=detail, next_try_at=next_try_at)
+
+    def recover_sending(self, desk_tries: int = 0) -> tuple[OutboxRecord, ...]:
+        """Turn what a dead process left in `sending` to `uncertain`; call it before any sender starts.
+
+        Nobody can know whether the server had the final dot, so a person decides; only mail to the desk is sent again.
+
+        Args:
+            desk_tries: A mail to the desk with fewer attempts is `ready` again.
+        Returns:
+            The rows that were `sending`, with their new status.
+        """
+        recovered = []
+        with self.database.write() as session:
+            for row in records(session, col(OutboxRow.status) == OutboxStatus.SENDING):
+                is_due_again = row.kind.is_for_desk and row.attempts < desk_tries
+                after = OutboxStatus.READY if is_due_again else OutboxStatus.UNCERTAIN
+                _move(session, row.id, after, last_detail=DIED_WHILE_SENDING)
+                recovered.append(row.model_copy(update={"status": after, "last_detail": DIED_WHILE_SENDING}))
+        return tuple(recovered)
+
+    def reset_retry_times(self, now: datetime, latest: datetime) -> int:
+        """Make mails due now whose retry time lies impossibly far ahead (clock skew); return how many.
+
+        Args:
+            latest: The latest possible retry time.
+        """
+        statement = (
+            update(OutboxRow)
+            .where(col(OutboxRow.status) == OutboxStatus.READY, col(OutboxRow.next_try_at) > latest)
+            .values(next_try_at=now)
+        )
+        with self.database.write() as session:
+            return affected(session, statement)
+
+    def uncopied(self, since: datetime, limit: int) -> tuple[OutboxRecord, ...]:
+        """Return the mails sent since an instant that have no copy in the Sent folder yet, the oldest first."""
+        query = (
+            select(OutboxRow)
+            .where(
+                col(OutboxRow.status) == OutboxStatus.SENT,
+                col(OutboxRow.sent_at) >= since,
+                col(OutboxRow.copied_at).is_(None),
+            )
+            .order_by(col(OutboxRow.sent_at), col(OutboxRow.id))
+            .limit(limit)
+        )
+        with self.database.read() as session:
+            return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
+
+    def mark_copied(self, outbox_id: OutboxId, at: datetime) -> None:
+        """Record that the Sent folder has the mail; the first instant stays."""
+        statement = (
+            update(OutboxRow)
+            .where(col(OutboxRow.id) == outbox_id, col(OutboxRow.copied_at).is_(None))
+            .values(copied_at=at)
+        )
+        with self.database.write() as session:
+            affected(session, statement)
 
 
-def queue_notice(session: Session, letter: LetterRecord, notice: OutboxRecord, lost: OutboxId) -> OutboxRecord | None:
-    """See `Store.queue_notice`."""
-    statement = (
-        update(OutboxRow)
-        .where(col(OutboxRow.id) == lost, col(OutboxRow.status).in_(LOST), col(OutboxRow.told_at).is_(None))
-        .values(told_at=notice.created_at)
-    )
-    if affected(session, statement) != 1:
-        return None
-    queued = queue(session, letter, notice)
-    if queued.raw != notice.raw:
-        raise TransientError(f"{notice.id} became another notice in between", code="number_taken")
-    return queued
+# Parts of transactions
 
 
-def letter_for(session: Session, mail_id: MailId, kind: LetterKind, number: int) -> LetterRecord | None:
-    row = session.get(LetterRow, (mail_id, kind.value, number))
-    return None if row is None else LetterRecord.model_validate(row)
+def records(session: Session, *conditions: ColumnElement[bool]) -> tuple[OutboxRecord, ...]:
+    """Return the rows that meet all conditions, the oldest first."""
+    query = select(OutboxRow).where(*conditions).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
+    return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
 
 
-def letters(session: Session, mail_id: MailId) -> tuple[LetterRecord, ...]:
+def letters_of(session: Session, mail_id: MailId) -> tuple[LetterRecord, ...]:
+    """Return the letters that were composed for an inbound mail, the oldest first."""
     query = (
         select(LetterRow)
         .where(col(LetterRow.mail_id) == mail_id)
@@ -76,87 +248,29 @@ def letters(session: Session, mail_id: MailId) -> tuple[LetterRecord, ...]:
     return tuple(LetterRecord.model_validate(row) for row in session.exec(query))
 
 
-def ready(
-    session: Session, now: datetime, limit: int, after: Due | None, kinds: Collection[LetterKind]
-) -> tuple[Due, ...]:
-    """See `Store.ready`."""
-    place = (col(OutboxRow.next_try_at), col(OutboxRow.created_at), col(OutboxRow.id))
-    query = select(OutboxRow.next_try_at, OutboxRow.created_at, OutboxRow.id).where(
-        col(OutboxRow.status) == OutboxStatus.READY,
-        col(OutboxRow.next_try_at) <= now,
-        col(OutboxRow.kind).in_(kinds),
-    )
-    if after is not None:
-        query = query.where(tuple_(*place) > (after.next_try_at, after.created_at, after.id))
-    rows = session.exec(query.order_by(*place).limit(limit))
-    return tuple(Due.model_validate(row, from_attributes=True) for row in rows)
-
-
-def outgoing(
-    session: Session,
-    status: OutboxStatus | None = None,
-    mail_id: MailId | None = None,
-    kind: LetterKind | None = None,
-    message_id: str | None = None,
-) -> tuple[OutboxRecord, ...]:
-    query = select(OutboxRow).order_by(col(OutboxRow.created_at), col(OutboxRow.id))
-    if status is not None:
-        query = query.where(col(OutboxRow.status) == status)
-    if mail_id is not None:
-        query = query.where(col(OutboxRow.mail_id) == mail_id)
-    if kind is not None:
-        query = query.where(col(OutboxRow.kind) == kind)
-    if message_id is not None:
-        query = query.where(col(OutboxRow.message_id) == message_id)
-    return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
-
-
-def untold_losses(session: Session, mail_id: MailId | None) -> tuple[OutboxRecord, ...]:
-    """See `Store.untold_losses`."""
-    query = select(OutboxRow).where(
-        col(OutboxRow.status).in_(LOST),
-        col(OutboxRow.kind).in_([kind for kind in LetterKind if not kind.is_for_desk]),
-        col(OutboxRow.told_at).is_(None),
-    )
-    if mail_id is not None:
-        query = query.where(col(OutboxRow.mail_id) == mail_id)
-    return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
-
-
-def call_in(session: Session, now: datetime, latest: datetime) -> int:
-    """See `Store.call_in`."""
-    statement = (
-        update(OutboxRow)
-        .where(col(OutboxRow.status) == OutboxStatus.READY, col(OutboxRow.next_try_at) > latest)
-        .values(next_try_at=now)
-    )
-    return affected(session, statement)
-
-
-def claim(session: Session, outbox_id: OutboxId, now: datetime) -> bool:
-    statement = (
-        update(OutboxRow)
-        .where(
-            col(OutboxRow.id) == outbox_id,
-            col(OutboxRow.status) == OutboxStatus.READY,
-            col(OutboxRow.next_try_at) <= now,
+def _queue(session: Session, letter: LetterRecord, mail: OutboxRecord) -> OutboxRecord:
+    mails.lock(session, mail.mail_id)
+    if insert_if_new(session, OutboxRow(**mail.model_dump(), id=mail.id)):
+        insert_if_new(session, LetterRow(**letter.model_dump()))
+    stored = _row(session, mail.id)
+    if stored is None:
+        raise PermanentError(
+            f"{mail.id} has the Message-ID of another mail: it must be made from the mail and the kind",
+            code="message_id_taken",
         )
-        .values(status=OutboxStatus.SENDING, attempts=col(OutboxRow.attempts) + 1)
-    )
-    return affected(session, statement) == 1
+    return stored
 
 
-def move(
-    session: Session,
-    outbox_id: OutboxId,
-    sources: Sequence[OutboxStatus],
-    target: OutboxStatus,
-    **values: object,
-) -> None:
-    """Move a row from one of `sources` to `target`; a row that is there already stays as it is."""
+def _row(session: Session, outbox_id: OutboxId) -> OutboxRecord | None:
+    row = session.get(OutboxRow, outbox_id)
+    return None if row is None else OutboxRecord.model_validate(row)
+
+
+def _move(session: Session, outbox_id: OutboxId, target: OutboxStatus, **values: object) -> None:
+    """Move a row from `sending` to `target`; a row that is there already stays as it is."""
     statement = (
         update(OutboxRow)
-        .where(col(OutboxRow.id) == outbox_id, col(OutboxRow.status).in_(sources))
+        .where(col(OutboxRow.id) == outbox_id, col(OutboxRow.status) == OutboxStatus.SENDING)
         .values(status=target, **values)
     )
     if affected(session, statement) == 1:
@@ -166,14 +280,3 @@ def move(
         raise PermanentError(
             f"{outbox_id} is {status or 'not in the outbox'} and cannot become {target}", code="outbox_status"
         )
-
-
-def recover_sending(session: Session, desk_tries: int) -> tuple[OutboxRecord, ...]:
-    """See `Store.recover_sending`."""
-    recovered = []
-    for row in outgoing(session, status=OutboxStatus.SENDING):
-        is_due_again = row.kind.is_for_desk and row.attempts < desk_tries
-        after = OutboxStatus.READY if is_due_again else OutboxStatus.UNCERTAIN
-        move(session, row.id, (row.status,), after, last_detail=DIED_WHILE_SENDING)
-        recovered.append(row.model_copy(update={"status": after, "last_detail": DIED_WHILE_SENDING}))
-    return tuple(recovered)

@@ -1,16 +1,15 @@
-"""How a mail was decided, and what its letters were made with: the versions that replay and `why` read.
+"""How each mail was decided: its plan, the plan's tool calls, and the case's memory after it.
 
-What was known of the case after a mail, its memory, is kept with the mail's plan, not once for the case: so a plan that
-is made again, after a crash or by `replay`, begins with what the first began with.
+The memory is stored with each mail's plan, not once for the case, so that a plan that is made again, after a crash or
+by `replay`, starts from the same memory as the first time.
 
-Invariant: the plan of a mail that has something in the outbox is never replaced, nor is its memory, and a version
-stands for the same bytes for ever. Checked by tests/contract/store/test_plans.py and test_memory.py.
+Invariant: once a mail has something in the outbox, its plan and memory are never replaced. Checked by
+tests/contract/store/test_plans.py and test_memory.py.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 from sqlalchemy import delete
 from sqlalchemy.orm import aliased
@@ -18,42 +17,63 @@ from sqlmodel import Session, col, select
 
 from support_agent.errors import PermanentError
 from support_agent.store import mails
-from support_agent.store.records import JsonObject, MailId, PlanRecord, StoredDocument, ToolCallRecord
-from support_agent.store.rows import affected, insert_if_new
-from support_agent.store.tables import (
-    DocumentVersionRow,
-    MailRow,
-    OutboxRow,
-    PlanRow,
-    QuerySetRow,
-    TemplateSetRow,
-    ToolCallRow,
-)
+from support_agent.store.database import Database
+from support_agent.store.records import MailId, PlanRecord, ToolCallRecord
+from support_agent.store.rows import affected
+from support_agent.store.tables import MailRow, OutboxRow, PlanRow, ToolCallRow
 
 MAX_MEMORY_CHARACTERS = 250_000
-"""Of one case's memory: hundreds of questions; a case that long is a person's."""
+"""Limit of one case's memory: hundreds of questions; a longer case needs a person."""
 
 
-def save_plan(session: Session, plan_: PlanRecord, memory: str | None) -> None:
-    """See `Store.save_plan`."""
-    if memory is not None and len(memory) > MAX_MEMORY_CHARACTERS:
-        what = f"the memory of the case has {len(memory)} characters, {MAX_MEMORY_CHARACTERS} are kept"
-        raise PermanentError(f"{what}: let a person take the case", code="memory_size")
-    mails.lock(session, plan_.mail_id)
-    stored = plan(session, plan_.mail_id)
-    if stored == plan_ and _memory_of(session, plan_.mail_id) == memory:
-        return
-    if stored is not None:
-        _refuse_if_in_outbox(session, plan_.mail_id)
-        for table in (ToolCallRow, PlanRow):
-            affected(session, delete(table).where(col(table.mail_id) == plan_.mail_id))
-        session.expunge_all()  # the rows just deleted must not be taken for the new ones
-    session.add(PlanRow(**plan_.model_dump(exclude={"calls"}), memory=memory))
-    session.flush()
-    session.add_all(ToolCallRow(mail_id=plan_.mail_id, **call.model_dump()) for call in plan_.calls)
+@dataclass(frozen=True)
+class Plans:
+    """`Store.plans`."""
+
+    database: Database
+
+    def save(self, plan: PlanRecord, memory: str | None = None) -> None:
+        """Store the plan of a mail with its calls and the case's memory after it; another plan replaces both.
+
+        Raises:
+            PermanentError: the plan differs from the stored one, and something made from that is in the outbox; or the
+                memory is longer than `MAX_MEMORY_CHARACTERS`.
+        """
+        if memory is not None and len(memory) > MAX_MEMORY_CHARACTERS:
+            what = f"the memory of the case has {len(memory)} characters, {MAX_MEMORY_CHARACTERS} are kept"
+            raise PermanentError(f"{what}: let a person take the case", code="memory_size")
+        with self.database.write() as session:
+            mails.lock(session, plan.mail_id)
+            stored = plan_of(session, plan.mail_id)
+            if stored == plan and _memory_of(session, plan.mail_id) == memory:
+                return
+            if stored is not None:
+                _delete(session, plan.mail_id)
+            session.add(PlanRow(**plan.model_dump(exclude={"calls"}), memory=memory))
+            session.flush()
+            session.add_all(ToolCallRow(mail_id=plan.mail_id, **call.model_dump()) for call in plan.calls)
+
+    def get(self, mail_id: MailId) -> PlanRecord | None:
+        """Return the plan of a mail; None: it was not planned."""
+        with self.database.read() as session:
+            return plan_of(session, mail_id)
+
+    def memory_before(self, mail_id: MailId) -> str | None:
+        """Return the memory stored with the newest plan of an older mail of its case; None: there is none."""
+        mine, earlier = aliased(MailRow), aliased(MailRow)
+        query = (
+            select(PlanRow.memory)
+            .join(earlier, col(earlier.id) == col(PlanRow.mail_id))
+            .join(mine, col(mine.case_id) == col(earlier.case_id))
+            .where(col(mine.id) == mail_id, col(PlanRow.memory).is_not(None), mails.is_older(earlier, mine))
+            .order_by(col(earlier.received_at).desc(), col(earlier.uid).desc(), col(earlier.id).desc())
+        )
+        with self.database.read() as session:
+            return session.exec(query.limit(1)).first()
 
 
-def plan(session: Session, mail_id: MailId) -> PlanRecord | None:
+def plan_of(session: Session, mail_id: MailId) -> PlanRecord | None:
+    """Return the plan of a mail, as part of another transaction."""
     row = session.get(PlanRow, mail_id)
     if row is None:
         return None
@@ -62,62 +82,16 @@ def plan(session: Session, mail_id: MailId) -> PlanRecord | None:
     return PlanRecord.model_validate(row).model_copy(update={"calls": calls})
 
 
-def memory_before(session: Session, mail_id: MailId) -> str | None:
-    """See `Store.memory_before`."""
-    mine, earlier = aliased(MailRow), aliased(MailRow)
-    query = (
-        select(PlanRow.memory)
-        .join(earlier, col(earlier.id) == col(PlanRow.mail_id))
-        .join(mine, col(mine.case_id) == col(earlier.case_id))
-        .where(col(mine.id) == mail_id, col(PlanRow.memory).is_not(None), mails.is_older(earlier, mine))
-        .order_by(col(earlier.received_at).desc(), col(earlier.uid).desc(), col(earlier.id).desc())
-    )
-    return session.exec(query.limit(1)).first()
-
-
 def _memory_of(session: Session, mail_id: MailId) -> str | None:
     return session.exec(select(PlanRow.memory).where(col(PlanRow.mail_id) == mail_id)).first()
 
 
-def save_document(session: Session, number: int, raw: bytes) -> str:
-    version = hashlib.sha256(raw).hexdigest()
-    document = StoredDocument(version=version, number=number, raw=raw)
-    insert_if_new(session, DocumentVersionRow(**document.model_dump()))
-    return version
-
-
-def document(session: Session, version: str) -> StoredDocument | None:
-    row = session.get(DocumentVersionRow, version)
-    return None if row is None else StoredDocument.model_validate(row)
-
-
-def save_templates(session: Session, version: str, files: Mapping[str, str]) -> None:
-    if insert_if_new(session, TemplateSetRow(version=version, files=dict(files))):
-        return
-    if templates(session, version) != files:
-        raise PermanentError(
-            f"templates {version} are stored with other files: the version must be made from all of them",
-            code="templates_version",
-        )
-
-
-def templates(session: Session, version: str) -> dict[str, str] | None:
-    row = session.get(TemplateSetRow, version)
-    return None if row is None else dict(row.files)
-
-
-def save_queries(session: Session, version: str, queries: JsonObject) -> None:
-    insert_if_new(session, QuerySetRow(version=version, queries=dict(queries)))
-
-
-def queries(session: Session, version: str) -> JsonObject | None:
-    row = session.get(QuerySetRow, version)
-    return None if row is None else dict(row.queries)
-
-
-def _refuse_if_in_outbox(session: Session, mail_id: MailId) -> None:
+def _delete(session: Session, mail_id: MailId) -> None:
     found = session.exec(select(OutboxRow.id).where(col(OutboxRow.mail_id) == mail_id)).first()
     if found is not None:
         raise PermanentError(
             f"{found} is in the outbox: what it was made from cannot be replaced", code="already_in_outbox"
         )
+    for table in (ToolCallRow, PlanRow):
+        affected(session, delete(table).where(col(table.mail_id) == mail_id))
+    session.expunge_all()  # the rows just deleted must not be taken for the new ones

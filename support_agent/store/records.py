@@ -119,7 +119,7 @@ class RecordedMail(Record):
 
 
 class MailRecord(Record):
-    """An inbound mail without its bytes, which `Store.raw_mail` returns."""
+    """An inbound mail without its bytes, which `Store.mails.raw` returns."""
 
     id: MailId
     raw_sha256: Sha256
@@ -272,7 +272,7 @@ class Passed(NamedTuple):
     sent: int
 
 
-class SettledBy(StrEnum):
+class DeliverySource(StrEnum):
     """Who says what became of a mail, besides the server that was asked to take it."""
 
     OPERATOR = "the operator"
@@ -281,14 +281,14 @@ class SettledBy(StrEnum):
     DELIVERY_REPORT = "a delivery report"
 
 
-class Settlement(Record):
+class DeliveryUpdate(Record):
     """One change of an outgoing mail that the sender did not make itself; `number` counts from 1."""
 
     outbox_id: OutboxId
     number: Annotated[int, Field(ge=1)]
     before: OutboxStatus
     after: OutboxStatus
-    by: SettledBy
+    by: DeliverySource
     detail: str
     settled_at: Instant
 

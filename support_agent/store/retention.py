@@ -1,30 +1,30 @@
-"""How much there is, and the removal of what is too old.
+"""The deletion of old cases and mails.
 
-Invariant: a case goes whole or not at all, nothing with work left goes, and the id of a deleted mail is kept
+Invariant: a case is deleted whole or not at all, unfinished work is never deleted, and the id of a deleted mail is kept
 so that it is never answered again. Checked by tests/contract/store/test_retention.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import TypeVar
 
-from sqlalchemy import delete, func, or_
+from sqlalchemy import ColumnElement, delete, or_
 from sqlmodel import Session, col, select
 
-from support_agent.store.records import CaseState, Counts, Deleted, MailStatus, OutboxStatus
+from support_agent.store.database import Database
+from support_agent.store.records import Deleted, MailStatus, OutboxStatus
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import (
     CaseRow,
+    DeliveryUpdateRow,
     ForgottenMailRow,
     LetterRow,
     MailRow,
     OutboxRow,
     ParticipantRow,
     PlanRow,
-    SettlementRow,
     ToolCallRow,
 )
 
@@ -32,41 +32,36 @@ UNFINISHED = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
 CHUNK = 500
 """Ids of one statement."""
 
-Status = TypeVar("Status", bound=StrEnum)
+
+@dataclass(frozen=True)
+class Retention:
+    """`Store.retention`."""
+
+    database: Database
+
+    def delete_older_than(self, instant: datetime) -> Deleted:
+        """Delete the cases whose last mail is older, and older mails without a case; no unfinished work."""
+        with self.database.write() as session:
+            cases = _old_cases(session, instant)
+            mails = _old_mails(session, instant, cases)
+            for part in _chunks(mails):
+                for mail_id in part:
+                    insert_if_new(session, ForgottenMailRow(id=mail_id))
+                _delete_outgoing(session, col(OutboxRow.mail_id).in_(part))
+                for table in (LetterRow, ToolCallRow, PlanRow):
+                    affected(session, delete(table).where(col(table.mail_id).in_(part)))
+                affected(session, delete(MailRow).where(col(MailRow.id).in_(part)))
+            for part in _chunks(cases):
+                _delete_outgoing(session, col(OutboxRow.case_id).in_(part))
+                affected(session, delete(ParticipantRow).where(col(ParticipantRow.case_id).in_(part)))
+                affected(session, delete(CaseRow).where(col(CaseRow.id).in_(part)))
+            return Deleted(cases=len(cases), mails=len(mails))
 
 
-def counts(session: Session) -> Counts:
-    return Counts(
-        mails=_count(session, MailStatus, MailRow.status),
-        cases=_count(session, CaseState, CaseRow.state),
-        outbox=_count(session, OutboxStatus, OutboxRow.status),
-    )
-
-
-def _count(session: Session, statuses: type[Status], column: str) -> dict[Status, int]:
-    found = dict(session.exec(select(column, func.count()).group_by(column)).all())
-    return {status: found.get(status.value, 0) for status in statuses}
-
-
-def delete_older_than(session: Session, instant: datetime) -> Deleted:
-    """See `Store.delete_older_than`."""
-    cases = _old_cases(session, instant)
-    mails = _old_mails(session, instant, cases)
-    for part in _chunks(mails):
-        for mail_id in part:
-            insert_if_new(session, ForgottenMailRow(id=mail_id))
-        outgoing = select(OutboxRow.id).where(col(OutboxRow.mail_id).in_(part))
-        affected(session, delete(SettlementRow).where(col(SettlementRow.outbox_id).in_(outgoing)))
-        for table in (OutboxRow, LetterRow, ToolCallRow, PlanRow):
-            affected(session, delete(table).where(col(table.mail_id).in_(part)))
-        affected(session, delete(MailRow).where(col(MailRow.id).in_(part)))
-    for part in _chunks(cases):
-        outgoing = select(OutboxRow.id).where(col(OutboxRow.case_id).in_(part))
-        affected(session, delete(SettlementRow).where(col(SettlementRow.outbox_id).in_(outgoing)))
-        affected(session, delete(OutboxRow).where(col(OutboxRow.case_id).in_(part)))
-        affected(session, delete(ParticipantRow).where(col(ParticipantRow.case_id).in_(part)))
-        affected(session, delete(CaseRow).where(col(CaseRow.id).in_(part)))
-    return Deleted(cases=len(cases), mails=len(mails))
+def _delete_outgoing(session: Session, condition: ColumnElement[bool]) -> None:
+    ids = select(OutboxRow.id).where(condition)
+    affected(session, delete(DeliveryUpdateRow).where(col(DeliveryUpdateRow.outbox_id).in_(ids)))
+    affected(session, delete(OutboxRow).where(condition))
 
 
 def _old_cases(session: Session, instant: datetime) -> list[str]:

@@ -1,4 +1,4 @@
-"""The three statements that need care: insert once, insert or update, and how many rows an update hit."""
+"""Statements that need care: insert once, insert or update, how many rows an update hit, and optional conditions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from sqlalchemy import ColumnElement, CursorResult, Delete, Update
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlmodel import Session
+from sqlmodel import Session, col
 
 from support_agent.store.tables import Row
 
@@ -34,3 +34,8 @@ def affected(session: Session, statement: postgresql.Insert | sqlite.Insert | Up
     # Without `preserve_rowcount` the count of an INSERT is -1 on PostgreSQL.
     options = {"synchronize_session": False, "preserve_rowcount": True}
     return cast("CursorResult[Any]", session.execute(statement, execution_options=options)).rowcount
+
+
+def equal(*pairs: tuple[Any, object]) -> list[ColumnElement[bool]]:
+    """Build one condition for each (column, value); a value of None means any."""
+    return [col(column) == value for column, value in pairs if value is not None]

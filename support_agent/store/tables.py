@@ -202,7 +202,7 @@ class OutboxRow(Row, table=True):
     told_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
-class SettlementRow(Row, table=True):
+class DeliveryUpdateRow(Row, table=True):
     """What was found out about an outgoing mail after it was tried, and by whom."""
 
     __tablename__ = "settlements"

@@ -1,39 +1,63 @@
-"""How much went to whom: what the limits of automatic mail are counted by.
+"""Counts of mails: the limits of automatic mail are checked against them, and the operator reads them.
 
-Invariant: it is counted what came into the outbox, or how mails ended, not what was meant to, so a process that died
-forgets nothing; and what is counted for one mail, of its case (`for_case`) and of its sender (`for_sender`, `answers`),
-leaves out what this mail caused itself, so a step that runs again counts the same. What is counted for everybody leaves
-out nothing. Nothing is written here. Checked by tests/contract/store/test_traffic.py.
+Invariant: counts come from outbox rows and final statuses, never from intentions, so a process that dies forgets
+nothing. A count for one mail, by case (`for_case`) or by sender (`for_sender`, `answers`), leaves out what this mail
+itself caused, so a step that runs again counts the same. Other counts leave out nothing. Nothing is written here.
+Checked by tests/contract/store/test_traffic.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TypeVar
 
 from sqlalchemy import ColumnElement, and_, func, or_
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from support_agent.core.levels import Level
 from support_agent.store.database import Database
-from support_agent.store.records import CaseId, CaseState, EarlierAnswer, LetterKind, MailId, OutboxStatus, Passed
+from support_agent.store.records import (
+    CaseId,
+    CaseState,
+    Counts,
+    EarlierAnswer,
+    LetterKind,
+    MailId,
+    MailStatus,
+    OutboxStatus,
+    Passed,
+)
 from support_agent.store.tables import CaseRow, LetterRow, MailRow, OutboxRow
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 
+Status = TypeVar("Status", bound=StrEnum)
 
+
+@dataclass(frozen=True)
 class Traffic:
-    """The outbox, counted; `Store.traffic`. Any method may raise what those of `Store` may."""
+    """`Store.traffic`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    database: Database
+
+    def totals(self) -> Counts:
+        """Count the mails, cases and outbox rows of each status."""
+        with self.database.read() as session:
+            return Counts(
+                mails=_count(session, MailStatus, MailRow.status),
+                cases=_count(session, CaseState, CaseRow.state),
+                outbox=_count(session, OutboxStatus, OutboxRow.status),
+            )
 
     def for_case(self, kinds: Collection[LetterKind], case_id: CaseId, but_for: MailId) -> int:
-        """Return how many mails of these kinds are in the outbox for a case, those for one of its mails left out."""
+        """Count the outbox mails of these kinds for a case, without those for one of its mails."""
         query = select(func.count(col(OutboxRow.id))).where(
             col(OutboxRow.kind).in_(kinds), col(OutboxRow.case_id) == case_id, col(OutboxRow.mail_id) != but_for
         )
-        with self._database.read() as session:
+        with self.database.read() as session:
             return session.exec(query).one()
 
     def for_sender(
@@ -45,13 +69,14 @@ class Traffic:
         but_for: MailId,
         until: datetime = FOREVER,
     ) -> int:
-        """Return how many mails of these kinds the mails from an address have caused.
+        """Count the outbox mails of these kinds that mails from an address caused.
 
         Args:
-            level: Only what mails of at least this level caused: who forges an address uses up nothing of its owner's.
-            since: Only what was put into the outbox at this instant or later.
-            but_for: What this mail caused is left out.
-            until: Nor what was put there later than this: by a clock that was ahead.
+            level: Count only what mails of at least this level caused, so that forged mails do not use up the owner's
+                limit.
+            since: Count only rows created at this instant or later.
+            but_for: Do not count what this mail caused.
+            until: Count no row created after this instant (the clock was ahead).
         """
         query = (
             select(func.count(col(OutboxRow.id)))
@@ -64,7 +89,7 @@ class Traffic:
                 col(MailRow.level) >= level,
             )
         )
-        with self._database.read() as session:
+        with self.database.read() as session:
             return session.exec(query).one()
 
     def answers(
@@ -77,17 +102,15 @@ class Traffic:
         until: datetime = FOREVER,
         but_for: MailId,
     ) -> tuple[EarlierAnswer, ...]:
-        """Return what a case was answered, or will be, and a sender elsewhere, the newest first.
-
-        What is known not to have gone out is none.
+        """Return the answers in a case, and to a sender in other cases, the newest first; failed answers do not count.
 
         Args:
-            case_id: All of it, whoever asked; None: there is no case.
-            address: Whom answers elsewhere went to; "" for nobody.
-            level: As in `for_sender`.
-            since: Of those elsewhere only what was put into the outbox at this instant or later.
-            until: Of all only what was put there before this one.
-            but_for: The answer to this mail is left out.
+            case_id: Whose answers are returned, whoever asked; None: there is no case.
+            address: The sender whose answers in other cases are returned; "" for nobody.
+            level: As in `for_sender`, for answers in other cases.
+            since: Of answers in other cases, only those created at this instant or later.
+            until: Only answers created before this instant.
+            but_for: Leave out the answer to this mail.
         """
         is_senders = and_(
             col(MailRow.sender_address) == address,
@@ -113,7 +136,7 @@ class Traffic:
             )
             .order_by(col(OutboxRow.created_at).desc(), col(OutboxRow.id))
         )
-        with self._database.read() as session:
+        with self.database.read() as session:
             return tuple(
                 EarlierAnswer(case_id=CaseId(case_id) if case_id else None, queued_at=queued_at, payload=payload)
                 for case_id, queued_at, payload in session.exec(query)
@@ -122,12 +145,12 @@ class Traffic:
     def passed(
         self, kinds: Collection[LetterKind], since: datetime, below: Level | None = None, until: datetime = FOREVER
     ) -> Passed:
-        """Return how many mails of these kinds came into the outbox since an instant, and how many left it.
+        """Count the mails of these kinds that were queued since an instant, and those that were sent.
 
-        One that is being sent, or of which nobody knows whether it was, counts as sent when it came in.
+        A mail that is `sending` or `uncertain` counts as sent at the instant it was queued.
 
         Args:
-            below: Only what mails below this level caused.
+            below: Count only what mails below this level caused.
             until: As in `for_sender`.
         """
         count = select(func.count(col(OutboxRow.id))).where(col(OutboxRow.kind).in_(kinds))
@@ -137,7 +160,7 @@ class Traffic:
             )
         has_come = col(OutboxRow.created_at).between(since, until)
         may_be_gone = and_(has_come, col(OutboxRow.status).in_((OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)))
-        with self._database.read() as session:
+        with self.database.read() as session:
             return Passed(
                 queued=session.exec(count.where(has_come)).one(),
                 sent=session.exec(count.where(or_(col(OutboxRow.sent_at).between(since, until), may_be_gone))).one(),
@@ -151,11 +174,10 @@ class Traffic:
         level: Level = 0,
         until: datetime = FOREVER,
     ) -> int:
-        """Return how many mails have come to their end for this reason since an instant.
+        """Count the mails that ended for this reason since an instant.
 
         Args:
-            address: Only those of this sender.
-            level: And at least at this level.
+            address: Count only mails from this sender, of at least this level.
             until: As in `for_sender`.
         """
         query = select(func.count(col(MailRow.id))).where(
@@ -163,11 +185,11 @@ class Traffic:
         )
         if address is not None:
             query = query.where(_is_of(address), col(MailRow.level) >= level)
-        with self._database.read() as session:
+        with self.database.read() as session:
             return session.exec(query).one()
 
     def busiest_case(self, kinds: Collection[LetterKind]) -> tuple[CaseId, int] | None:
-        """Return the open case with the most mails of these kinds in the outbox, and how many; None: none has any."""
+        """Return the open case with the most outbox mails of these kinds, and how many; None: no case has one."""
         number = func.count(col(OutboxRow.id))
         query = (
             select(OutboxRow.case_id, number)
@@ -176,14 +198,14 @@ class Traffic:
             .group_by(col(OutboxRow.case_id))
             .order_by(number.desc(), col(OutboxRow.case_id))
         )
-        with self._database.read() as session:
+        with self.database.read() as session:
             found = session.exec(query).first()
         return (CaseId(str(found[0])), found[1]) if found else None
 
     def busiest_sender(
         self, kinds: Collection[LetterKind], since: datetime, until: datetime = FOREVER
     ) -> tuple[str, int] | None:
-        """Return the address whose mails caused the most mails of these kinds since an instant, and how many."""
+        """Return the sender whose mails caused the most mails of these kinds since an instant, and how many."""
         number = func.count(col(OutboxRow.id))
         query = (
             select(MailRow.sender_address, number)
@@ -196,13 +218,18 @@ class Traffic:
             .group_by(col(MailRow.sender_address))
             .order_by(number.desc(), col(MailRow.sender_address))
         )
-        with self._database.read() as session:
+        with self.database.read() as session:
             found = session.exec(query).first()
         return (str(found[0]), found[1]) if found else None
 
 
+def _count(session: Session, statuses: type[Status], column: str) -> dict[Status, int]:
+    found = dict(session.exec(select(column, func.count()).group_by(column)).all())
+    return {status: found.get(status.value, 0) for status in statuses}
+
+
 def _is_of(address: str) -> ColumnElement[bool]:
-    """Whether a mail is from an address, whatever it has behind a "+": machines write from a new one each time."""
+    """Whether a mail is from an address, whatever follows a "+": machines often write from a new tag each time."""
     sender = col(MailRow.sender_address)
     local, _, domain = address.rpartition("@")
     name = local.partition("+")[0]

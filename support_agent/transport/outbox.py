@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from types import TracebackType
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, Protocol
 
 from support_agent.config.settings import SignIn, SmtpSettings
 from support_agent.core.frozen import Frozen
@@ -91,7 +91,17 @@ class _Kept:
     used_at: float = 0.0
 
 
-class Transport:
+class Transport(Protocol):
+    """The way out: the SMTP server of the settings, or for a dry run a place that keeps each mail."""
+
+    def deliver(self, raw: bytes, envelope_from: str, recipient: str, envelope_id: str = "") -> Delivery:
+        """Try once to deliver one mail to one recipient, as `SmtpTransport.deliver` does."""
+
+    def close_idle(self) -> None:
+        """Close what has not been used for a while."""
+
+
+class SmtpTransport:
     """The way to the SMTP server of the settings; safe for several threads, of which one at a time finds the kept
     connection and the others open their own.
 
@@ -142,7 +152,7 @@ class Transport:
         self._keep(kept, is_usable=is_usable)
         return delivery
 
-    def __enter__(self) -> Transport:
+    def __enter__(self) -> SmtpTransport:
         return self
 
     def __exit__(

@@ -13,17 +13,16 @@ from datetime import datetime
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import FoundDocument
 from support_agent.answer.templates import Templates
-from support_agent.cases.hand_over import HandOver
+from support_agent.cases.escalation import EscalationReason
 from support_agent.company.company import Company
 from support_agent.company.periods.periods import periods
 from support_agent.company.text import collapse
 from support_agent.company.values import Customer
 from support_agent.config.facts import Retrieve
-from support_agent.config.settings import Settings
+from support_agent.config.settings import CompanySettings, Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
-from support_agent.desk.decision import Decision, reason_of
+from support_agent.desk.decision import Decision, escalated
 from support_agent.desk.retrieved import retrieved
-from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.machine_vote import MachineVote
 from support_agent.mail.machines.screening import Screening
 from support_agent.mail.message import Message
@@ -32,7 +31,6 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.mail.text.attachment_text import asked_text, speaks_through_attachments, with_attached_text
 from support_agent.mail.text.body import LIMIT
 from support_agent.mail.text.person_word import asks_for_person
-from support_agent.models.language_model import Usage
 from support_agent.planner.loop import Planner
 from support_agent.planner.pieces import Read
 from support_agent.planner.plan import Plan
@@ -87,10 +85,10 @@ class Decider:
         """
         reason = self._refusal(message, sender)
         if reason is not None:
-            return self.hand_over(reason, now)
+            return escalated(reason, now)
         if unread := self._unread(message):
             code, why = unread
-            return self.hand_over(code, now, why)
+            return escalated(code, now, why)
         names = (*message.people(self.settings.agent.address), *((customer.name, customer.address) if customer else ()))
         if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
             sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
@@ -114,26 +112,6 @@ class Decider:
             return message
         return with_attached_text(message, raw, self.settings.planner.max_attachment_characters)
 
-    def hand_over(self, reason: str, now: datetime, why: str = "") -> Decision:
-        """No plan at all: a person must read the mail.
-
-        Args:
-            reason: A `Reason`, a `HandOver`, or the code of an error.
-            why: What more is known, one sentence.
-        """
-        return Decision(plan=_no_plan(reason), final=None, found=(), decided_at=now, why=why)
-
-    def failed(self, error: SupportAgentError, now: datetime) -> Decision:
-        """No plan either: what failed, a person must read."""
-        reason, why = reason_of(error)
-        return self.hand_over(reason, now, why)
-
-    def locale_of(self, customer: Customer | None) -> str:
-        """The locale an answer is written in: the customer's own, where there are templates for it."""
-        if customer is None or not self.templates.has_language(customer.locale):
-            return self.settings.company.locale
-        return customer.locale
-
     def _refusal(self, message: Message, sender: Sender) -> Reason | None:
         if not self.settings.agent.may_answer(sender.level):
             return Reason.LEVEL
@@ -149,7 +127,7 @@ class Decider:
         if left := next((defect for defect in message.defects if defect.startswith(LIMIT)), ""):
             return Reason.LIMIT, left
         if not any(one.text for one in message.attachments):
-            return HandOver.SCREENING, "the words are in what is attached, and no text can be read there"
+            return EscalationReason.SCREENING, "the words are in what is attached, and no text can be read there"
         if asked := asks_for_person(words, self.settings.desk.person_words):
             return Reason.PERSON_ASKED_FOR, f"the customer asks for a person: {asked!r}"
         return None
@@ -165,7 +143,7 @@ class Decider:
     ) -> Context:
         today = now.date()
         accounts: AccountData = self.company.accounts
-        locale = self.templates.locale_for(self.locale_of(customer))
+        locale = self.templates.locale_for(locale_of(customer, self.templates, self.settings.company))
         return Context(
             today=today,
             locale=locale,
@@ -191,7 +169,7 @@ class Decider:
         is_known = sender.level >= CUSTOMER and context.customer is not None
         return FinalAnswer(
             company=self.settings.company.name,
-            locale=self.locale_of(context.customer),
+            locale=locale_of(context.customer, self.templates, self.settings.company),
             greeting_name=context.customer.name if is_known and context.customer else None,
             subject=thread_subject(message) if sender.level >= PROVEN else None,
             asked=plan.asked,
@@ -201,6 +179,13 @@ class Decider:
             customer=context.customer if is_known else None,
             notice=self.settings.company.notice,
         )
+
+
+def locale_of(customer: Customer | None, templates: Templates, company: CompanySettings) -> str:
+    """The locale an answer is written in: the customer's own, where there are templates for it."""
+    if customer is None or not templates.has_language(customer.locale):
+        return company.locale
+    return customer.locale
 
 
 def questions_in(message: Message, read: Read) -> tuple[str, ...]:
@@ -247,18 +232,3 @@ def _found(context: Context) -> tuple[FoundDocument, ...]:
 def thread_subject(message: Message) -> str | None:
     """The parent's subject, cleaned, for a template to put "Re:" before it; None where it has none."""
     return reply_subject(message.subject).removeprefix("Re:").strip() or None
-
-
-def _no_plan(reason: str) -> Plan:
-    return Plan(
-        outcome="escalate",
-        reason=str(reason),
-        asked=0,
-        questions=(),
-        answers=(),
-        calls=(),
-        usage=Usage(),
-        seconds=0.0,
-        model="",
-        combiner="",
-    )

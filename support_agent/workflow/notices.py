@@ -1,4 +1,4 @@
-"""What the loop owes to the desk besides a mail's own packet: lost mails, failed journeys, a tripped breaker.
+"""What the desk is told besides a mail's own packet: lost mails, failed journeys, a tripped breaker.
 
 Invariant: a mail to a customer that went missing is told to the desk once each time that it does, whatever died when:
 the notice and the record that the desk was told are one transaction. Checked by tests/unit/workflow/test_notices.py,
@@ -13,50 +13,32 @@ from datetime import datetime
 
 import structlog
 
-from support_agent.cases.hand_over import HandOver
-from support_agent.cases.pause import read_pause
-from support_agent.cases.place import PlacedMail
+from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_strangers
-from support_agent.cases.routing import Placing
-from support_agent.config.settings import AgentSettings
+from support_agent.cases.route import RoutedMail
+from support_agent.cases.routing import CaseRouting
 from support_agent.core.levels import UNKNOWN
-from support_agent.desk.decision import Decision
+from support_agent.desk.decision import Decision, escalated, failed
 from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
-from support_agent.outbound.sender import Courier, DeliveryStatus
+from support_agent.outbound.sender import DeliveryStatus, OutboxSender
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
 from support_agent.store.store import Store
-from support_agent.workflow.decide import Decider
-from support_agent.workflow.queueing import Post
+from support_agent.workflow.queueing import OutboundQueue
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
 class Notices:
-    """Tells the desk, and says what has stopped; `now` is the clock."""
+    """Tells the desk; `now` is the clock."""
 
     store: Store
-    agent: AgentSettings
-    decider: Decider
-    post: Post
-    courier: Courier
-    placing: Placing
+    rates: Rates
+    queue: OutboundQueue
+    outbox_sender: OutboxSender
+    routing: CaseRouting
     now: Callable[[], datetime]
-
-    @property
-    def rates(self) -> Rates:
-        """How much may be written."""
-        return Rates(self.store, self.agent)
-
-    def deciding_stopped(self) -> str:
-        """Why mails are not decided now, or ""."""
-        pause = read_pause(self.agent)
-        return str(pause) if pause is not None else self.rates.breaker(self.now())
-
-    def stopped(self) -> str:
-        """Why mails are not decided now, or nothing automatic is sent, for the operator; or ""."""
-        return self.deciding_stopped() or self.rates.sending_breaker(self.now())
 
     def tell_losses(self, mail_id: MailId | None = None) -> list[DeliveryStatus]:
         """The desk hears of each mail to a customer that did not go out, or may not have, and that it was not told of.
@@ -67,15 +49,15 @@ class Notices:
             mail_id: Only what went out for this mail.
         """
         told = []
-        for lost in self.store.untold_losses(mail_id):
+        for lost in self.store.outbox.unnotified_losses(mail_id):
             why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
             if lost.kind is LetterKind.ANSWER:
-                self.store.end_mail(lost.mail_id, MailStatus.ESCALATED, HandOver.UNDELIVERED, why, self.now())
-            decision = self.decider.hand_over(HandOver.UNDELIVERED, self.now(), why)
+                self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, EscalationReason.UNDELIVERED, why, self.now())
+            decision = escalated(EscalationReason.UNDELIVERED, self.now(), why)
             try:
-                notice = self.post.loss(self._for_person(lost.mail_id), decision, lost)
+                notice = self.queue.loss(self._for_person(lost.mail_id), decision, lost)
                 if notice is not None:
-                    told.append(self.courier.deliver(notice))
+                    told.append(self.outbox_sender.deliver(notice))
             except Exception as error:  # tried again with the next mails that are due
                 code = known_error(error, "the desk's notice").code
                 log.critical("loss_not_told", outbox_id=lost.id, code=code)
@@ -92,19 +74,19 @@ class Notices:
         """
         now = self.now()
         # One without a case may be a report that waits for the mail it is about: it must not become a person's.
-        waiting = tuple(mail for mail in self.store.mails(status=MailStatus.NEW) if mail.case_id is not None)
-        code, why = HandOver.BREAKER, self.rates.breaker(now)
+        waiting = tuple(mail for mail in self.store.mails.find(status=MailStatus.NEW) if mail.case_id is not None)
+        code, why = EscalationReason.BREAKER, self.rates.breaker(now)
         if not why:
-            code, why = HandOver.STRANGERS_BREAKER, self.rates.breaker(now, UNKNOWN)
+            code, why = EscalationReason.STRANGERS_BREAKER, self.rates.breaker(now, UNKNOWN)
             waiting = tuple(filter(is_strangers, waiting))
         if not why or not waiting or self.store.traffic.ended_for(code, now - HOUR, until=now + CLOCK_SLACK):
             return False
         why = f"{why}; {len(waiting)} mails wait and go on by themselves, `support-agent pause` stops the agent"
         log.critical("breaker_tripped", why=why, waiting=len(waiting))
         try:
-            record = self.tell(waiting[0].id, self.decider.hand_over(code, now, why))
-            self.store.end_mail(waiting[0].id, MailStatus.ESCALATED, code, why, now)
-            self.courier.deliver(record)
+            record = self.tell(waiting[0].id, escalated(code, now, why))
+            self.store.mails.end(waiting[0].id, MailStatus.ESCALATED, code, why, now)
+            self.outbox_sender.deliver(record)
         except TransientError:
             raise
         except SupportAgentError as error:
@@ -115,12 +97,12 @@ class Notices:
     def set_aside(self, mail_id: MailId, error: SupportAgentError) -> None:
         """The desk gets a mail whose journey failed; where even that fails, it is set aside and `doctor` says so."""
         try:
-            self.tell(mail_id, self.decider.failed(error, self.now()))
+            self.tell(mail_id, failed(error, self.now()))
         except TransientError:
             raise  # not set aside yet, so it is told later
         except SupportAgentError as second:
             log.critical("mail_set_aside", mail_id=mail_id, code=error.code, second_code=second.code)
-        self.store.end_mail(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
+        self.store.mails.end(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
 
     def tell(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
         """A failure in a mail that is over for the machine; told once for each reason, whatever else went out.
@@ -129,11 +111,11 @@ class Notices:
             SupportAgentError: whatever went wrong, as one bad mail must not end the loop (S37).
         """
         try:
-            return self.post.failure(self._for_person(mail_id), decision)
+            return self.queue.failure(self._for_person(mail_id), decision)
         except Exception as error:
             raise known_error(error, "the desk's notice") from error
 
-    def _for_person(self, mail_id: MailId) -> PlacedMail:
-        mail = self.placing.placed(mail_id)
-        self.store.give_to_person(mail.place.case_id)
+    def _for_person(self, mail_id: MailId) -> RoutedMail:
+        mail = self.routing.routed(mail_id)
+        self.store.cases.escalate(mail.route.case_id)
         return mail

@@ -19,7 +19,8 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.grounds import Grounds
 from support_agent.answer.templates import Templates
-from support_agent.cases.place import PlacedMail
+from support_agent.cases.route import ReceivedMail, RoutedMail
+from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
@@ -27,11 +28,10 @@ from support_agent.desk.decision import Decision
 from support_agent.desk.packing import packet_of
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
-from support_agent.mail.message import parse
 from support_agent.outbound.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
-from support_agent.store.records import LetterKind, LetterRecord, MailId, OutboxRecord
+from support_agent.store.records import LetterKind, LetterRecord, OutboxRecord
 from support_agent.store.store import Store
-from support_agent.workflow.decide import Decider, thread_subject
+from support_agent.workflow.decide import locale_of, thread_subject
 
 log = structlog.get_logger(__name__)
 
@@ -45,115 +45,115 @@ class Addressed(NamedTuple):
     letter: Letter
     to: str
     templates: Templates
-    parent_id: MailId
+    parent: ReceivedMail
     number: int = 1
 
 
 @dataclass(frozen=True)
-class Post:
+class OutboundQueue:
     """Puts letters into the outbox, each kind but notices of a failure once for a mail; `now` is the clock."""
 
     store: Store
-    decider: Decider
     settings: Settings
+    company: Company
+    templates: Templates
     now: Callable[[], datetime]
 
-    def answer(self, mail: PlacedMail, decision: Decision, final: FinalAnswer) -> None:
+    def answer(self, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> None:
         """The answer, and with it the packet for what it leaves open.
 
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        letter = answer_letter(final, self.decider.templates, Grounds.of(self.decider.company))
+        letter = answer_letter(final, self.templates, Grounds.of(self.company))
         rest = (self._packet(mail, decision, answered=letter.text),) if decision.plan.is_partial else ()
         self._queue(mail, *rest, self._to_sender(mail, letter))
 
-    def packet(self, mail: PlacedMail, decision: Decision, *, is_acknowledged: bool) -> None:
+    def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool) -> None:
         """The case for the desk; `is_acknowledged`: with a fixed mail to the customer that says so."""
         acknowledgement = self._acknowledgement(mail) if is_acknowledged else None
         self._queue(mail, self._packet(mail, decision), *([acknowledgement] if acknowledgement else []))
 
-    def failure(self, mail: PlacedMail, decision: Decision) -> OutboxRecord:
+    def failure(self, mail: RoutedMail, decision: Decision) -> OutboxRecord:
         """What went wrong, for the desk, whatever else went out; where it was told for this reason, that notice."""
-        notices = self.store.outgoing(mail_id=mail.id, kind=LetterKind.FAILURE)
+        notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
         for notice in notices:
-            letter = self.store.letter_for(mail.id, notice.kind, notice.number)
+            letter = self.store.outbox.letter(mail.id, notice.kind, notice.number)
             if letter is not None and letter.payload["reason_code"] == decision.plan.reason:
                 return notice
         return self._queue(mail, self._notice(mail, decision, notices))[0]
 
-    def loss(self, mail: PlacedMail, decision: Decision, lost: OutboxRecord) -> OutboxRecord | None:
+    def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxRecord) -> OutboxRecord | None:
         """The desk's notice that a mail of ours is lost; None: it was told meanwhile."""
-        notices = self.store.outgoing(mail_id=mail.id, kind=LetterKind.FAILURE)
+        notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
         addressed = self._notice(mail, decision, notices)
         self._keep_templates(addressed)
-        return self.store.queue_notice(*self._composed(mail, addressed), lost.id)
+        return self.store.outbox.queue_notice(*self._composed(mail, addressed), lost.id)
 
-    def _notice(self, mail: PlacedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> Addressed:
+    def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> Addressed:
         number = 1 + max((notice.number for notice in earlier), default=0)
         return self._packet(mail, decision, LetterKind.FAILURE)._replace(number=number)
 
-    def reply(self, mail: PlacedMail, words: str, to: str, parent_id: MailId) -> None:
-        """A staff member's words, in the thread of the customer's mail with that id."""
-        letter = reply_letter(parse(self.store.raw_mail(parent_id)).subject, f"{words}\n")
-        self._queue(mail, Addressed(letter, to, self.decider.templates, parent_id))
+    def reply(self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail) -> None:
+        """A staff member's words, in the thread of the customer's mail."""
+        letter = reply_letter(parent.message.subject, f"{words}\n")
+        self._queue(mail, Addressed(letter, to, self.templates, parent))
 
     def _packet(
-        self, mail: PlacedMail, decision: Decision, kind: LetterKind = LetterKind.PACKET, answered: str | None = None
+        self, mail: RoutedMail, decision: Decision, kind: LetterKind = LetterKind.PACKET, answered: str | None = None
     ) -> Addressed:
         """A packet in the company's words; if those are refused, in the words that came with the program."""
         packet = packet_of(mail, decision, answered, self.settings)
-        templates = self.decider.templates
+        templates = self.templates
         try:
             letter = packet_letter(packet, templates, kind)
         except GateRefused as refused:
-            log.error("packet_refused", case_id=mail.place.case_id, mail_id=mail.id, code=refused.code)
+            log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             templates = Templates.load(packaged("templates"))
             letter = packet_letter(packet, templates, kind)
-        return Addressed(letter, self.settings.desk.address, templates, mail.id)
+        return Addressed(letter, self.settings.desk.address, templates, mail)
 
-    def _acknowledgement(self, mail: PlacedMail) -> Addressed | None:
+    def _acknowledgement(self, mail: RoutedMail) -> Addressed | None:
         """The fixed mail in the customer's language; none where the gate refuses it: a person has the case."""
-        accounts, level = self.decider.company.accounts, mail.sender.level
+        accounts, level = self.company.accounts, mail.sender.level
         customer = accounts.customer(mail.sender.address) if level >= CUSTOMER else None
         acknowledgement = Acknowledgement(
             company=self.settings.company.name,
-            locale=self.decider.locale_of(customer),
+            locale=locale_of(customer, self.templates, self.settings.company),
             subject=thread_subject(mail.message) if level >= PROVEN else None,
             support_address=self.settings.agent.address,
         )
         try:
-            letter = acknowledgement_letter(acknowledgement, self.decider.templates)
+            letter = acknowledgement_letter(acknowledgement, self.templates)
         except GateRefused as refused:
-            log.error("acknowledgement_refused", case_id=mail.place.case_id, mail_id=mail.id, code=refused.code)
+            log.error("acknowledgement_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             return None
         return self._to_sender(mail, letter)
 
-    def _to_sender(self, mail: PlacedMail, letter: Letter) -> Addressed:
-        return Addressed(letter, mail.sender.address, self.decider.templates, mail.id)
+    def _to_sender(self, mail: RoutedMail, letter: Letter) -> Addressed:
+        return Addressed(letter, mail.sender.address, self.templates, mail)
 
-    def _queue(self, mail: PlacedMail, *letters: Addressed) -> tuple[OutboxRecord, ...]:
+    def _queue(self, mail: RoutedMail, *letters: Addressed) -> tuple[OutboxRecord, ...]:
         """All of them or none; what is in the outbox already stays as it is."""
         self._keep_templates(*letters)
-        return self.store.queue(*(self._composed(mail, addressed) for addressed in letters))
+        return self.store.outbox.queue(*(self._composed(mail, addressed) for addressed in letters))
 
     def _keep_templates(self, *letters: Addressed) -> None:
         for templates in {addressed.templates.version: addressed.templates for addressed in letters}.values():
-            self.store.save_templates(templates.version, templates.as_files())
+            self.store.versions.save_templates(templates.version, templates.as_files())
 
-    def _composed(self, mail: PlacedMail, addressed: Addressed) -> tuple[LetterRecord, OutboxRecord]:
+    def _composed(self, mail: RoutedMail, addressed: Addressed) -> tuple[LetterRecord, OutboxRecord]:
         """The mail's bytes, and what they can be made again from."""
         letter, agent = addressed.letter, self.settings.agent
-        original = self.store.raw_mail(addressed.parent_id)
-        parent = mail.message if addressed.parent_id == mail.id else parse(original)
+        parent = addressed.parent
         headers = letter.headers(
             agent,
-            mail.place.case_id,
+            mail.route.case_id,
             mail.id,
             addressed.to,
             self.now(),
-            parent,
-            addressed.parent_id,
+            parent.message,
+            parent.id,
             addressed.number,
             is_threaded=mail.sender.level >= PROVEN,
         )
@@ -169,7 +169,7 @@ class Post:
         )
         outgoing = OutboxRecord(
             mail_id=mail.id,
-            case_id=mail.place.case_id,
+            case_id=mail.route.case_id,
             kind=letter.kind,
             number=addressed.number,
             message_id=headers.message_id,
@@ -177,7 +177,7 @@ class Post:
             if self.settings.smtp.verp
             else agent.address,
             recipient=addressed.to,
-            raw=letter.compose(headers, parent, original),
+            raw=letter.compose(headers, parent.message, parent.raw),
             created_at=headers.sent_at,
             next_try_at=headers.sent_at,
         )

@@ -15,16 +15,19 @@ from enum import StrEnum
 import structlog
 
 from support_agent.answer.sources import RenderedPacket
-from support_agent.cases.hand_over import HandOver
-from support_agent.cases.pause import read_pause
-from support_agent.cases.place import Place, PlacedMail, why_unwritable
+from support_agent.cases.breaker import Breaker
+from support_agent.cases.copies import COPY_RULE, Copies
+from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
-from support_agent.cases.routing import Placing
-from support_agent.cases.threads import COPY_RULE, Threads
+from support_agent.cases.route import ReceivedMail, Route, RoutedMail, why_unwritable
+from support_agent.cases.routing import CaseRouting
+from support_agent.cases.threads import Threads
+from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
-from support_agent.desk.decision import Decision, screened_out
+from support_agent.desk.decision import Decision, escalated, failed, screened_out
 from support_agent.errors import SupportAgentError
+from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
     AUTO_REPLY_RULE,
     BOUNCE_RULE,
@@ -36,23 +39,15 @@ from support_agent.mail.machines.screening import (
     Verdict,
     screen,
 )
-from support_agent.mail.message import Message, parse
-from support_agent.mail.senders.dns_lookup import SYSTEM_DNS, TxtLookup
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.delivery_status import Reports
 from support_agent.outbound.letters import own_words, unfit
-from support_agent.outbound.sender import Courier, DeliveryStatus
-from support_agent.store.records import (
-    LetterKind,
-    MailId,
-    MailStatus,
-    OutboxRecord,
-)
+from support_agent.outbound.sender import OutboxSender
+from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
 from support_agent.store.store import Store
-from support_agent.transport.outbox import Transport
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.notices import Notices
-from support_agent.workflow.queueing import Post
+from support_agent.workflow.queueing import OutboundQueue
 
 log = structlog.get_logger(__name__)
 
@@ -74,149 +69,115 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages with what they work on; `now` is the clock."""
+    """The stages, with what they work on: wired by `app`; `now` is the clock.
+
+    `decider` gives what decides mails, which a dry run opens only for a mail that gets as far.
+    """
 
     store: Store
-    decider: Decider
-    transport: Transport
     settings: Settings
-    index_version: str
+    company: Company
+    decider: Callable[[], Decider]
+    routing: CaseRouting
+    copies: Copies
+    rates: Rates
+    breaker: Breaker
+    reports: Reports
+    queue: OutboundQueue
+    outbox_sender: OutboxSender
+    notices: Notices
     now: Callable[[], datetime]
-    lookup_txt: TxtLookup = SYSTEM_DNS
-    random: Callable[[], float] = lambda: 0.0
-
-    @property
-    def post(self) -> Post:
-        """What puts mails into the outbox."""
-        return Post(self.store, self.decider, self.settings, self.now)
-
-    @property
-    def courier(self) -> Courier:
-        """What takes them out."""
-        return Courier(self.store, self.transport, self.settings.smtp, self.now, self.sending_stopped, self.random)
-
-    @property
-    def notices(self) -> Notices:
-        """What tells the desk of what went wrong besides."""
-        agent = self.settings.agent
-        return Notices(self.store, agent, self.decider, self.post, self.courier, self.placing, self.now)
-
-    @property
-    def rates(self) -> Rates:
-        """How much may be written."""
-        return Rates(self.store, self.settings.agent)
-
-    @property
-    def reports(self) -> Reports:
-        """What is done with a bounce or a report of a delivery."""
-        return Reports(self.store, self.settings, self.now)
-
-    @property
-    def placing(self) -> Placing:
-        """What finds out who wrote a mail and where it belongs."""
-        accounts = self.decider.company.accounts
-        return Placing(self.store, self.settings, accounts, self.now, self.lookup_txt)
 
     @property
     def threads(self) -> Threads:
         """Which mail belongs to which thread."""
-        return self.placing.threads
+        return self.routing.threads
 
     def keep_company(self) -> None:
         """Store what answers are made from, by version, for `replay` and `why`; call it before any mail is handled."""
-        company = self.decider.company
-        for document in company.texts:
-            self.store.save_document(document.number, document.raw)
-        self.store.save_queries(company.version, company.accounts.queries.model_dump())
+        for document in self.company.texts:
+            self.store.versions.save_document(document.number, document.raw)
+        self.store.versions.save_queries(self.company.version, self.company.accounts.queries.model_dump())
 
-    def parse(self, mail_id: MailId) -> Message:
+    def parse(self, mail_id: MailId) -> ReceivedMail:
         """The mail as recorded; the same every time, so it is not a recorded step."""
-        return parse(self.store.raw_mail(mail_id))
+        return ReceivedMail.of(mail_id, self.store.mails.raw(mail_id))
 
-    def screen(self, mail_id: MailId, message: Message) -> Screening:
+    def screen(self, mail: ReceivedMail) -> Screening:
         """Whether a machine may answer at all (RFC 3834), and that it has not met the mail before."""
 
         def is_staff_reply() -> bool:
-            is_staff = self.threads.is_staff(self.placing.sender(mail_id, message))
-            return is_staff and self.threads.packet_named_by(message) is not None
+            is_staff = self.threads.is_staff(self.routing.senders.of(mail))
+            return is_staff and self.threads.packet_named_by(mail.message) is not None
 
-        screening = screen(message, self.settings.agent, self.settings.desk, self.placing.is_customer, is_staff_reply)
-        judged = self.decider.judged(message, screening)
-        if judged is not screening and not is_staff_reply():
-            screening = judged
-        screening = self.threads.recognise(mail_id, message, screening, self.now())
+        is_customer = self.routing.senders.is_customer
+        screening = screen(mail.message, self.settings.agent, self.settings.desk, is_customer, is_staff_reply)
+        if screening.rule in JUDGED_RULES:
+            judged = self.decider().judged(mail.message, screening)
+            screening = judged if judged is screening or not is_staff_reply() else screening
+        screening = self.copies.recognise(mail, screening, self.now())
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
-            told = self.reports.read(mail_id, message, self.store.raw_mail(mail_id), is_marked=False)
+            told = self.reports.read(mail.id, mail.message, mail.raw, is_marked=False)
             screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, told)))})
-        self.store.save_screening(mail_id, screening.verdict.value, screening.rule)
+        self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
         return screening
 
-    def file(self, mail_id: MailId, screening: Screening) -> str:
+    def file(self, mail: ReceivedMail, screening: Screening) -> str:
         """No answer, only a record; what a bounce says of a mail of ours is done (S64)."""
         is_copy = screening.verdict is Verdict.DROP or screening.rule in (COPY_RULE, RATE_RULE)
-        told = "" if is_copy else self.reports.read(mail_id, self.parse(mail_id), self.store.raw_mail(mail_id))
+        told = "" if is_copy else self.reports.read(mail.id, mail.message, mail.raw)
         why = "; ".join(filter(None, (screening.why, told)))
         if screening.verdict is Verdict.DROP:
-            self._alarm(mail_id, screening)
-        self.store.end_mail(mail_id, MailStatus.FILED, screening.rule or "screening", why, self.now())
+            self._alarm(mail.id, screening)
+        self.store.mails.end(mail.id, MailStatus.FILED, screening.rule or "screening", why, self.now())
         return Outcome.FILED
 
-    def identify(self, mail_id: MailId, message: Message) -> Sender:
+    def identify(self, mail: ReceivedMail) -> Sender:
         """The sender's level (RFC 8601)."""
-        return self.placing.sender(mail_id, message)
+        return self.routing.senders.of(mail)
 
-    def place(self, mail_id: MailId, message: Message, sender: Sender) -> Place:
+    def route(self, mail: ReceivedMail, sender: Sender) -> Route:
         """The case the mail belongs to: the thread's, for one of its participants; else a new one."""
-        self.placing.see_alive(mail_id, sender)
-        return self.placing.place(mail_id, message, sender)
+        self.routing.see_alive(mail.id, sender)
+        return self.routing.route(mail, sender)
 
     def must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
         """Whether the mail may not be decided now: while the agent is paused, has written too much, or an older mail of
         the case waits.
 
-        What a rule gives to a person goes there while the agent is paused, but not where even the desk has had too
-        much. A mail that waits is begun anew when it need not any more.
+        A mail that waits is begun anew when it need not any more.
         """
-        mail = self.store.mail(mail_id)
-        level = mail.level if mail is not None and mail.level is not None else CUSTOMER
-        pause, why = read_pause(self.settings.agent), self.rates.breaker(self.now(), level)
-        if pause is not None and (why or not is_for_desk):
-            why = str(pause)
-        elif not why and not is_for_desk and self.store.follows_open_mail(mail_id):
+        mail = self.store.mails.get(mail_id)
+        why = self.breaker.for_mail(mail.level if mail is not None else None, is_for_desk=is_for_desk)
+        if not why and not is_for_desk and self.store.mails.follows_open(mail_id):
             why = "an older mail of the case waits"
         if why:
             log.warning("mail_waits", mail_id=mail_id, why=why)
         return bool(why)
 
-    def sending_stopped(self) -> str:
-        """Why nothing automatic may go to a customer now, or ""; asked right before each mail is sent."""
-        pause = read_pause(self.settings.agent)
-        return str(pause) if pause is not None else self.rates.sending_breaker(self.now())
-
-    def plan(self, mail: PlacedMail) -> Decision:
+    def plan(self, mail: RoutedMail) -> Decision:
         """What the answer is; the model is asked here and nowhere else."""
-        sender = mail.sender
-        customer = self.decider.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
-        now = self.now()
-        sent = self.rates.answers_before(mail.id, mail.place.case_id, sender, now)
-        message = self.decider.with_attached_text(mail.message, lambda: self.store.raw_mail(mail.id), sender)
-        case_id, memory = mail.place.case_id, self.store.memory_before(mail.id)
-        decision = self.decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
-        record = decision.record(mail.id, self.decider.company.version, self.index_version)
-        self.store.save_plan(record, decision.memory)
+        decider, sender, case_id, now = self.decider(), mail.sender, mail.route.case_id, self.now()
+        customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
+        sent = self.rates.answers_before(mail.id, case_id, sender, now)
+        message = decider.with_attached_text(mail.message, lambda: mail.raw, sender)
+        memory = self.store.plans.memory_before(mail.id)
+        decision = decider.decide(message, sender, customer, now, sent, case_id=case_id, memory=memory)
+        record = decision.record(mail.id, self.company.version, decider.search.version)
+        self.store.plans.save(record, decision.memory)
         return decision
 
-    def hand_over(self, screening: Screening, place: Place) -> Decision:
+    def unplanned(self, screening: Screening, route: Route) -> Decision:
         """No plan: a rule or the state of the case says that a person must read this."""
-        reason, why = screened_out(screening) if screening.verdict is Verdict.DESK else (place.reason, place.why)
-        return self.decider.hand_over(reason, self.now(), why)
+        reason, why = screened_out(screening) if screening.verdict is Verdict.DESK else (route.reason, route.why)
+        return escalated(reason, self.now(), why)
 
     def failed(self, error: SupportAgentError) -> Decision:
         """No plan: deciding failed, and a person must read this."""
         log.error("decision_failed", code=error.code)
-        return self.decider.failed(error, self.now())
+        return failed(error, self.now())
 
-    def answer(self, mail: PlacedMail, decision: Decision) -> Outcome:
+    def answer(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """Put the answer into the outbox, rendered and gated, and with it a packet for what is left.
 
         Raises:
@@ -227,80 +188,79 @@ class Stages:
         if decision.final is None:
             return self.escalate(mail, decision)
         if decision.plan.is_partial:
-            self.store.give_to_person(mail.place.case_id)
-        self.post.answer(mail, decision, decision.final)
+            self.store.cases.escalate(mail.route.case_id)
+        self.queue.answer(mail, decision, decision.final)
         return Outcome.ANSWERED
 
-    def escalate(self, mail: PlacedMail, decision: Decision) -> Outcome:
+    def escalate(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """A packet to the desk, a fixed acknowledgement to the customer where that is safe; the case is a person's.
 
         A sender of whom the desk has had its many packets today is a machine: one packet more says so, and further
         mails are only filed.
         """
-        if self.store.outgoing(mail_id=mail.id, kind=LetterKind.PACKET):  # before the process died, with all beside it
+        if self.store.outbox.find(mail_id=mail.id, kind=LetterKind.PACKET):  # queued before the process died
             return Outcome.ESCALATED
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
-        recorded = self.store.mail(mail.id)
+        recorded = self.store.mails.get(mail.id)
         rule = recorded.screening_rule if recorded is not None else None
-        self.store.give_to_person(mail.place.case_id)
-        may_acknowledge = mail.place.may_acknowledge and read_pause(self.settings.agent) is None
+        self.store.cases.escalate(mail.route.case_id)
+        may_acknowledge = mail.route.may_acknowledge and not self.breaker.paused()
         is_acknowledged = may_acknowledge and rule in ACKNOWLEDGED_RULES and not self._is_answered(mail.id)
-        self.post.packet(mail, decision, is_acknowledged=is_acknowledged)
+        self.queue.packet(mail, decision, is_acknowledged=is_acknowledged)
         return Outcome.ESCALATED
 
-    def pass_on(self, mail: PlacedMail) -> None:
+    def pass_on(self, mail: RoutedMail) -> None:
         """A staff member's words go to whoever wrote the mail that the packet is about, in that thread (S16)."""
-        parent_id = mail.place.customer_mail_id
-        parent = self.parse(parent_id) if parent_id is not None else None
+        customer_mail_id = mail.route.customer_mail_id
+        parent = None if customer_mail_id is None else self.parse(customer_mail_id)
         answered = self.threads.packet_named_by(mail.message)
         packet = self.threads.rendered(answered) if answered is not None else None
         words = own_words(mail.message.visible_text, packet) if packet is not None else ""
         why = self._why_not_passed_on(mail, answered, packet, words)
-        if not why and parent is not None and parent.from_ is not None:
-            why = why_unwritable(parent.from_.addr)
-        if why or parent_id is None or parent is None or parent.from_ is None:
-            why = why or "the mail that it answers has no address of a customer"
-            log.error("reply_not_passed_on", case_id=mail.place.case_id, mail_id=mail.id, why=why)
-            if self.rates.is_told_enough(mail.sender, self.now()):
-                # Their own machine may answer each notice, and this would never end; `doctor` tells the operator.
-                self.store.end_mail(mail.id, MailStatus.FILED, HandOver.NOT_PASSED_ON, why, self.now())
-            else:
-                self.notices.tell(mail.id, self.decider.hand_over(HandOver.NOT_PASSED_ON, self.now(), why))
-            return
-        self.post.reply(mail, words, parent.from_.addr, parent_id)
+        if parent is None or parent.message.from_ is None:
+            return self._refuse_reply(mail, why or "the mail that it answers has no address of a customer")
+        if why := why or why_unwritable(parent.message.from_.addr):
+            return self._refuse_reply(mail, why)
+        self.queue.reply(mail, words, parent.message.from_.addr, parent)
+
+    def _refuse_reply(self, mail: RoutedMail, why: str) -> None:
+        """The desk hears that its reply did not go to the customer."""
+        log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
+        reason = EscalationReason.NOT_PASSED_ON
+        if self.rates.is_told_enough(mail.sender, self.now()):
+            # Their own machine may answer each notice, and this would never end; `doctor` tells the operator.
+            self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
+        else:
+            self.notices.tell(mail.id, escalated(reason, self.now(), why))
 
     def send(self, mail_id: MailId) -> list[str]:
         """One try for each mail of the outbox that belongs to this one and is due; the desk hears of a lost one."""
-        statuses = self.courier.send(mail_id)
+        statuses = self.outbox_sender.send(mail_id)
         return [status.value for status in (*statuses, *self.notices.tell_losses(mail_id))]
-
-    def deliver(self, record: OutboxRecord) -> DeliveryStatus:
-        """One try."""
-        return self.courier.deliver(record)
 
     def end(self, mail_id: MailId, outcome: Outcome) -> str:
         """The mail is done, if it is not already: an answer that was lost has made it a person's.
 
         Why a person got it, or a part of it, stands in the packet.
         """
-        letters = (self.store.letter_for(mail_id, kind) for kind in (LetterKind.PACKET, LetterKind.FAILURE))
+        letters = (self.store.outbox.letter(mail_id, kind) for kind in (LetterKind.PACKET, LetterKind.FAILURE))
         payload = next((letter.payload for letter in letters if letter is not None), None)
         code, why = (str(payload["reason_code"]), str(payload["why"]) or None) if payload else (None, None)
-        self.store.end_mail(mail_id, MailStatus(outcome.value), code, why, self.now())
-        ended = self.store.mail(mail_id)
+        self.store.mails.end(mail_id, MailStatus(outcome.value), code, why, self.now())
+        ended = self.store.mails.get(mail_id)
         return ended.status.value if ended is not None else outcome.value
 
     # ------------------------------------------------------------------------------------------------------------
 
     def _is_answered(self, mail_id: MailId) -> bool:
-        return bool(self.store.outgoing(mail_id=mail_id, kind=LetterKind.ANSWER))
+        return bool(self.store.outbox.find(mail_id=mail_id, kind=LetterKind.ANSWER))
 
     def _why_not_passed_on(
-        self, mail: PlacedMail, answered: OutboxRecord | None, packet: RenderedPacket | None, words: str
+        self, mail: RoutedMail, answered: OutboxRecord | None, packet: RenderedPacket | None, words: str
     ) -> str:
         """Why a staff member's words are not for the customer, or ""."""
-        recorded = self.store.mail(mail.id)
+        recorded = self.store.mails.get(mail.id)
         if packet is None or answered is None:
             return "the packet that it answers is gone"
         if recorded is not None and recorded.screening_rule in WORDING_RULES:
@@ -316,18 +276,18 @@ class Stages:
         alarm = log.warning if rule == OWN_MAIL_RULE and is_first else log.critical
         alarm("mail_dropped", mail_id=mail_id, rule=rule, why=screening.why)
 
-    def _flood(self, mail: PlacedMail, decision: Decision) -> Outcome:
+    def _flood(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """A mail above the limit for packets: the day's first is told to the desk, the others are filed."""
         limit = self.settings.agent.max_packets_per_sender_a_day
         why = f"the desk has had {limit} packets about this sender within a day, the most that it gets"
         if self.rates.tells_flood(mail.sender, self.now()):
-            log.warning("sender_over_limit", case_id=mail.place.case_id, mail_id=mail.id, why=why)
-            self.store.give_to_person(mail.place.case_id)
+            log.warning("sender_over_limit", case_id=mail.route.case_id, mail_id=mail.id, why=why)
+            self.store.cases.escalate(mail.route.case_id)
             why = f"{why}: further mails of this sender are only filed for a day, `support-agent doctor` counts them"
-            self.post.packet(mail, decision.because(HandOver.FLOOD, why), is_acknowledged=False)
+            self.queue.packet(mail, decision.because(EscalationReason.FLOOD, why), is_acknowledged=False)
             return Outcome.ESCALATED
-        log.critical("sender_over_limit", case_id=mail.place.case_id, mail_id=mail.id, why=why)
+        log.critical("sender_over_limit", case_id=mail.route.case_id, mail_id=mail.id, why=why)
         screening = Screening(verdict=Verdict.FILE, rule=RATE_RULE, why=why)
-        self.store.save_screening(mail.id, screening.verdict.value, screening.rule)
-        self.file(mail.id, screening)
+        self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
+        self.file(mail, screening)
         return Outcome.FILED

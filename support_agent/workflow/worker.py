@@ -19,8 +19,8 @@ from threading import Event
 
 import structlog
 
+from support_agent.cases.copies import known_as
 from support_agent.cases.rate_limits import is_strangers
-from support_agent.cases.threads import known_as
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.engine.engine import Engine
@@ -47,7 +47,7 @@ THREAD_DIGITS = 16
 
 
 @dataclass(frozen=True)
-class Agent:
+class Worker:
     """One running agent on one mailbox."""
 
     settings: Settings
@@ -104,9 +104,9 @@ class Agent:
 
     def _say(self, before: str) -> str:
         """Log that the agent has stopped writing, or goes on; why it has stopped now, or ""."""
-        now = self.stages.notices.stopped()
+        now = self.stages.breaker.any()
         if now and now != before:
-            log.warning("automatic_mail_stopped", why=now, waiting=self.store.counts().mails[MailStatus.NEW])
+            log.warning("automatic_mail_stopped", why=now, waiting=self.store.traffic.totals().mails[MailStatus.NEW])
         elif before and not now:
             log.warning("automatic_mail_goes_on", stopped_before=before)
         return now
@@ -115,9 +115,9 @@ class Agent:
     def _mailbox(self) -> Iterator[Mailbox]:
         """An open mailbox. The mail that the cursor stands on may lack its mark: the connection or the process died."""
         with self.open_mailbox() as mailbox:
-            stored = self.store.cursor(self.settings.imap.folder)
+            stored = self.store.cursors.get(self.settings.imap.folder)
             if stored is not None and mailbox.resume(stored) == stored:
-                last = self.store.mail_at(stored)
+                last = self.store.mails.at(stored)
                 if last is not None:
                     mailbox.mark_handled(last.uid, last.message_id)
             yield mailbox
@@ -130,14 +130,14 @@ class Agent:
                 # A person who moves an old mail here waits for an answer; numbered anew, most of the folder is old.
                 say = log.info if fetched.is_rescan else log.warning
                 say("mail_left_alone", uid=fetched.uid, arrived_at=str(fetched.arrived_at))
-                self.store.move_cursor(fetched.cursor)
+                self.store.cursors.move(fetched.cursor)
             else:
                 self._record(fetched)
                 mailbox.mark_handled(fetched.uid)
             mails += 1
             if stop.is_set():
                 return mails
-        self.store.mark_fetched(cursor.folder, self.now())
+        self.store.cursors.mark_fetched(cursor.folder, self.now())
         return mails
 
     def _is_left_alone(self, fetched: Fetched) -> bool:
@@ -169,14 +169,18 @@ class Agent:
         duties: list[Callable[[], object]] = [self._set_aside]
         if is_idle:
             duties += [self._give_up_sending, self.stages.notices.tell_breaker]
-        duties += [lambda: self._send_due(stop), self.stages.notices.tell_losses, self.stages.transport.close_idle]
+        duties += [
+            lambda: self._send_due(stop),
+            self.stages.notices.tell_losses,
+            self.stages.outbox_sender.transport.close_idle,
+        ]
         if self.sent_folder is not None:
             duties.append(self.sent_folder.look_after)
         _do_each([*duties, self._forget_old])
 
     def _cursor(self, mailbox: Mailbox) -> Cursor:
         """Where to go on, stored: with the mark of a rescan before its first mail, so that a death loses neither."""
-        stored = self.store.cursor(self.settings.imap.folder)
+        stored = self.store.cursors.get(self.settings.imap.folder)
         if stored is not None:
             cursor = mailbox.resume(stored)
             if cursor.uid_validity == stored.uid_validity:
@@ -186,14 +190,14 @@ class Agent:
             cursor = mailbox.end().model_copy(update={"left_before": self.now() - SERVER_CLOCK_LAG})
         else:
             cursor = mailbox.resume(None)
-        self.store.move_cursor(cursor)
+        self.store.cursors.move(cursor)
         return cursor
 
     def _record(self, fetched: Fetched) -> None:
         """The same bytes are the same mail, wherever they come from; `Stages.screen` knows other copies."""
         message = _parsed(fetched.raw)
         message_id = known_as(message) if message is not None else f"<{mail_id_of(fetched.raw)}@unread.invalid>"
-        recorded = self.store.record_mail(fetched.raw, message_id, fetched.cursor, self.now())
+        recorded = self.store.mails.record(fetched.raw, message_id, fetched.cursor, self.now())
         log.info("mail_recorded", mail_id=recorded.id, is_new=recorded.is_new)
         if recorded.is_new:
             self._start(recorded.id, message)
@@ -210,17 +214,17 @@ class Agent:
         """Each mail that was recorded but never handed to the engine; of those that had to wait the oldest, as many as
         there is room for within the hour, of strangers in their half, and none while deciding is stopped.
         """
-        open_mails = self.store.mails(status=MailStatus.NEW)
+        open_mails = self.store.mails.find(status=MailStatus.NEW)
         ended = self.engine.ended([mail.id for mail in open_mails])
         again = self._may_go_on(open_mails, ended)
         self.engine.forget(again)
         for mail_id in (*again, *(mail.id for mail in open_mails if mail.id not in ended)):
-            self._start(mail_id, _parsed(self.store.raw_mail(mail_id)))
+            self._start(mail_id, _parsed(self.store.mails.raw(mail_id)))
 
     def _may_go_on(self, open_mails: Sequence[MailRecord], ended: Mapping[str, bool]) -> list[MailId]:
         """Those that have waited long enough. One that follows another of its case takes no room while that waits."""
         rates, now = self.stages.rates, self.now()
-        room, of_strangers = (0, 0) if self.stages.notices.deciding_stopped() else (rates.room(now), rates.room(now, 0))
+        room, of_strangers = (0, 0) if self.stages.breaker.deciding() else (rates.room(now), rates.room(now, 0))
         again: list[MailId] = []
         blocked: set[CaseId | None] = set()
         for mail in open_mails:
@@ -235,11 +239,11 @@ class Agent:
 
     def _is_open(self, mail_id: MailId) -> bool:
         """Whether it is still to be handled: its journey may have ended it since the list was made."""
-        mail = self.store.mail(mail_id)
+        mail = self.store.mails.get(mail_id)
         return mail is not None and mail.status is MailStatus.NEW
 
     def _set_aside(self) -> None:
-        open_mails = {mail.id for mail in self.store.mails(status=MailStatus.NEW)}
+        open_mails = {mail.id for mail in self.store.mails.find(status=MailStatus.NEW)}
         duties: list[Callable[[], object]] = []
         for failure in self.engine.failed():
             if (mail_id := MailId(failure.mail_id)) in open_mails:
@@ -249,37 +253,37 @@ class Agent:
 
     def _give_up_sending(self) -> None:
         """Call while no mail is in hand: what is still `sending` then will never be heard of again."""
-        for record in self.store.recover_sending(self.settings.smtp.max_attempts):
+        for record in self.store.outbox.recover_sending(self.settings.smtp.max_attempts):
             log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value, now=record.status.value)
 
     def _send_due(self, stop: Event) -> None:
         """One try for each mail that is due; one that must wait for another stands in nobody's way."""
         now = self.now()
-        if called := self.store.call_in(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
+        if called := self.store.outbox.reset_retry_times(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
             log.warning("clock_was_ahead", due_now=called)
         last: Due | None = None
-        while due := self.store.ready(now, OUTBOX_BATCH, last, self._may_go()):
+        while due := self.store.outbox.ready(now, OUTBOX_BATCH, last, self._may_go()):
             for last in due:
                 if stop.is_set():
                     return
-                record = self.store.settlements.mail(last.id)  # its bytes too, one mail at a time
+                record = self.store.outbox.get(last.id)  # its bytes too, one mail at a time
                 if record is None:  # deleted since
                     continue
                 try:
-                    self.stages.deliver(record)
+                    self.stages.outbox_sender.deliver(record)
                 except PermanentError as error:
                     log.error("delivery_failed", outbox_id=last.id, code=error.code)
 
     def _may_go(self) -> list[LetterKind]:
         """The kinds that nothing holds now; asked for each batch, as what goes out may be the last that may."""
-        is_stopped = bool(self.stages.sending_stopped())
+        is_stopped = bool(self.stages.breaker.sending())
         return [kind for kind in LetterKind if not (is_stopped and kind.is_automatic_letter)]
 
     def _forget_old(self) -> None:
         now = self.now()
         self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
-        deleted = self.store.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
-        self.store.suppressions.forget_old(now - SUPPRESSIONS_KEPT)
+        deleted = self.store.retention.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
+        self.store.suppressions.delete_expired(now - SUPPRESSIONS_KEPT)
         if deleted.mails:
             log.info("retention", mails=deleted.mails, cases=deleted.cases)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from shutil import copytree
 from typing import NamedTuple
 
-from support_agent.app import open_search
+from support_agent.app import dry_run_of, open_search
 from support_agent.company.company import Company
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
@@ -24,10 +24,12 @@ from support_agent.core.frozen import Frozen
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.facts.search import CompanySearch
 from support_agent.mail.message import parse
+from support_agent.ops.dry_run import DryRun
 from support_agent.ops.evals.mail_labels import Sections, topic_of
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.pieces import Read
 from support_agent.planner.questions import questions_of
+from support_agent.workflow.decide import Decider
 from tests.labelled import MAILS, labels
 
 COMPANIES = Path(__file__).parents[1] / "companies"
@@ -58,6 +60,11 @@ class Mail(Frozen):
     expected: tuple[tuple[str, ...], ...]
     sections: tuple[dict[int, Sections], ...] = ()
     note: str = ""
+
+
+def dry_run_by(decider: Decider) -> DryRun:
+    """The journey on temporary stores, decided by this one."""
+    return dry_run_of(decider.settings, decider.company, decider.templates, lambda: decider)
 
 
 @contextmanager

@@ -17,10 +17,11 @@ from pathlib import Path
 from support_agent.app import open_decider, progress
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.ops.dry_run import Tried, try_mail
+from support_agent.ops.dry_run import Tried
 from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.mails import Score, score, sent_in, total
 from support_agent.workflow.decide import Decider
+from tests.benchmarks.companies import dry_run_by
 from tests.labelled import labels
 
 TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -45,16 +46,8 @@ def demo_trials() -> Iterator[Callable[[Label], Tried]]:
 
 def try_label(decider: Decider, label: Label, raw: bytes | None = None) -> Tried:
     """One mail of a set, or other bytes in its place, from its sender."""
-    return try_mail(
-        label.path.name,
-        raw or label.path.read_bytes(),
-        lambda: decider,
-        decider.company.accounts,
-        decider.settings,
-        TODAY,
-        as_level=label.level,
-        as_customer=label.customer,
-    )
+    raw = raw or label.path.read_bytes()
+    return dry_run_by(decider).try_mail(label.path.name, raw, TODAY, as_level=label.level, as_customer=label.customer)
 
 
 def main() -> None:

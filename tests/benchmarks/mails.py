@@ -20,11 +20,20 @@ from pathlib import Path
 from statistics import mean
 
 from support_agent.app import open_decider, progress
-from support_agent.ops.dry_run import Tried, try_mail
+from support_agent.ops.dry_run import Tried
 from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.mails import Result, evaluate, line_of, report_of, sent_in, table
 from support_agent.workflow.decide import Decider
-from tests.benchmarks.companies import COMPANIES, TODAY, Mail, company_settings, demo_settings, mails_of, read_mails
+from tests.benchmarks.companies import (
+    COMPANIES,
+    TODAY,
+    Mail,
+    company_settings,
+    demo_settings,
+    dry_run_by,
+    mails_of,
+    read_mails,
+)
 from tests.labelled import MAILS
 
 MADE = MAILS / "made"
@@ -79,16 +88,8 @@ def tried_by(decider: Decider, mails: Sequence[Mail]) -> list[Result]:
     by_path = {path_of(mail): mail for mail in mails}
 
     def one(label: Label) -> Tried:
-        return try_mail(
-            label.path.name,
-            raw_of(by_path[label.path]),
-            lambda: decider,
-            decider.company.accounts,
-            decider.settings,
-            TODAY,
-            as_level=label.level,
-            as_customer=label.customer if label.level >= 3 else None,
-        )
+        raw, customer = raw_of(by_path[label.path]), label.customer if label.level >= 3 else None
+        return dry_run_by(decider).try_mail(label.path.name, raw, TODAY, as_level=label.level, as_customer=customer)
 
     return evaluate(map(label_of, mails), one)
 

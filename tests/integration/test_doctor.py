@@ -70,7 +70,7 @@ def test_what_is_new_is_counted_from_the_cursor(dovecot: Dovecot, postfix: Postf
     with Store.open(f"sqlite:///{tmp_path / 'store.sqlite3'}", packaged("migrations")) as store:
         store.upgrade()
         for uid_validity, new in ((here.uid_validity, 2), (here.uid_validity + 1, 3)):
-            store.move_cursor(Cursor(folder="INBOX", uid_validity=uid_validity, last_uid=here.last_uid))
+            store.cursors.move(Cursor(folder="INBOX", uid_validity=uid_validity, last_uid=here.last_uid))
             diagnosis = the("mailbox", tmp_path, dovecot.settings(user, sent_copies="none"), postfix.settings())
             assert (diagnosis.severity, f", {new} mails to handle" in diagnosis.what) == (Health.OK, True)
 

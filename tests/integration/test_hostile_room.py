@@ -16,7 +16,7 @@ from support_agent.answer.final_answer import DocumentItem
 from support_agent.answer.grounds import Grounds
 from support_agent.answer.packet import FoundPage
 from support_agent.answer.templates import Templates
-from support_agent.cases.place import Place, PlacedMail
+from support_agent.cases.route import Route, RoutedMail
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.config.loading import load
@@ -121,7 +121,7 @@ RAW = (
 ).encode()
 
 
-def decided(seed: int, settings: Settings, company: Company) -> tuple[Decider, Decision, PlacedMail]:
+def decided(seed: int, settings: Settings, company: Company) -> tuple[Decider, Decision, RoutedMail]:
     whim = random.Random(seed)
     documents = company.by_number
     decider = Decider(
@@ -132,11 +132,12 @@ def decided(seed: int, settings: Settings, company: Company) -> tuple[Decider, D
         settings=settings,
         rooms=HostileRooms(whim, documents),
     )
-    mail = PlacedMail(
+    mail = RoutedMail(
         MailId("ab" * 16),
+        RAW,
         parse(RAW),
         Sender(address=ANNA, level=3, why="test"),
-        Place(case_id=CaseId("case-1"), may_answer=True, may_acknowledge=True),
+        Route(case_id=CaseId("case-1"), may_answer=True, may_acknowledge=True),
     )
     customer = company.accounts.customer(ANNA)
     decision = decider.decide(mail.message, mail.sender, customer, NOW, case_id="case-1", memory=ORDERS)

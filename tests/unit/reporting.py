@@ -65,7 +65,7 @@ def answered(office: Office, status: str = "sent") -> OutboxRecord:
 
 
 def again(office: Office, record: OutboxRecord) -> OutboxRecord:
-    found = office.store.settlements.mail(record.id)
+    found = office.store.outbox.get(record.id)
     assert found is not None
     return found
 

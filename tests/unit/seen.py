@@ -33,7 +33,7 @@ def text_of(row: OutboxRecord) -> str:
 
 def one(office: Office, mail_id: MailId) -> MailRecord:
     """The mail as recorded."""
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     return mail
 
@@ -42,13 +42,13 @@ def state(office: Office, mail_id: MailId) -> CaseState:
     """Who has the mail's case."""
     case_id = one(office, mail_id).case_id
     assert case_id is not None
-    case = office.store.case(case_id)
+    case = office.store.cases.get(case_id)
     assert case is not None
     return case.state
 
 
 def reason_told(office: Office, mail_id: MailId, kind: LetterKind = PACKET) -> tuple[object, object]:
     """Code and sentence of what the desk got for a mail."""
-    record = office.store.letter_for(mail_id, kind)
+    record = office.store.outbox.letter(mail_id, kind)
     assert record is not None
     return record.payload["reason_code"], record.payload["why"]

@@ -21,7 +21,7 @@ from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus
 from support_agent.tools.base import Match
 from support_agent.transport.outbox import Delivery
-from support_agent.workflow.worker import Agent
+from support_agent.workflow.worker import Worker
 from tests.fakes_agent import FakeMailbox
 from tests.fakes_journey import DESK, Office, WordSearch, write
 
@@ -30,7 +30,7 @@ MARKS = (BODY, SUBJECT, SENDER, SECRET)
 PERSON = f"{SENDER}@elsewhere.example"
 POISON = "poison"
 EVENTS = {
-    "mail_recorded", "mail_placed", "step_done", "delivery", "decision_failed", "mail_failed", "mail_set_aside",
+    "mail_recorded", "mail_routed", "step_done", "delivery", "decision_failed", "mail_failed", "mail_set_aside",
     "poll_failed", "engine_launched", "engine_stopped",
 }  # fmt: skip
 """What must be in the log that is read: each of these could have quoted a mail."""
@@ -83,14 +83,14 @@ def run(office: Office, folder: Path) -> None:
     last = mails()[-1]
 
     def journey(mail_id: str, steps: Steps) -> str:
-        if office.store.raw_mail(MailId(mail_id)) == last:
+        if office.store.mails.raw(MailId(mail_id)) == last:
             raise RuntimeError(f"a defect that quotes {last!r}")
         return handle(MailId(mail_id), steps, office.stages)
 
     settings = EngineSettings(poll_interval_s=0.02, retry_base_s=0)
     engine = Engine(f"sqlite:///{folder / 'engine.sqlite3'}", "log-test", settings, journey)
     mailbox, stop = FakeMailbox(mails()), Event()
-    agent = Agent(office.settings, office.store, office.stages, engine, lambda: mailbox, office.clock)
+    agent = Worker(office.settings, office.store, office.stages, engine, lambda: mailbox, office.clock)
     engine.launch()
     try:
         agent.run_once(stop)
@@ -116,10 +116,10 @@ def test_no_line_of_the_log_has_a_word_of_a_mail_or_a_secret(
     lines = [json.loads(line) for line in text.splitlines()]
     assert {line["event"] for line in lines} >= EVENTS
     told = {key: {line[key] for line in lines if key in line} for key in ("mail_id", "case_id", "thread", "message_id")}
-    assert told["mail_id"] == {mail.id for mail in office.store.mails()}
-    assert told["case_id"] == {mail.case_id for mail in office.store.mails() if mail.case_id is not None}
+    assert told["mail_id"] == {mail.id for mail in office.store.mails.find()}
+    assert told["case_id"] == {mail.case_id for mail in office.store.mails.find() if mail.case_id is not None}
     assert len(told["thread"]) == len(mails())
     assert told["message_id"] == set()
     assert [mark for mark in MARKS if mark in text] == []
-    assert {mail.status for mail in office.store.mails()} == set(MailStatus) - {MailStatus.NEW}
+    assert {mail.status for mail in office.store.mails.find()} == set(MailStatus) - {MailStatus.NEW}
     assert DESK in {recipient for recipient, _ in office.transport.given}

@@ -9,13 +9,13 @@ from support_agent.core.cursor import Cursor
 from support_agent.store.records import (
     CaseId,
     CaseRecord,
+    DeliverySource,
     LetterKind,
     LetterRecord,
     MailId,
     OutboxRecord,
     OutboxStatus,
     PlanRecord,
-    SettledBy,
     ToolCallRecord,
     ToolCallStatus,
 )
@@ -40,7 +40,7 @@ def raw(number: int = 1) -> bytes:
 def record(store: Store, number: int = 1, at: datetime = NOON, message_id: str | None = None) -> MailId:
     """Record mail `number` with the UID of the same number."""
     message_id = message_id or f"<{number}@example.net>"
-    return store.record_mail(raw(number), message_id, cursor(number), at).id
+    return store.mails.record(raw(number), message_id, cursor(number), at).id
 
 
 def case(case_id: CaseId = CASE, opened_at: datetime = NOON, participants: tuple[str, ...] = ()) -> CaseRecord:
@@ -124,7 +124,7 @@ def outgoing(
 
 def put(store: Store, mail: OutboxRecord) -> OutboxRecord:
     """Put a mail into the outbox, with a letter it could have been made from."""
-    (row,) = store.queue((letter(mail.mail_id, mail.kind), mail))
+    (row,) = store.outbox.queue((letter(mail.mail_id, mail.kind), mail))
     return row
 
 
@@ -136,17 +136,17 @@ def queue(store: Store, number: int = 1, at: datetime = NOON) -> OutboxRecord:
 def fill(store: Store) -> MailId:
     """Put something into every table but that of forgotten mails."""
     mail_id = record(store)
-    store.open_case(case(participants=("second@example.net",)), mail_id)
-    store.save_screening(mail_id, "answer", None)
-    store.save_sender(mail_id, ANNA, 3, "dmarc=pass")
-    store.save_document(1, b"---\nnumber: 1\n---\n# Refund policy\n")
-    store.save_templates("t1", {"answer.txt.j2": "Hello"})
-    store.save_queries("v1", {"fields": {"plan": "SELECT plan"}, "series": {}})
-    store.save_plan(plan(mail_id), '{"format": 1}')
+    store.cases.open(case(participants=("second@example.net",)), mail_id)
+    store.mails.save_screening(mail_id, "answer", None)
+    store.mails.save_sender(mail_id, ANNA, 3, "dmarc=pass")
+    store.versions.save_document(1, b"---\nnumber: 1\n---\n# Refund policy\n")
+    store.versions.save_templates("t1", {"answer.txt.j2": "Hello"})
+    store.versions.save_queries("v1", {"fields": {"plan": "SELECT plan"}, "series": {}})
+    store.plans.save(plan(mail_id), '{"format": 1}')
     row = put(store, outgoing(mail_id, case_id=CASE))
-    assert store.claim(row.id, NOON)
-    store.mark_failed(row.id, "550 5.1.1 no such user")
+    assert store.outbox.claim(row.id, NOON)
+    store.outbox.mark_failed(row.id, "550 5.1.1 no such user")
     store.suppressions.add(row, "550 5.1.1 no such user", NOON, NOON + 60 * DAY)
-    again = (row.id, OutboxStatus.READY, SettledBy.OPERATOR, "the mailbox is there now", NOON)
-    assert store.settlements.settle(*again, sources=(OutboxStatus.FAILED,))
+    again = (row.id, OutboxStatus.READY, DeliverySource.OPERATOR, "the mailbox is there now", NOON)
+    assert store.deliveries.update(*again, sources=(OutboxStatus.FAILED,))
     return mail_id

@@ -29,10 +29,10 @@ OTHER = CaseId("AAAAAAAAAA")
 def test_a_case_opens_with_its_mail_and_its_customer(store: Store) -> None:
     """Rule: the customer's address is a participant, and the mail belongs to the case."""
     mail_id = record(store)
-    opened = store.open_case(case(), mail_id)
+    opened = store.cases.open(case(), mail_id)
     assert opened == case(participants=(ANNA,))
-    assert store.case(CASE) == opened
-    mail = store.mail(mail_id)
+    assert store.cases.get(CASE) == opened
+    mail = store.mails.get(mail_id)
     assert mail is not None
     assert mail.case_id == CASE
 
@@ -40,42 +40,42 @@ def test_a_case_opens_with_its_mail_and_its_customer(store: Store) -> None:
 def test_opening_a_case_again_changes_nothing(store: Store) -> None:
     """Rule: a step that runs again after a crash must not reopen a case that moved on."""
     mail_id = record(store)
-    store.open_case(case(), mail_id)
-    store.give_to_person(CASE)
-    again = store.open_case(case(opened_at=NOON + DAY), mail_id)
+    store.cases.open(case(), mail_id)
+    store.cases.escalate(CASE)
+    again = store.cases.open(case(opened_at=NOON + DAY), mail_id)
     assert (again.state, again.opened_at) == (CaseState.WITH_PERSON, NOON)
 
 
 def test_a_case_needs_a_mail_that_exists(store: Store) -> None:
     """Rule: one transaction; without the mail there is no case either."""
     with pytest.raises(PermanentError, match="not in the store"):
-        store.open_case(case(), fill(store)[::-1])  # type: ignore[arg-type]
+        store.cases.open(case(), fill(store)[::-1])  # type: ignore[arg-type]
     with pytest.raises(PermanentError, match="not in the store"):
-        store.open_case(case(OTHER), "f" * 32)  # type: ignore[arg-type]
-    assert store.case(OTHER) is None
+        store.cases.open(case(OTHER), "f" * 32)  # type: ignore[arg-type]
+    assert store.cases.get(OTHER) is None
 
 
 def test_a_follow_up_joins_a_case_that_is_there(store: Store) -> None:
     """Rule: participants are the addresses of the case, each once, sorted; a mail that joins adds those it names."""
-    store.open_case(case(participants=("boss@example.net", ANNA)), record(store, 1))
+    store.cases.open(case(participants=("boss@example.net", ANNA)), record(store, 1))
     follow_up = record(store, 2)
     for _ in range(2):
-        assert store.join_case(follow_up, CASE).participants == (ANNA, "boss@example.net")
+        assert store.cases.join(follow_up, CASE).participants == (ANNA, "boss@example.net")
     for _ in range(2):
-        joined = store.join_case(follow_up, CASE, (ANNA, "a@example.net"))
+        joined = store.cases.join(follow_up, CASE, (ANNA, "a@example.net"))
         assert joined.participants == ("a@example.net", ANNA, "boss@example.net")
     with pytest.raises(PermanentError, match="case AAAAAAAAAA"):
-        store.join_case(follow_up, OTHER)
+        store.cases.join(follow_up, OTHER)
 
 
 def ids(store: Store, references: list[str]) -> list[CaseId]:
-    return [found.id for found in store.cases_for_thread(references)]
+    return [found.id for found in store.cases.for_thread(references)]
 
 
 def test_a_thread_is_found_by_what_was_received_and_by_what_was_sent(store: Store) -> None:
     """Rule (RFC 5322 3.6.4): a reply names our mail or the customer's own."""
     mail_id = record(store, 1)
-    store.open_case(case(), mail_id)
+    store.cases.open(case(), mail_id)
     sent = put(store, outgoing(mail_id, case_id=CASE))
     for known in ("<1@example.net>", sent.message_id):
         assert ids(store, ["<unknown@example.net>", known]) == [CASE]
@@ -90,8 +90,8 @@ def test_a_mail_without_a_case_makes_no_thread(store: Store) -> None:
 
 def test_the_nearest_reference_comes_first(store: Store) -> None:
     """Rule: In-Reply-To before the rest of the thread; each case once."""
-    store.open_case(case(), record(store, 1))
-    store.open_case(case(OTHER), record(store, 2))
+    store.cases.open(case(), record(store, 1))
+    store.cases.open(case(OTHER), record(store, 2))
     for nearest, expected in (("1", CASE), ("2", OTHER)):
         farthest = "2" if nearest == "1" else "1"
         references = [f"<{name}@example.net>" for name in (nearest, farthest, nearest)]
@@ -104,17 +104,17 @@ def test_a_copied_message_id_does_not_take_a_thread_over(store: Store) -> None:
     Both cases are named, ours first: who may continue which, the caller knows.
     """
     first = record(store, 1, at=NOON)
-    store.open_case(case(), first)
+    store.cases.open(case(), first)
     sent = put(store, outgoing(first, case_id=CASE))
     for number, copied in ((2, "<1@example.net>"), (3, sent.message_id)):
         stranger = record(store, number, at=NOON + MINUTE, message_id=copied)
-        store.open_case(case(OTHER), stranger)
+        store.cases.open(case(OTHER), stranger)
         assert ids(store, [copied]) == [CASE, OTHER]
 
 
 def test_any_number_of_references_is_searched(store: Store) -> None:
     """Rule: a long References field is no error, and its far end still counts."""
-    store.open_case(case(), record(store, 1))
+    store.cases.open(case(), record(store, 1))
     references = [f"<{number}@unknown.example>" for number in range(2 * CHUNK)] + ["<1@example.net>"]
     assert ids(store, references) == [CASE]
 
@@ -122,46 +122,46 @@ def test_any_number_of_references_is_searched(store: Store) -> None:
 def test_a_case_is_never_given_back_to_the_machine(store: Store) -> None:
     """Rule: an escalated case is closed to automation, however often it is escalated, opened or joined."""
     mail_id = record(store)
-    store.open_case(case(), mail_id)
+    store.cases.open(case(), mail_id)
     for _ in range(2):
-        store.give_to_person(CASE)
-    assert store.open_case(case(), mail_id).state is CaseState.WITH_PERSON
-    assert store.join_case(record(store, 2), CASE).state is CaseState.WITH_PERSON
+        store.cases.escalate(CASE)
+    assert store.cases.open(case(), mail_id).state is CaseState.WITH_PERSON
+    assert store.cases.join(record(store, 2), CASE).state is CaseState.WITH_PERSON
 
 
 def test_giving_an_unknown_case_to_a_person_is_an_error(store: Store) -> None:
     """Rule: a write that hits no row says so."""
     with pytest.raises(PermanentError, match="not in the store"):
-        store.give_to_person(OTHER)
+        store.cases.escalate(OTHER)
 
 
 def test_cases_are_listed_by_their_youngest_mail(store: Store) -> None:
     """Rule: what moved last is on top; the limit holds."""
-    store.open_case(case(), record(store, 1, at=NOON))
-    store.open_case(case(OTHER), record(store, 2, at=NOON + MINUTE))
-    store.join_case(record(store, 3, at=NOON + DAY), CASE)
-    summaries = store.cases(limit=10)
+    store.cases.open(case(), record(store, 1, at=NOON))
+    store.cases.open(case(OTHER), record(store, 2, at=NOON + MINUTE))
+    store.cases.join(record(store, 3, at=NOON + DAY), CASE)
+    summaries = store.cases.recent(limit=10)
     assert [(line.case.id, line.mails, line.last_received_at) for line in summaries] == [
         (CASE, 2, NOON + DAY),
         (OTHER, 1, NOON + MINUTE),
     ]
-    assert [line.case.id for line in store.cases(limit=1)] == [CASE]
+    assert [line.case.id for line in store.cases.recent(limit=1)] == [CASE]
 
 
 def test_the_timeline_holds_everything_in_order(store: Store) -> None:
     """Rule: what `show` and `why` need is one read."""
-    assert store.timeline(CASE) is None
+    assert store.cases.timeline(CASE) is None
     first = fill(store)
     second = record(store, 2, at=NOON + MINUTE)
-    store.join_case(second, CASE)
-    store.end_mail(first, MailStatus.ANSWERED, None, None, NOON)
+    store.cases.join(second, CASE)
+    store.mails.end(first, MailStatus.ANSWERED, None, None, NOON)
 
-    timeline = store.timeline(CASE)
+    timeline = store.cases.timeline(CASE)
     assert timeline is not None
     assert timeline.case.participants == (ANNA, "second@example.net")
     assert [entry.mail.id for entry in timeline.mails] == [first, second]
     entry, follow_up = timeline.mails
     assert entry.plan == plan(first)
     assert entry.letters == (letter(first),)
-    assert entry.outbox == store.outgoing(mail_id=first)
+    assert entry.outbox == store.outbox.find(mail_id=first)
     assert (follow_up.plan, follow_up.letters, follow_up.outbox) == (None, (), ())

@@ -8,27 +8,27 @@ from datetime import datetime
 import pytest
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.store.records import Due, LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus, SettledBy
+from support_agent.store.records import DeliverySource, Due, LetterKind, MailId, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
 from tests.contract.store.examples import CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, queue, record
 
 MARKS: dict[OutboxStatus, Callable[[Store, OutboxId], None]] = {
-    OutboxStatus.SENT: lambda store, row: store.mark_sent(row, "250 ok", NOON),
-    OutboxStatus.UNCERTAIN: lambda store, row: store.mark_uncertain(row, "lost after the dot"),
-    OutboxStatus.FAILED: lambda store, row: store.mark_failed(row, "550 no such user"),
-    OutboxStatus.READY: lambda store, row: store.mark_retry(row, "451 later", NOON + MINUTE),
+    OutboxStatus.SENT: lambda store, row: store.outbox.mark_sent(row, "250 ok", NOON),
+    OutboxStatus.UNCERTAIN: lambda store, row: store.outbox.mark_uncertain(row, "lost after the dot"),
+    OutboxStatus.FAILED: lambda store, row: store.outbox.mark_failed(row, "550 no such user"),
+    OutboxStatus.READY: lambda store, row: store.outbox.mark_retry(row, "451 later", NOON + MINUTE),
 }
 
 
 def only(store: Store) -> OutboxRecord:
-    (row,) = store.outgoing()
+    (row,) = store.outbox.find()
     return row
 
 
 def bring_to(store: Store, status: OutboxStatus) -> OutboxRecord:
     row = queue(store)
     if status is not OutboxStatus.READY:
-        assert store.claim(row.id, NOON)
+        assert store.outbox.claim(row.id, NOON)
     if status in (OutboxStatus.SENT, OutboxStatus.UNCERTAIN, OutboxStatus.FAILED):
         MARKS[status](store, row.id)
     assert only(store).status is status
@@ -38,22 +38,22 @@ def bring_to(store: Store, status: OutboxStatus) -> OutboxRecord:
 def test_a_queued_mail_is_kept_byte_for_byte_and_due_at_once(store: Store) -> None:
     """Rule: what is sent is what was composed."""
     mail_id = record(store)
-    store.open_case(case(), mail_id)
+    store.cases.open(case(), mail_id)
     mail = outgoing(mail_id, case_id=CASE)
     row = put(store, mail)
     assert row == mail
     assert (row.status, row.attempts, row.next_try_at) == (OutboxStatus.READY, 0, NOON)
-    assert store.ready(NOON, limit=10) == (Due(next_try_at=NOON, created_at=NOON, id=row.id),)
-    assert store.outgoing(message_id=mail.message_id) == (row,)
+    assert store.outbox.ready(NOON, limit=10) == (Due(next_try_at=NOON, created_at=NOON, id=row.id),)
+    assert store.outbox.find(message_id=mail.message_id) == (row,)
 
 
 def test_queueing_again_keeps_the_first_bytes(store: Store) -> None:
     """Rule: one mail of a kind for a mail; a step that runs again sends no other text and explains no other one."""
     row = bring_to(store, OutboxStatus.SENT)
-    again = store.queue((letter(row.mail_id, subject="other"), outgoing(row.mail_id, body=b"other")))
+    again = store.outbox.queue((letter(row.mail_id, subject="other"), outgoing(row.mail_id, body=b"other")))
     assert again == (row,)
     assert only(store) == row
-    assert store.letter_for(row.mail_id, row.kind) == letter(row.mail_id)
+    assert store.outbox.letter(row.mail_id, row.kind) == letter(row.mail_id)
 
 
 def test_mails_are_queued_all_or_none(store: Store) -> None:
@@ -63,24 +63,24 @@ def test_mails_are_queued_all_or_none(store: Store) -> None:
     packet = outgoing(mail_id, LetterKind.PACKET)
     answer = outgoing(mail_id).model_copy(update={"message_id": taken})
     with pytest.raises(PermanentError, match="Message-ID"):
-        store.queue((letter(mail_id, LetterKind.PACKET), packet), (letter(mail_id), answer))
-    assert store.outgoing(mail_id=mail_id) == ()
-    assert store.letter_for(mail_id, LetterKind.PACKET) is None
+        store.outbox.queue((letter(mail_id, LetterKind.PACKET), packet), (letter(mail_id), answer))
+    assert store.outbox.find(mail_id=mail_id) == ()
+    assert store.outbox.letter(mail_id, LetterKind.PACKET) is None
 
 
 def test_mail_that_is_not_in_the_store_has_nothing_in_the_outbox(store: Store) -> None:
     """Rule: nothing is stored about a mail that is not."""
     with pytest.raises(PermanentError, match="not in the store"):
         put(store, outgoing(MailId("f" * 32)))
-    assert store.outgoing() == ()
+    assert store.outbox.find() == ()
 
 
 def test_each_kind_goes_out_once(store: Store) -> None:
     """Rule: an acknowledgement to the customer and a packet to the desk are two mails."""
     mail_id = record(store)
     rows = [put(store, outgoing(mail_id, kind)) for kind in (LetterKind.ACKNOWLEDGEMENT, LetterKind.PACKET)]
-    assert {row.id for row in store.outgoing(mail_id=mail_id)} == {row.id for row in rows}
-    assert [row.kind for row in store.outgoing(kind=LetterKind.PACKET)] == [LetterKind.PACKET]
+    assert {row.id for row in store.outbox.find(mail_id=mail_id)} == {row.id for row in rows}
+    assert [row.kind for row in store.outbox.find(kind=LetterKind.PACKET)] == [LetterKind.PACKET]
 
 
 def test_a_message_id_belongs_to_one_mail(store: Store) -> None:
@@ -95,20 +95,20 @@ def test_a_message_id_belongs_to_one_mail(store: Store) -> None:
 def test_only_what_is_due_is_ready_and_the_longest_due_first(store: Store) -> None:
     """Rule: a retry waits for its instant; the limit holds."""
     late, soon, first = (queue(store, n, at=NOON + n * MINUTE).id for n in (3, 2, 1))
-    assert [row.id for row in store.ready(NOON + 2 * MINUTE, limit=10)] == [first, soon]
-    assert [row.id for row in store.ready(NOON + DAY, limit=10)] == [first, soon, late]
-    assert [row.id for row in store.ready(NOON + DAY, limit=2)] == [first, soon]
+    assert [row.id for row in store.outbox.ready(NOON + 2 * MINUTE, limit=10)] == [first, soon]
+    assert [row.id for row in store.outbox.ready(NOON + DAY, limit=10)] == [first, soon, late]
+    assert [row.id for row in store.outbox.ready(NOON + DAY, limit=2)] == [first, soon]
 
 
 def page_through(store: Store, now: datetime, limit: int, *taken: OutboxId) -> list[OutboxId]:
     """The ids of what is due, batch by batch; those `taken` are claimed when they come up."""
     ids: list[OutboxId] = []
     last: Due | None = None
-    while due := store.ready(now, limit, last):
+    while due := store.outbox.ready(now, limit, last):
         assert len(due) <= limit
         for last in due:
             ids.append(last.id)
-            assert last.id not in taken or store.claim(last.id, now)
+            assert last.id not in taken or store.outbox.claim(last.id, now)
     return ids
 
 
@@ -129,8 +129,8 @@ def test_of_what_was_put_off_alike_the_oldest_is_due_first(store: Store) -> None
     """Rule: the instant of the next try, then the age, and a batch begins there too."""
     young, old = queue(store, 1, at=NOON + MINUTE).id, queue(store, 2, at=NOON).id
     for row in (young, old):
-        assert store.claim(row, NOON + MINUTE)
-        store.mark_retry(row, "451 later", NOON + 2 * MINUTE)
+        assert store.outbox.claim(row, NOON + MINUTE)
+        store.outbox.mark_retry(row, "451 later", NOON + 2 * MINUTE)
     assert page_through(store, NOON + DAY, 1) == [old, young]
 
 
@@ -138,26 +138,26 @@ def test_only_the_kinds_that_are_asked_for_are_due(store: Store) -> None:
     """Rule: what is held by its kind fills no batch."""
     mail_id = record(store)
     rows = {kind: put(store, outgoing(mail_id, kind)).id for kind in LetterKind}
-    assert {due.id for due in store.ready(NOON, 10)} == set(rows.values())
+    assert {due.id for due in store.outbox.ready(NOON, 10)} == set(rows.values())
     kinds = [LetterKind.PACKET, LetterKind.PERSON_REPLY]
-    assert {due.id for due in store.ready(NOON, 10, kinds=kinds)} == {rows[kind] for kind in kinds}
-    assert store.ready(NOON, 10, kinds=[]) == ()
+    assert {due.id for due in store.outbox.ready(NOON, 10, kinds=kinds)} == {rows[kind] for kind in kinds}
+    assert store.outbox.ready(NOON, 10, kinds=[]) == ()
 
 
 def test_a_row_is_claimed_once_per_try(store: Store) -> None:
     """Rule: save, then act: only the caller that moved the row may send."""
     row = queue(store)
-    assert not store.claim(row.id, NOON - MINUTE)
-    assert store.claim(row.id, NOON)
-    assert not store.claim(row.id, NOON)
+    assert not store.outbox.claim(row.id, NOON - MINUTE)
+    assert store.outbox.claim(row.id, NOON)
+    assert not store.outbox.claim(row.id, NOON)
     assert (only(store).status, only(store).attempts) == (OutboxStatus.SENDING, 1)
-    assert store.ready(NOON + DAY, limit=10) == ()
+    assert store.outbox.ready(NOON + DAY, limit=10) == ()
 
-    store.mark_retry(row.id, "451 later", NOON + MINUTE)
-    assert not store.claim(row.id, NOON)
-    assert store.claim(row.id, NOON + MINUTE)
+    store.outbox.mark_retry(row.id, "451 later", NOON + MINUTE)
+    assert not store.outbox.claim(row.id, NOON)
+    assert store.outbox.claim(row.id, NOON + MINUTE)
     assert (only(store).attempts, only(store).last_detail) == (2, "451 later")
-    assert not store.claim(OutboxId("unknown"), NOON)
+    assert not store.outbox.claim(OutboxId("unknown"), NOON)
 
 
 @pytest.mark.parametrize("target", MARKS)
@@ -182,30 +182,30 @@ def test_a_row_takes_no_way_but_the_drawn_ones(store: Store, source: OutboxStatu
 def test_marking_an_unknown_row_is_an_error(store: Store) -> None:
     """Rule: a write that hits no row says so."""
     with pytest.raises(PermanentError, match="not in the outbox"):
-        store.mark_sent(OutboxId("unknown"), "250 ok", NOON)
+        store.outbox.mark_sent(OutboxId("unknown"), "250 ok", NOON)
 
 
 def test_what_a_dead_sender_left_is_uncertain_and_never_ready(store: Store) -> None:
     """Rule (S62): after a crash nobody knows whether the final dot was sent; a person decides."""
     left, waiting = queue(store, 1), queue(store, 2)
-    assert store.claim(left.id, NOON)
+    assert store.outbox.claim(left.id, NOON)
 
-    (recovered,) = store.recover_sending()
+    (recovered,) = store.outbox.recover_sending()
 
     assert (recovered.id, recovered.status) == (left.id, OutboxStatus.UNCERTAIN)
-    assert store.outgoing(status=OutboxStatus.UNCERTAIN) == (recovered,)
+    assert store.outbox.find(status=OutboxStatus.UNCERTAIN) == (recovered,)
     assert recovered.last_detail
-    assert [row.id for row in store.ready(NOON + DAY, limit=10)] == [waiting.id]
-    assert store.recover_sending() == ()
+    assert [row.id for row in store.outbox.ready(NOON + DAY, limit=10)] == [waiting.id]
+    assert store.outbox.recover_sending() == ()
 
 
 def test_what_is_due_later_than_anything_can_be_is_called_in(store: Store) -> None:
     """Rule: put off while the clock was ahead, it does not wait until the clock is there; the others wait."""
     ahead, waiting = queue(store, 1, at=NOON + DAY + MINUTE), queue(store, 2, at=NOON + DAY)
-    assert store.call_in(NOON, NOON + DAY) == 1
-    assert [row.id for row in store.ready(NOON, limit=10)] == [ahead.id]
-    assert store.call_in(NOON, NOON + DAY) == 0
-    assert waiting in store.outgoing()
+    assert store.outbox.reset_retry_times(NOON, NOON + DAY) == 1
+    assert [row.id for row in store.outbox.ready(NOON, limit=10)] == [ahead.id]
+    assert store.outbox.reset_retry_times(NOON, NOON + DAY) == 0
+    assert waiting in store.outbox.find()
 
 
 @pytest.mark.parametrize("kind", LetterKind)
@@ -215,12 +215,12 @@ def test_what_a_dead_sender_left_for_the_desk_is_ready_again_while_it_has_tries(
 ) -> None:
     """Rule (S62): the same packet twice harms nobody, a case of which nobody hears does; the tries are bounded."""
     row = put(store, outgoing(record(store), kind))
-    assert store.claim(row.id, NOON)
-    (recovered,) = store.recover_sending(desk_tries=tries)
+    assert store.outbox.claim(row.id, NOON)
+    (recovered,) = store.outbox.recover_sending(desk_tries=tries)
     is_again = kind.is_for_desk and tries > 1
     assert recovered.status is (OutboxStatus.READY if is_again else OutboxStatus.UNCERTAIN)
     assert (only(store), only(store).attempts) == (recovered, 1)
-    assert store.claim(row.id, NOON) is is_again
+    assert store.outbox.claim(row.id, NOON) is is_again
 
 
 @pytest.mark.parametrize("kind", LetterKind)
@@ -232,17 +232,17 @@ def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_is_told(
     mail_id = record(store)
     row = put(store, outgoing(mail_id, kind))
     if status is not OutboxStatus.READY:
-        assert store.claim(row.id, NOON)
+        assert store.outbox.claim(row.id, NOON)
         if status is not OutboxStatus.SENDING:
             MARKS[status](store, row.id)
     is_lost = status in (OutboxStatus.FAILED, OutboxStatus.UNCERTAIN) and not kind.is_for_desk
-    assert [lost.id for lost in store.untold_losses()] == [row.id] * is_lost
-    assert store.untold_losses(mail_id) == store.untold_losses()
-    assert store.untold_losses(record(store, 2)) == ()
+    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id] * is_lost
+    assert store.outbox.unnotified_losses(mail_id) == store.outbox.unnotified_losses()
+    assert store.outbox.unnotified_losses(record(store, 2)) == ()
 
     queued = tell(store, row)
     assert (queued is not None) is (status in (OutboxStatus.FAILED, OutboxStatus.UNCERTAIN))
-    assert store.untold_losses() == ()
+    assert store.outbox.unnotified_losses() == ()
     assert tell(store, row, 3) is None
 
 
@@ -250,18 +250,18 @@ def tell(store: Store, lost: OutboxRecord, number: int = 2, body: bytes = b"noti
     """The desk's notice number so many that this is lost."""
     kind = LetterKind.FAILURE
     notice = outgoing(lost.mail_id, kind, number=number, body=body, at=NOON + DAY)
-    return store.queue_notice(letter(lost.mail_id, kind, number=number), notice, lost.id)
+    return store.outbox.queue_notice(letter(lost.mail_id, kind, number=number), notice, lost.id)
 
 
 def test_a_notice_and_the_record_that_the_desk_was_told_are_one(store: Store) -> None:
     """Failure: the process dies between the two, and the desk hears of it twice or never."""
     row = bring_to(store, OutboxStatus.FAILED)
     put(store, outgoing(row.mail_id, LetterKind.FAILURE, number=2, body=b"of something else"))
-    with pytest.raises(TransientError, match="failure-2 became another notice"):
+    with pytest.raises(TransientError, match="another notice took the number of"):
         tell(store, row)
-    assert [lost.id for lost in store.untold_losses()] == [row.id]
+    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id]
     assert tell(store, row, 3) is not None
-    told = store.settlements.mail(row.id)
+    told = store.outbox.get(row.id)
     assert told is not None
     assert told.told_at == NOON + DAY
 
@@ -271,10 +271,10 @@ def test_notices_of_one_mail_are_mails_of_their_own(store: Store) -> None:
     mail_id, kind = record(store), LetterKind.FAILURE
     for number in (1, 2):
         subject = f"notice {number}"
-        store.queue((letter(mail_id, kind, subject, number), outgoing(mail_id, kind, number=number)))
-    assert [row.id for row in store.outgoing()] == [f"{mail_id}-failure", f"{mail_id}-failure-2"]
+        store.outbox.queue((letter(mail_id, kind, subject, number), outgoing(mail_id, kind, number=number)))
+    assert [row.id for row in store.outbox.find()] == [f"{mail_id}-failure", f"{mail_id}-failure-2"]
     for number in (1, 2):
-        assert store.letter_for(mail_id, kind, number) == letter(mail_id, kind, f"notice {number}", number)
+        assert store.outbox.letter(mail_id, kind, number) == letter(mail_id, kind, f"notice {number}", number)
 
 
 @pytest.mark.parametrize("after", [OutboxStatus.READY, OutboxStatus.SENT])
@@ -282,9 +282,9 @@ def test_a_loss_that_is_over_is_told_again_when_it_comes_back(store: Store, afte
     """Failure: a person sends it again, or it was found to be out, then it fails or bounces, and nobody hears of it."""
     row = bring_to(store, OutboxStatus.UNCERTAIN)
     assert tell(store, row, 1) is not None
-    store.settlements.settle(row.id, after, SettledBy.OPERATOR, "why", NOON, (OutboxStatus.UNCERTAIN,))
-    assert store.untold_losses() == ()
-    store.settlements.settle(row.id, OutboxStatus.FAILED, SettledBy.BOUNCE, "why", NOON, (after,))
-    assert [lost.id for lost in store.untold_losses()] == [row.id]
+    store.deliveries.update(row.id, after, DeliverySource.OPERATOR, "why", NOON, (OutboxStatus.UNCERTAIN,))
+    assert store.outbox.unnotified_losses() == ()
+    store.deliveries.update(row.id, OutboxStatus.FAILED, DeliverySource.BOUNCE, "why", NOON, (after,))
+    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id]
     assert tell(store, row) is not None
-    assert store.untold_losses() == ()
+    assert store.outbox.unnotified_losses() == ()

@@ -15,16 +15,16 @@ OTHER = CaseId("AAAAAAAAAA")
 
 def finish(store: Store) -> None:
     """Leave no work: every mail settled, everything sent."""
-    for mail in store.mails(status=MailStatus.NEW):
-        store.end_mail(mail.id, MailStatus.ANSWERED, None, None, NOON)
-    for row in store.ready(NOON + 100 * DAY, limit=100):
-        store.claim(row.id, NOON + 100 * DAY)
-        store.mark_sent(row.id, "250 ok", NOON)
+    for mail in store.mails.find(status=MailStatus.NEW):
+        store.mails.end(mail.id, MailStatus.ANSWERED, None, None, NOON)
+    for row in store.outbox.ready(NOON + 100 * DAY, limit=100):
+        store.outbox.claim(row.id, NOON + 100 * DAY)
+        store.outbox.mark_sent(row.id, "250 ok", NOON)
 
 
 def test_counts_name_every_status(store: Store) -> None:
     """Rule: a status that nothing has is 0, not missing."""
-    empty = store.counts()
+    empty = store.traffic.totals()
     assert set(empty.mails) == set(MailStatus)
     assert set(empty.cases) == set(CaseState)
     assert set(empty.outbox) == set(OutboxStatus)
@@ -32,7 +32,7 @@ def test_counts_name_every_status(store: Store) -> None:
 
     fill(store)
     record(store, 2)
-    counts = store.counts()
+    counts = store.traffic.totals()
     assert counts.mails[MailStatus.NEW] == 2
     assert counts.cases[CaseState.OPEN] == 1
     assert counts.outbox[OutboxStatus.READY] == 1
@@ -42,33 +42,33 @@ def test_an_old_case_goes_whole(store: Store) -> None:
     """Rule: nothing of a customer stays; the company's own documents and templates do."""
     fill(store)
     finish(store)
-    assert store.delete_older_than(NOON + DAY) == Deleted(cases=1, mails=1)
+    assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=1, mails=1)
 
     with store.database.read() as session:
         for table in ("mails", "cases", "participants", "plans", "tool_calls", "letters", "outbox"):
             assert session.connection().scalar(text(f"SELECT count(*) FROM {table}")) == 0, table
-    assert store.templates("t1") is not None
-    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
+    assert store.versions.templates("t1") is not None
+    assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
 
 
 def test_a_deleted_mail_is_not_new_when_it_is_fetched_again(store: Store) -> None:
     """Failure: retention, a rescan after a UIDVALIDITY change, and an old mail is answered again."""
     fill(store)
     finish(store)
-    store.delete_older_than(NOON + DAY)
-    again = store.record_mail(raw(1), "<1@example.net>", cursor(5, uid_validity=8), NOON + DAY)
+    store.retention.delete_older_than(NOON + DAY)
+    again = store.mails.record(raw(1), "<1@example.net>", cursor(5, uid_validity=8), NOON + DAY)
     assert not again.is_new
-    assert store.mails() == ()
-    assert store.cursor("INBOX") == cursor(5, uid_validity=8)
+    assert store.mails.find() == ()
+    assert store.cursors.get("INBOX") == cursor(5, uid_validity=8)
 
 
 def test_a_case_with_a_recent_mail_stays_whole(store: Store) -> None:
     """Rule: a case goes whole or not at all."""
-    store.open_case(case(), record(store, 1, at=NOON))
-    store.join_case(record(store, 2, at=NOON + DAY), CASE)
+    store.cases.open(case(), record(store, 1, at=NOON))
+    store.cases.join(record(store, 2, at=NOON + DAY), CASE)
     finish(store)
-    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
-    assert len(store.mails()) == 2
+    assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
+    assert len(store.mails.find()) == 2
 
 
 def test_old_mails_without_a_case_go(store: Store) -> None:
@@ -76,15 +76,15 @@ def test_old_mails_without_a_case_go(store: Store) -> None:
     for number, at in ((1, NOON), (2, NOON + DAY)):
         record(store, number, at=at)
     finish(store)
-    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=1)
-    assert [mail.uid for mail in store.mails()] == [2]
+    assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=1)
+    assert [mail.uid for mail in store.mails.find()] == [2]
 
 
 def test_more_than_one_statement_holds_goes_as_well(store: Store) -> None:
     """Rule: any number of mails is deleted in one run."""
     for number in range(CHUNK + 1):
-        store.end_mail(record(store, number), MailStatus.FILED, None, None, NOON)
-    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=CHUNK + 1)
+        store.mails.end(record(store, number), MailStatus.FILED, None, None, NOON)
+    assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=CHUNK + 1)
 
 
 @pytest.mark.parametrize("has_case", [True, False])
@@ -92,8 +92,8 @@ def test_an_unhandled_mail_never_goes(store: Store, has_case: bool) -> None:
     """Rule: nothing is lost, however old."""
     mail_id = record(store)
     if has_case:
-        store.open_case(case(), mail_id)
-    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
+        store.cases.open(case(), mail_id)
+    assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
 
 
 @pytest.mark.parametrize("has_case", [True, False])
@@ -102,12 +102,12 @@ def test_what_still_waits_to_be_sent_never_goes(store: Store, status: OutboxStat
     """Rule: a mail that is due, on its way or in doubt keeps its case."""
     mail_id = record(store)
     if has_case:
-        store.open_case(case(), mail_id)
-    store.end_mail(mail_id, MailStatus.ANSWERED, None, None, NOON)
+        store.cases.open(case(), mail_id)
+    store.mails.end(mail_id, MailStatus.ANSWERED, None, None, NOON)
     row = put(store, outgoing(mail_id))
     if status is not OutboxStatus.READY:
-        assert store.claim(row.id, NOON)
+        assert store.outbox.claim(row.id, NOON)
     if status is OutboxStatus.UNCERTAIN:
-        store.mark_uncertain(row.id, "lost")
-    assert store.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
-    assert len(store.outgoing()) == 1
+        store.outbox.mark_uncertain(row.id, "lost")
+    assert store.retention.delete_older_than(NOON + DAY) == Deleted(cases=0, mails=0)
+    assert len(store.outbox.find()) == 1

@@ -20,8 +20,8 @@ OTHER = CaseId("BBBBBBBBBB")
 def answered(store: Store, number: int = 1, *, level: Level = 2, at: datetime = NOON, case_id: CaseId = CASE) -> MailId:
     """A mail of Anna's at that level, and the answer to it in the outbox."""
     mail_id = record(store, number)
-    store.open_case(case(case_id), mail_id)
-    store.save_sender(mail_id, ANNA, level, "dmarc=pass")
+    store.cases.open(case(case_id), mail_id)
+    store.mails.save_sender(mail_id, ANNA, level, "dmarc=pass")
     put(store, outgoing(mail_id, case_id=case_id, at=at))
     return mail_id
 
@@ -95,7 +95,7 @@ def test_answers_of_the_case_are_known_whoever_asked_and_however_long_ago(store:
 def test_mails_without_a_sender_have_no_answers_in_common(store: Store) -> None:
     """Rule: they are not one sender."""
     mail_id = record(store)
-    store.save_sender(mail_id, "", 0, "no address")
+    store.mails.save_sender(mail_id, "", 0, "no address")
     put(store, outgoing(mail_id))
     assert answers(store, "") == ()
 
@@ -103,20 +103,20 @@ def test_mails_without_a_sender_have_no_answers_in_common(store: Store) -> None:
 def test_answer_that_failed_is_none(store: Store) -> None:
     """Rule: what is known not to have gone out was not said."""
     mail_id = answered(store)
-    (row,) = store.outgoing(mail_id=mail_id)
-    assert store.claim(row.id, NOON)
-    store.mark_failed(row.id, "550 no")
+    (row,) = store.outbox.find(mail_id=mail_id)
+    assert store.outbox.claim(row.id, NOON)
+    store.outbox.mark_failed(row.id, "550 no")
     assert answers(store) == answers(store, case_id=CASE) == ()
 
 
 @pytest.mark.parametrize("status", [OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN])
 def test_what_passed_is_what_came_in_and_what_left(store: Store, status: OutboxStatus) -> None:
     """Rule: a mail that may have gone out counts as sent; one that waits does not."""
-    (row,) = store.outgoing(mail_id=answered(store))
+    (row,) = store.outbox.find(mail_id=answered(store))
     if status is not OutboxStatus.READY:
-        assert store.claim(row.id, NOON)
+        assert store.outbox.claim(row.id, NOON)
     if status is OutboxStatus.UNCERTAIN:
-        store.mark_uncertain(row.id, "cut")
+        store.outbox.mark_uncertain(row.id, "cut")
     passed = store.traffic.passed(ANSWERS, NOON)
     assert (passed.queued, passed.sent) == (1, 0 if status is OutboxStatus.READY else 1)
     assert store.traffic.passed((LetterKind.PACKET,), NOON).queued == 0
@@ -133,9 +133,9 @@ def test_what_passed_is_told_by_the_level_of_the_mails(store: Store) -> None:
 
 def test_what_a_clock_that_was_ahead_wrote_is_left_out_where_an_end_is_named(store: Store) -> None:
     """Rule: of a limit; an answer that was given is given."""
-    (row,) = store.outgoing(mail_id=answered(store, at=NOON + DAY))
-    assert store.claim(row.id, NOON + DAY)
-    store.mark_sent(row.id, "250 ok", NOON + DAY)
+    (row,) = store.outbox.find(mail_id=answered(store, at=NOON + DAY))
+    assert store.outbox.claim(row.id, NOON + DAY)
+    store.outbox.mark_sent(row.id, "250 ok", NOON + DAY)
     traffic = store.traffic
     for until, count in ((NOON, 0), (NOON + DAY, 1)):
         assert traffic.passed(ANSWERS, NOON, until=until) == (count, count)
@@ -146,10 +146,10 @@ def test_what_a_clock_that_was_ahead_wrote_is_left_out_where_an_end_is_named(sto
 
 def test_mail_that_waited_counts_as_sent_when_it_went(store: Store) -> None:
     """Failure: an hour of waiting, and the limit of the hour counts nothing of what goes out at once."""
-    (row,) = store.outgoing(mail_id=answered(store))
+    (row,) = store.outbox.find(mail_id=answered(store))
     later = NOON + timedelta(hours=3)
-    assert store.claim(row.id, later)
-    store.mark_sent(row.id, "250 ok", later)
+    assert store.outbox.claim(row.id, later)
+    store.outbox.mark_sent(row.id, "250 ok", later)
     passed = store.traffic.passed(ANSWERS, later)
     assert (passed.queued, passed.sent) == (0, 1)
 
@@ -164,15 +164,15 @@ def test_the_busiest_are_named(store: Store) -> None:
     assert store.traffic.busiest_case(ANSWERS) == (CASE, 2)
     assert store.traffic.busiest_sender(ANSWERS, NOON) == (ANNA, 3)
     assert store.traffic.busiest_sender(ANSWERS, NOON + MINUTE) is None
-    store.give_to_person(CASE)
+    store.cases.escalate(CASE)
     assert store.traffic.busiest_case(ANSWERS) == (OTHER, 1)
 
 
 def test_mails_are_counted_by_the_reason_of_their_end(store: Store) -> None:
     """Rule: since an instant, of everybody or of one sender at a level."""
     mail_id = record(store)
-    store.save_sender(mail_id, ANNA, 1, "spf=pass")
-    store.end_mail(mail_id, MailStatus.ESCALATED, "repeated", None, NOON)
+    store.mails.save_sender(mail_id, ANNA, 1, "spf=pass")
+    store.mails.end(mail_id, MailStatus.ESCALATED, "repeated", None, NOON)
     count = store.traffic.ended_for
     assert (count("repeated", NOON), count("repeated", NOON + MINUTE), count("other", NOON)) == (1, 0, 0)
     assert [count("repeated", NOON, ANNA, level) for level in LEVELS] == [1, 1, 0, 0]

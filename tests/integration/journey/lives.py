@@ -1,7 +1,7 @@
 """A process that handles the mails of a mailbox and kills itself on the way; run as `python -m`, see `main`.
 
 Agent, stages, engine, store, templates, policies and the company's database are the product's own, put together as
-`app.open_agent` does; only the model and the search are scripted, and the gate refuses where a mail says so.
+`app.open_worker` does; only the model and the search are scripted, and the gate refuses where a mail says so.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from typing import Any, ClassVar, NamedTuple, cast
 import structlog
 
 from support_agent.answer.templates import Templates
-from support_agent.cases.place import PlacedMail
+from support_agent.app import wire
+from support_agent.cases.route import RoutedMail
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.config.loading import load
@@ -44,10 +45,10 @@ from support_agent.store.records import MailId
 from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
 from support_agent.transport.mailbox import Mailbox
-from support_agent.transport.outbox import Transport
+from support_agent.transport.outbox import SmtpTransport
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.stages import Outcome, Stages
-from support_agent.workflow.worker import Agent
+from support_agent.workflow.worker import Worker
 from tests.fakes import PLAIN
 from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 
@@ -203,7 +204,7 @@ class Undecided:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchedAgent(Agent):
+class WatchedWorker(Worker):
     """The agent, dying between the record of a mail and its way to the engine where that is meant."""
 
     watch: Watch
@@ -216,7 +217,7 @@ class WatchedAgent(Agent):
 class WatchedStages(Stages):
     """The stages, with a gate that refuses the mails that say so."""
 
-    def answer(self, mail: PlacedMail, decision: Decision) -> Outcome:
+    def answer(self, mail: RoutedMail, decision: Decision) -> Outcome:
         if REFUSED in mail.message.subject:
             raise GateRefused("a byte without a source")
         return super().answer(mail, decision)
@@ -239,21 +240,17 @@ def live(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> None:
             templates=Templates.load(settings.company.templates),
             settings=settings,
         )
-        stages = WatchedStages(
-            store=watch.watched(store),
-            decider=decider,
-            transport=watch.watched(Transport(settings.smtp)),
-            settings=settings,
-            index_version=decider.search.version,
-            now=utc_now,
-        )
+        transport = watch.watched(SmtpTransport(settings.smtp))
+        company, templates = decider.company, decider.templates
+        wired = wire(settings, watch.watched(store), transport, company, templates, lambda: decider, utc_now)
+        stages = WatchedStages(**vars(wired))
 
         def journey(mail_id: str, steps: Steps) -> str:
             return handle(MailId(mail_id), watch.steps_of(mail_id, steps), stages)
 
         name = executor_id(secrets.token_hex(4))
         engine = Engine(engine_url(settings.store.url), name, settings.engine, journey)
-        agent = WatchedAgent(
+        agent = WatchedWorker(
             settings=settings,
             store=store,
             stages=stages,

@@ -137,8 +137,8 @@ def _run(url: str, folder: Path) -> Run:
     endings = []
     with Store.open(url, packaged("migrations")) as store:
         for mail_id, (way, kill) in killed.items():
-            record = store.mail(mail_id)
-            out = store.outgoing(mail_id=mail_id)
+            record = store.mails.get(mail_id)
+            out = store.outbox.find(mail_id=mail_id)
             endings.append(Ending(way, kill, record.status if record else None, tuple(out)))
     return Run(steps, deaths, tuple(endings), arrived)
 

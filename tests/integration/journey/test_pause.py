@@ -115,12 +115,12 @@ class Workplace:
         return raw
 
     def status(self, raw: bytes) -> MailStatus | None:
-        mail = self.store.mail(mail_id_of(raw))
+        mail = self.store.mails.get(mail_id_of(raw))
         return None if mail is None else mail.status
 
     def outbox(self, raw: bytes) -> dict[LetterKind, OutboxRecord]:
         """What went or is to go out for a mail."""
-        return {row.kind: row for row in self.store.outgoing(mail_id=mail_id_of(raw))}
+        return {row.kind: row for row in self.store.outbox.find(mail_id=mail_id_of(raw))}
 
     def arrived(self) -> Counter[str]:
         """How often each address got a mail."""

@@ -18,7 +18,7 @@ from support_agent.errors import ConfigError, TransientError
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
 from support_agent.transport.mailbox import HANDLED_KEYWORD, Fetched, Mailbox
-from support_agent.workflow.worker import Agent
+from support_agent.workflow.worker import Worker
 from tests.fakes_agent import InlineEngine
 from tests.fakes_journey import ANNA, JAMES, Office, once, write
 from tests.servers.certificates import Certificates
@@ -98,14 +98,14 @@ def test_s31_folder_that_was_made_anew_is_read_again_and_nothing_is_answered_aga
     put(dovecot, user, *mails, folder="Support")
     live(dovecot.settings(user, folder="Support"), office)
     assert [recipient for recipient, _ in office.transport.given] == [ANNA, JAMES]
-    before = office.store.cursor("Support")
+    before = office.store.cursors.get("Support")
     with dovecot.as_person(user) as person:
         person.delete_folder("Support")
     put(dovecot, user, *(b"X-Restored: yes\r\n" + raw for raw in reversed(mails)), folder="Support")
     put(dovecot, user, write("Can I get a refund?", sender="new@example.net"), folder="Support")
     for _ in range(2):
         live(dovecot.settings(user, folder="Support"), office)
-    after = office.store.cursor("Support")
+    after = office.store.cursors.get("Support")
     assert before is not None
     assert after is not None
     assert before.uid_validity != after.uid_validity
@@ -116,7 +116,7 @@ def live(imap: ImapSettings, office: Office) -> None:
     """One life of an agent on the mailbox."""
     settings = office.settings.model_copy(update={"imap": imap})
     engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
-    agent = Agent(settings, office.store, office.stages, engine, lambda: Mailbox(imap), office.clock)
+    agent = Worker(settings, office.store, office.stages, engine, lambda: Mailbox(imap), office.clock)
     agent.run_once(Event())
 
 

@@ -20,7 +20,7 @@ from support_agent.mail.message import parse
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Mailbox
 from support_agent.workflow.stages import Stages
-from support_agent.workflow.worker import Agent
+from support_agent.workflow.worker import Worker
 from tests.fakes_journey import Clock
 from tests.integration.mail.test_mailbox import mail
 from tests.servers.certificates import Certificates
@@ -52,7 +52,7 @@ def without_move(certificates: Certificates) -> Iterator[Dovecot]:
 def read(imap: ImapSettings, store: Store) -> None:
     """One round of the agent's loop on the mailbox."""
     silent = Silent()
-    agent = Agent(
+    agent = Worker(
         settings=Settings(imap=imap),
         store=store,
         stages=cast("Stages", silent),
@@ -84,7 +84,7 @@ def survives_every_cut(dovecot: Dovecot, empty_store: Path, folder: Path) -> Non
                 proxy.cut_after = None
                 read(imap, store)
                 needed = max(needed, proxy.passed)
-                recorded = sorted(store.raw_mail(record.id) for record in store.mails())
+                recorded = sorted(store.mails.raw(record.id) for record in store.mails.find())
             assert recorded == sorted(MAILS), f"cut after {cut_after} bytes"
             assert moved(dovecot, user, "Handled") == ["mail 1", "mail 2", "mail 3"], f"cut after {cut_after} bytes"
             file.unlink()

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from support_agent.config.settings import OAuthSettings, Security, SmtpSettings
 from support_agent.errors import ConfigError, TransientError
 from support_agent.transport.oauth import TokenSource
-from support_agent.transport.outbox import Delivery, Transport
+from support_agent.transport.outbox import Delivery, SmtpTransport
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import Dovecot, free_port
 from tests.servers.postfix import LATER, MAX_MESSAGE_BYTES, REFUSED, Postfix
@@ -51,7 +51,7 @@ def limits_for(script: dict[str, str]) -> dict[str, float]:
 def deliver(script: dict[str, str], raw: bytes = RAW, to: str = TO, **changes: object) -> tuple[Delivery, ScriptedSmtp]:
     with (
         ScriptedSmtp(script) as server,
-        Transport(plain(server.port, **limits_for(script), **changes)) as transport,
+        SmtpTransport(plain(server.port, **limits_for(script), **changes)) as transport,
     ):
         return transport.deliver(raw, FROM, to, "sa.1+2"), server
 
@@ -142,7 +142,7 @@ def test_s60_a_server_that_fails_at_tls_or_login_gets_no_mail(
     script = {moment: reply}
     with ScriptedSmtp(script, certificates) as server:
         settings = signed_in(server.port, certificates, **limits_for(script))
-        with Transport(settings) as transport:
+        with SmtpTransport(settings) as transport:
             delivery = transport.deliver(RAW, FROM, TO)
     assert (delivery.status, server.mails) == (status, [])
 
@@ -170,12 +170,12 @@ def test_what_happens_after_the_server_took_the_mail_changes_nothing(problem: st
 
 
 def test_a_server_that_is_not_there_is_tried_again() -> None:
-    assert Transport(plain(free_port())).deliver(RAW, FROM, TO).status == "retry"
+    assert SmtpTransport(plain(free_port())).deliver(RAW, FROM, TO).status == "retry"
 
 
 @pytest.mark.parametrize("recipient", ["", "a@b.example\r\nRCPT TO:<x@y.example>", "a b@c.example"])
 def test_an_address_that_cannot_be_written_to_fails_without_a_connection(recipient: str) -> None:
-    assert Transport(plain(free_port())).deliver(RAW, FROM, recipient).status == "failed"
+    assert SmtpTransport(plain(free_port())).deliver(RAW, FROM, recipient).status == "failed"
 
 
 # S60: extensions, TLS, login
@@ -221,16 +221,16 @@ def test_s60_starttls_is_never_downgraded() -> None:
     """RFC 8314: a server (or a man in the middle) that offers no STARTTLS gets neither login nor mail."""
     with ScriptedSmtp() as server:
         settings = plain(server.port, host="localhost", security="starttls", user="u", password=SecretStr("p"))
-        assert Transport(settings).deliver(RAW, FROM, TO).status == "retry"
+        assert SmtpTransport(settings).deliver(RAW, FROM, TO).status == "retry"
         with pytest.raises(ConfigError, match=r"smtp\.security"):
-            Transport(settings).check()
+            SmtpTransport(settings).check()
     assert not [line for line in server.lines if line.startswith(("AUTH", "MAIL"))]
 
 
 def test_s60_what_was_said_before_tls_is_not_believed(certificates: Certificates) -> None:
     """RFC 3207, section 6: a man in the middle adds a reply to that of STARTTLS."""
     with ScriptedSmtp({"STARTTLS": "220 go on\r\n250 AUTH PLAIN"}, certificates) as server:
-        delivery = Transport(signed_in(server.port, certificates)).deliver(RAW, FROM, TO)
+        delivery = SmtpTransport(signed_in(server.port, certificates)).deliver(RAW, FROM, TO)
     assert (delivery.status, server.lines) == ("retry", ["EHLO harborfile.example", "STARTTLS"])
 
 
@@ -238,9 +238,9 @@ def test_s60_no_login_without_tls() -> None:
     """RFC 8314: a password never goes over the wire in the clear, not even to this machine."""
     with ScriptedSmtp({"EHLO": "250-test\r\n250 AUTH PLAIN"}) as server:
         settings = plain(server.port, user="u", password=SecretStr("p"))
-        assert Transport(settings).deliver(RAW, FROM, TO).status == "retry"
+        assert SmtpTransport(settings).deliver(RAW, FROM, TO).status == "retry"
         with pytest.raises(ConfigError, match="login without TLS"):
-            Transport(settings).check()
+            SmtpTransport(settings).check()
     assert server.lines == ["EHLO harborfile.example", "EHLO localhost"]
 
 
@@ -257,7 +257,7 @@ def test_s60_login_comes_after_tls(certificates: Certificates, offered: str, sai
     script: dict[str, str | list[str]] = {"EHLO-TLS": f"250-test\r\n250 {offered}"}
     if len(said) > 1:
         script |= {"AUTH": "334 VXNlcm5hbWU6", "ANSWER": ["334 UGFzc3dvcmQ6"]}
-    with ScriptedSmtp(script, certificates) as server, Transport(signed_in(server.port, certificates)) as transport:
+    with ScriptedSmtp(script, certificates) as server, SmtpTransport(signed_in(server.port, certificates)) as transport:
         assert transport.deliver(RAW, FROM, TO).status == "sent"
     hello = "EHLO harborfile.example"
     assert server.lines[: 3 + len(said)] == [hello, "STARTTLS", hello, *said]
@@ -286,7 +286,7 @@ def test_s60_an_access_token_is_shown_where_the_settings_say_so(certificates: Ce
     tokens = Tokens()
     with (
         ScriptedSmtp(script, certificates) as server,
-        Transport(signed_in(server.port, certificates, auth="xoauth2"), tokens, lambda: NOON) as transport,
+        SmtpTransport(signed_in(server.port, certificates, auth="xoauth2"), tokens, lambda: NOON) as transport,
     ):
         delivery = transport.deliver(RAW, FROM, TO)
     auths = [i for i, line in enumerate(server.lines) if line.startswith("AUTH")]
@@ -310,7 +310,7 @@ class Seconds:
 
 
 def send_many(server: ScriptedSmtp, count: int = 3, **changes: object) -> list[str]:
-    with Transport(plain(server.port, **changes)) as transport:
+    with SmtpTransport(plain(server.port, **changes)) as transport:
         return [transport.deliver(RAW, FROM, TO).status for _ in range(count)]
 
 
@@ -331,7 +331,7 @@ def test_a_connection_is_kept_within_its_bounds(changes: dict[str, object], conn
 def test_a_connection_that_nobody_used_for_a_while_is_left() -> None:
     """Servers close idle connections; the next mail does not wait for that to be found out."""
     clock = Seconds()
-    with ScriptedSmtp() as server, Transport(plain(server.port, idle_s=30.0), clock=clock) as transport:
+    with ScriptedSmtp() as server, SmtpTransport(plain(server.port, idle_s=30.0), clock=clock) as transport:
         transport.deliver(RAW, FROM, TO)
         clock.now = 29.0
         transport.close_idle()
@@ -359,7 +359,7 @@ def test_a_kept_connection_that_the_server_left_is_replaced(
     """A server shuts down between two mails: the next one finds it out before it says a word, and goes out."""
     with ScriptedSmtp({}, certificates) as server:
         settings = signed_in(server.port, certificates) if is_secured else plain(server.port)
-        with Transport(settings) as transport:
+        with SmtpTransport(settings) as transport:
             first = transport.deliver(RAW, FROM, TO)
             server.hang_up(said)
             second = transport.deliver(RAW, FROM, TO)
@@ -387,7 +387,7 @@ def test_s62_after_a_lost_reply_the_next_mail_has_a_new_connection(reply: str) -
 
 def test_threads_do_not_wait_for_each_other() -> None:
     """A server that is slow with one mail does not hold up another: who finds no kept connection opens one."""
-    with ScriptedSmtp({"DOT": [HANG]}) as server, Transport(plain(server.port)) as transport:
+    with ScriptedSmtp({"DOT": [HANG]}) as server, SmtpTransport(plain(server.port)) as transport:
         slow = Thread(target=transport.deliver, args=(RAW, FROM, TO), daemon=True)
         slow.start()
         while not server.mails:
@@ -407,7 +407,7 @@ def test_postfix_takes_a_mail_and_it_is_in_the_mailbox(postfix: Postfix, dovecot
     to = f"{security}@example.net"
     body = b"caf\xc3\xa9\r\n.\r\n" * 2000
     raw = b"From: support@harborfile.example\r\nMessage-ID: <1@t>\r\n\r\n" + body
-    with Transport(postfix.settings(port=port, security=security)) as transport:
+    with SmtpTransport(postfix.settings(port=port, security=security)) as transport:
         delivery = transport.deliver(raw, FROM, to)
     assert (delivery.status, delivery.smtp_code) == ("sent", 250), delivery.detail
     _, _, arrived = dovecot.arrived(to).partition(b"\r\n\r\n")
@@ -417,7 +417,7 @@ def test_postfix_takes_a_mail_and_it_is_in_the_mailbox(postfix: Postfix, dovecot
 @pytest.mark.servers
 def test_postfix_refuses_and_puts_off(postfix: Postfix) -> None:
     """S61, on one connection."""
-    with Transport(postfix.settings()) as transport:
+    with SmtpTransport(postfix.settings()) as transport:
         assert transport.deliver(RAW, FROM, REFUSED).status == "failed"
         assert transport.deliver(RAW, FROM, LATER).status == "retry"
         assert transport.deliver(RAW, FROM, "relay@elsewhere.invalid").status == "sent"  # logged in: it would relay
@@ -428,13 +428,13 @@ def test_postfix_refuses_and_puts_off(postfix: Postfix) -> None:
 
 @pytest.mark.servers
 def test_check_passes_where_the_settings_are_right(postfix: Postfix) -> None:
-    Transport(postfix.settings()).check()
+    SmtpTransport(postfix.settings()).check()
 
 
 @pytest.mark.servers
 def test_a_wrong_password_is_tried_again_and_check_says_what_to_do(postfix: Postfix) -> None:
     """One mail must not fail for good because the operator is changing a password."""
-    transport = Transport(postfix.settings(password=SecretStr("wrong-secret")))
+    transport = SmtpTransport(postfix.settings(password=SecretStr("wrong-secret")))
     delivery = transport.deliver(RAW, FROM, TO)
     assert (delivery.status, delivery.smtp_code) == ("retry", 535)
     with pytest.raises(ConfigError, match=r"smtp\.user and smtp\.password") as caught:
@@ -444,7 +444,7 @@ def test_a_wrong_password_is_tried_again_and_check_says_what_to_do(postfix: Post
 
 @pytest.mark.servers
 def test_s60_a_certificate_of_a_stranger_is_refused(postfix: Postfix, certificates: Certificates) -> None:
-    transport = Transport(postfix.settings(ca_file=certificates.stranger))
+    transport = SmtpTransport(postfix.settings(ca_file=certificates.stranger))
     assert transport.deliver(RAW, FROM, TO).status == "retry"
     with pytest.raises(ConfigError, match=r"smtp\.ca_file"):
         transport.check()
@@ -452,4 +452,4 @@ def test_s60_a_certificate_of_a_stranger_is_refused(postfix: Postfix, certificat
 
 def test_check_of_a_server_that_is_not_there_says_that_it_may_pass() -> None:
     with pytest.raises(TransientError, match="cannot be used now"):
-        Transport(plain(free_port())).check()
+        SmtpTransport(plain(free_port())).check()

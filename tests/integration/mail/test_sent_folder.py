@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 
 from support_agent.config.settings import ImapSettings, Security
 from support_agent.outbound.sent_folder import BREAK, SentFolder
-from support_agent.store.records import LetterKind, OutboxRecord, OutboxStatus, SettledBy
-from support_agent.store.settlements import Settlements
+from support_agent.store.outbox import Outbox
+from support_agent.store.records import DeliverySource, LetterKind, OutboxRecord, OutboxStatus
 from support_agent.store.tables import OutboxRow
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import Delivery
@@ -81,7 +81,7 @@ def filed(dovecot: Dovecot, user: str, folder: str) -> list[dict[bytes, Any]]:
 
 
 def is_copied(office: Office, record: OutboxRecord) -> bool:
-    return record.id not in [row.id for row in office.store.settlements.uncopied(NOON - timedelta(days=1), limit=50)]
+    return record.id not in [row.id for row in office.store.outbox.uncopied(NOON - timedelta(days=1), limit=50)]
 
 
 def assert_copy(copy: dict[bytes, Any], record: OutboxRecord) -> None:
@@ -130,7 +130,7 @@ def test_s66_process_that_died_between_copy_and_record_makes_no_second_copy(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Settlements, "mark_copied", die)
+        patched.setattr(Outbox, "mark_copied", die)
         with pytest.raises(KeyboardInterrupt):
             look(office, imap)
     assert [copy[b"BODY[]"] for copy in filed(marking, user, MARKED)] == [record.raw]
@@ -228,10 +228,10 @@ def test_s62_uncertain_mail_that_the_provider_filed_went_out(marking: Dovecot, u
     put(marking, user, mail(1), found.raw, folder=MARKED)
     look(office, marking.settings(user, sent_copies="provider"))
     assert [status_of(office, record) for record in (found, missing)] == [OutboxStatus.SENT, OutboxStatus.UNCERTAIN]
-    (settled,) = office.store.settlements.of(found.id)
-    assert settled.by is SettledBy.SENT_FOLDER
+    (settled,) = office.store.deliveries.of(found.id)
+    assert settled.by is DeliverySource.SENT_FOLDER
     assert MARKED in settled.detail
-    assert office.store.settlements.of(missing.id) == ()
+    assert office.store.deliveries.of(missing.id) == ()
     assert sent.raw not in [copy[b"BODY[]"] for copy in filed(marking, user, MARKED)]
 
 
@@ -272,6 +272,6 @@ def opening(imap: ImapSettings, opened: Iterator[int]) -> Callable[[], Mailbox]:
 
 
 def status_of(office: Office, record: OutboxRecord) -> OutboxStatus:
-    found = office.store.settlements.mail(record.id)
+    found = office.store.outbox.get(record.id)
     assert found is not None
     return found.status

@@ -11,8 +11,9 @@ import pytest
 from support_agent.app import open_decider, progress
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.ops.dry_run import Tried, try_mail
+from support_agent.ops.dry_run import Tried
 from support_agent.workflow.decide import Decider
+from tests.benchmarks.companies import dry_run_by
 
 TODAY = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANNA = "anna.keller@example.net"
@@ -33,16 +34,8 @@ def decider(tmp_path_factory: pytest.TempPathFactory, model_file: Path) -> Itera
 
 def tried(decider: Decider, question: str) -> Tried:
     head = f"From: Anna <{ANNA}>\r\nTo: support@harborfile.example\r\nSubject: My payments\r\n\r\n"
-    return try_mail(
-        "mail.eml",
-        f"{head}{question}\r\n".encode(),
-        lambda: decider,
-        decider.company.accounts,
-        decider.settings,
-        TODAY,
-        as_level=3,
-        as_customer=ANNA,
-    )
+    raw = f"{head}{question}\r\n".encode()
+    return dry_run_by(decider).try_mail("mail.eml", raw, TODAY, as_level=3, as_customer=ANNA)
 
 
 @pytest.mark.model

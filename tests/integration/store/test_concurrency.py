@@ -33,18 +33,18 @@ def test_of_two_threads_that_claim_a_row_one_wins(store: Store, store_url: str) 
     with Store.open(store_url, MIGRATIONS) as other:
         for number in range(ROUNDS):
             row = queue(store, number)
-            won = together(*(partial(each.claim, row.id, NOON) for each in (store, other)))
+            won = together(*(partial(each.outbox.claim, row.id, NOON) for each in (store, other)))
             assert sorted(won) == [False, True]
-    assert {row.attempts for row in store.outgoing(status=OutboxStatus.SENDING)} == {1}
+    assert {row.attempts for row in store.outbox.find(status=OutboxStatus.SENDING)} == {1}
 
 
 def test_of_two_threads_that_record_a_mail_one_finds_it_new(store: Store) -> None:
     """Rule: overlapping fetches do not make two mails."""
     for number in range(ROUNDS):
-        fetch = partial(store.record_mail, raw(number), f"<{number}@example.net>", cursor(number), NOON)
+        fetch = partial(store.mails.record, raw(number), f"<{number}@example.net>", cursor(number), NOON)
         recorded = together(fetch, fetch)
         assert sorted(mail.is_new for mail in recorded) == [False, True]
-    assert store.cursor("INBOX") == cursor(ROUNDS - 1)
+    assert store.cursors.get("INBOX") == cursor(ROUNDS - 1)
 
 
 def test_of_two_threads_that_queue_a_mail_one_decides_its_bytes(store: Store) -> None:
@@ -61,11 +61,11 @@ def test_writers_wait_for_each_other(store: Store) -> None:
     def work(worker: int) -> int:
         for number in range(ROUNDS):
             mail_id = record(store, 100 * worker + number)
-            store.save_plan(plan(mail_id))
+            store.plans.save(plan(mail_id))
             row = put(store, outgoing(mail_id))
-            store.claim(row.id, NOON)
-            store.mark_sent(row.id, "250 ok", NOON)
+            store.outbox.claim(row.id, NOON)
+            store.outbox.mark_sent(row.id, "250 ok", NOON)
         return worker
 
     assert together(*(partial(work, worker) for worker in range(4))) == [0, 1, 2, 3]
-    assert store.counts().outbox[OutboxStatus.SENT] == 4 * ROUNDS
+    assert store.traffic.totals().outbox[OutboxStatus.SENT] == 4 * ROUNDS

@@ -94,7 +94,7 @@ def test_a_missing_schema_says_so(database_url: str) -> None:
     """Rule: reading and writing before the upgrade is a mistake of the set-up, not an outage."""
     with Store.open(database_url, MIGRATIONS) as store:
         assert not store.is_current()
-        for use in (store.counts, lambda: record(store)):
+        for use in (store.traffic.totals, lambda: record(store)):
             with pytest.raises(ConfigError, match="other tables") as refused:
                 use()
             assert refused.value.code == "schema"
@@ -104,7 +104,7 @@ def test_a_missing_column_says_so(store: Store) -> None:
     """Rule: a schema of an older program is told apart from an outage."""
     with store.database.write() as session:
         session.connection().execute(text("ALTER TABLE mails DROP COLUMN sender_why"))
-    for use in (store.mails, lambda: record(store)):
+    for use in (store.mails.find, lambda: record(store)):
         with pytest.raises(ConfigError, match="sender_why") as refused:
             use()
         assert refused.value.code == "schema"
@@ -118,7 +118,7 @@ def test_a_lock_that_is_not_let_go_is_tried_later(tmp_path: Path) -> None:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(TransientError, match="locked"):
             record(store)
-        assert store.mails() == ()
+        assert store.mails.find() == ()
         other.close()
         record(store)
 
@@ -131,7 +131,7 @@ def test_a_server_that_is_away_is_tried_later_and_its_password_stays_secret(post
     wrong = postgres_url.replace(password, "hunter2")
     for url in (away, wrong):
         with Store.open(url, MIGRATIONS, timeout_s=5) as store, pytest.raises(TransientError) as refused:
-            store.counts()
+            store.traffic.totals()
         assert not {password, "hunter2"} & set(str(refused.value).replace(":", " ").replace("@", " ").split())
         assert "\n" not in str(refused.value)
 
@@ -149,7 +149,7 @@ def test_a_folder_in_place_of_the_file_says_so(tmp_path: Path) -> None:
     (tmp_path / "store.sqlite3").mkdir()
     store = Store.open(sqlite_url(tmp_path), MIGRATIONS)
     with store, pytest.raises(ConfigError, match=r"store\.url"):
-        store.counts()
+        store.traffic.totals()
 
 
 def test_an_error_shows_nothing_of_the_row(store: Store) -> None:
@@ -158,7 +158,7 @@ def test_an_error_shows_nothing_of_the_row(store: Store) -> None:
         session.connection().execute(text("ALTER TABLE mails DROP COLUMN sender_why"))
     body, message_id = b"private body", "<private@example.net>"
     with pytest.raises(ConfigError) as refused:
-        store.record_mail(body, message_id, cursor(1), NOON)
+        store.mails.record(body, message_id, cursor(1), NOON)
     shown = "".join(traceback.format_exception(refused.value))
     assert "INSERT INTO mails" in shown
     assert "private" not in shown

@@ -108,9 +108,9 @@ def test_the_models_and_the_migrations_are_the_same_schema(store: Store) -> None
 def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
     """Rule: what the older schema has a place for survives both ways."""
     mail_id = fill(store)
-    store.end_mail(record(store, 2), MailStatus.FILED, "S2", None, NOON)
-    store.delete_older_than(NOON + DAY)
-    before, timeline = contents(store), store.timeline(CASE)
+    store.mails.end(record(store, 2), MailStatus.FILED, "S2", None, NOON)
+    store.retention.delete_older_than(NOON + DAY)
+    before, timeline = contents(store), store.cases.timeline(CASE)
     assert all(before.values()), "an empty table proves nothing"
 
     kept: Tables = before
@@ -124,19 +124,19 @@ def test_every_step_down_and_up_keeps_the_data(store: Store) -> None:
     after = contents(store)
     assert {name: only(after[name], set(rows[0])) for name, rows in kept.items()} == kept
     assert {name for name, rows in after.items() if not rows} == LEFT_OUT["0001"]
-    found = store.timeline(CASE)
+    found = store.cases.timeline(CASE)
     assert timeline is not None
     assert found is not None
     assert [mail.outbox for mail in found.mails] == [mail.outbox for mail in timeline.mails]
     assert [mail.letters for mail in found.mails] == [mail.letters for mail in timeline.mails]
-    assert store.raw_mail(mail_id)
+    assert store.mails.raw(mail_id)
 
 
 def lost(store: Store, number: int) -> OutboxRecord:
     """An answer that the server refused."""
     row = queue(store, number)
-    assert store.claim(row.id, NOON)
-    store.mark_failed(row.id, "550 no")
+    assert store.outbox.claim(row.id, NOON)
+    store.outbox.mark_failed(row.id, "550 no")
     return row
 
 
@@ -146,8 +146,8 @@ def test_a_loss_that_an_older_version_told_is_not_told_again_after_the_upgrade(s
     put(store, outgoing(told.mail_id, LetterKind.FAILURE))
     store.database.downgrade("0002")
     store.upgrade()
-    assert [row.id for row in store.untold_losses()] == [untold.id]
-    assert [row.told_at for row in store.outgoing(mail_id=told.mail_id, kind=LetterKind.ANSWER)] == [NOON]
+    assert [row.id for row in store.outbox.unnotified_losses()] == [untold.id]
+    assert [row.told_at for row in store.outbox.find(mail_id=told.mail_id, kind=LetterKind.ANSWER)] == [NOON]
 
 
 def test_the_way_down_leaves_one_notice_of_a_mail(store: Store) -> None:
@@ -155,7 +155,7 @@ def test_the_way_down_leaves_one_notice_of_a_mail(store: Store) -> None:
     row = lost(store, 1)
     for number in (1, 2):
         notice = outgoing(row.mail_id, LetterKind.FAILURE, number=number)
-        store.queue((letter(row.mail_id, LetterKind.FAILURE, number=number), notice))
+        store.outbox.queue((letter(row.mail_id, LetterKind.FAILURE, number=number), notice))
     store.database.downgrade("0002")
     found = contents(store)
     assert sorted(row["kind"] for row in found["outbox"]) == sorted(row["kind"] for row in found["letters"])
@@ -176,7 +176,7 @@ def test_tables_that_do_not_fit_say_what_helps(store: Store, change: str) -> Non
     with store.database.write() as session:
         session.connection().exec_driver_sql(change)
     with pytest.raises(ConfigError, match="`support-agent cases` upgrades") as refused:
-        store.settlements.of(OutboxId("any"))
+        store.deliveries.of(OutboxId("any"))
     assert refused.value.code == "schema"
 
 

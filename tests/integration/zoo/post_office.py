@@ -83,7 +83,7 @@ class OurHouse:
 
     def unended(self) -> list[MailId]:
         """Mails that have no record, or a record that says that nothing came of them."""
-        found = {mail_id: self.office.store.mail(mail_id) for mail_id in self.handled}
+        found = {mail_id: self.office.store.mails.get(mail_id) for mail_id in self.handled}
         return [id_ for id_, mail in found.items() if mail is None or mail.status is MailStatus.NEW]
 
     def _bordered(self, posted: Posted, now: datetime) -> bytes:

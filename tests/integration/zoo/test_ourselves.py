@@ -64,7 +64,7 @@ def houses(open_house: Opener, count: int) -> list[OurHouse]:
 def assert_all_ended(opened: list[OurHouse]) -> None:
     """Nothing is lost: each mail has its record, and each record an end."""
     for house in opened:
-        records = house.office.store.mails()
+        records = house.office.store.mails.find()
         assert len(records) == len(house.handled)
         assert all(record.status in ENDED for record in records)
 
@@ -142,7 +142,7 @@ def test_own_answer_that_comes_back_is_dropped_with_a_record(open_house: Opener,
 
     post.drain(first, most_rounds=3)
 
-    assert [record.screening_rule for record in house.office.store.mails()] == [None, "S9"]
+    assert [record.screening_rule for record in house.office.store.mails.find()] == [None, "S9"]
     assert_all_ended([house])
 
 
@@ -153,6 +153,6 @@ def test_mail_that_seems_to_come_from_ourselves_is_dropped(open_house: Opener, w
 
     post.drain(by_hand(house.address, house.address), most_rounds=1)
 
-    assert [record.screening_rule for record in house.office.store.mails()] == ["S9"]
+    assert [record.screening_rule for record in house.office.store.mails.find()] == ["S9"]
     assert parse(post.carried[0].raw).from_ is not None
     assert_all_ended([house])

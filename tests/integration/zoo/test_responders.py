@@ -80,7 +80,7 @@ def test_machine_that_speaks_of_failures_is_no_bounce(
     post.drain(question(), most_rounds=4)
 
     store = house.office.store
-    assert [row.status for row in store.outgoing(kind=LetterKind.ANSWER)] == [OutboxStatus.SENT]
+    assert [row.status for row in store.outbox.find(kind=LetterKind.ANSWER)] == [OutboxStatus.SENT]
     assert store.suppressions.all(post.clock.instant) == ()
 
 
@@ -96,7 +96,7 @@ def test_person_behind_a_machine_is_answered_again(kind: type[Responder], open_h
 
     assert len(letters(post, house)) == 2
     assert post.packets == 0
-    cases = {mail.case_id for mail in house.office.store.mails(status=MailStatus.ANSWERED)}
+    cases = {mail.case_id for mail in house.office.store.mails.find(status=MailStatus.ANSWERED)}
     assert len(cases) == 1, "both mails are in one case"
 
 
@@ -116,7 +116,7 @@ def test_machine_without_marks_meets_the_limits(
     most = limits.max_letters_per_case if is_threaded else limits.max_letters_per_sender_a_day
     assert len(letters(post, house)) <= (most if proof != "none" else 0)
     assert post.packets <= limits.max_packets_per_sender_a_day
-    answers = [parse(row.raw).text for row in house.office.store.outgoing(kind=LetterKind.ANSWER)]
+    answers = [parse(row.raw).text for row in house.office.store.outbox.find(kind=LetterKind.ANSWER)]
     assert len(answers) == len(set(answers)), "the same answer twice"
     assert house.deliveries == len(house.handled)
     assert house.unended() == []
@@ -157,7 +157,7 @@ def test_machine_with_many_addresses_and_no_thread_meets_the_breaker(open_house:
 
     assert len(letters(post, house)) + post.packets == 8 // 2 + 1
     assert house.deliveries == len(house.handled)
-    waiting = house.office.store.outgoing(status=OutboxStatus.READY)
+    waiting = house.office.store.outbox.find(status=OutboxStatus.READY)
     assert waiting or house.unended(), "what is too much waits until the hour has room"
 
 
@@ -184,7 +184,7 @@ def test_vacation_notices_of_a_month_are_all_filed(open_house: Opener, world: Wo
         post.clock.instant += timedelta(days=5)
 
     assert (len(letters(post, house)), peer.answered, post.packets) == (3, 3, 0)
-    assert len(house.office.store.mails(status=MailStatus.FILED)) == 3
+    assert len(house.office.store.mails.find(status=MailStatus.FILED)) == 3
 
 
 def test_customer_who_is_away_is_not_given_to_a_person(open_house: Opener, world: Worlds) -> None:
@@ -195,4 +195,4 @@ def test_customer_who_is_away_is_not_given_to_a_person(open_house: Opener, world
     post.drain(question(sender=peer.address))
 
     assert (len(letters(post, house)), peer.answered, post.packets) == (1, 1, 0)
-    assert len(house.office.store.mails(status=MailStatus.FILED)) == 1
+    assert len(house.office.store.mails.find(status=MailStatus.FILED)) == 1

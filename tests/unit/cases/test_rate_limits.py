@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from support_agent.cases.pause import end_pause, write_pause
 from support_agent.mail.message import parse
 from support_agent.pipeline import handle
+from support_agent.store.mails import Mails
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
-from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import (
@@ -181,7 +181,7 @@ def test_s12_above_the_hourly_limit_mails_wait_and_nothing_goes_out(office: Offi
     assert [outcome for _, outcome in handled] == ["answered"] * 3 + ["held"] * 2
     assert len(office.transport.given) == 3
     for mail_id, _ in handled[3:]:
-        assert (one(office, mail_id).status, office.store.plan(mail_id)) == (MailStatus.NEW, None)
+        assert (one(office, mail_id).status, office.store.plans.get(mail_id)) == (MailStatus.NEW, None)
 
 
 def test_s12_packets_count_for_the_hourly_limit(office: Office) -> None:
@@ -205,7 +205,7 @@ def test_s12_strangers_have_half_of_the_hour(office: Office, limit: int, half: i
     assert [office.handle(raw)[1] for raw in strangers(half + 1, proof)] == ["escalated"] * half + ["held"]
     rest = crowd(limit - half + 1)
     assert [office.handle(raw)[1] for raw in rest] == ["answered"] * (limit - half) + ["held"]
-    assert office.stages.notices.deciding_stopped() == office.stages.rates.breaker(office.clock())
+    assert office.stages.breaker.deciding() == office.stages.rates.breaker(office.clock())
     office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
     assert handle(mail_id_of(strangers(half + 1, proof)[-1]), once(), office.stages) == "escalated"
 
@@ -214,7 +214,7 @@ def test_s12_the_desk_hears_once_an_hour_that_strangers_wait(office: Office) -> 
     """By a stranger's mail; what customers write goes on, and when that stops too the desk hears of it as well."""
     office = with_agent(office, max_letters_per_hour=5, acknowledges_from_level=3)
     waiting = [office.handle(raw)[0] for raw in strangers(4)][2:]
-    assert not office.stages.notices.deciding_stopped()
+    assert not office.stages.breaker.deciding()
     assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
     code, why = reason_told(office, waiting[0], FAILURE)
     assert code == "strangers_breaker"
@@ -318,11 +318,11 @@ def test_s12_hourly_limit_is_told_once_though_the_process_dies(office: Office, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "end_mail", die)
+        patched.setattr(Mails, "end", die)
         with pytest.raises(KeyboardInterrupt):
             office.stages.notices.tell_breaker()
     assert office.stages.notices.tell_breaker()
-    assert [row.mail_id for row in office.store.outgoing(kind=FAILURE)] == [first]
+    assert [row.mail_id for row in office.store.outbox.find(kind=FAILURE)] == [first]
 
 
 def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -> None:
@@ -332,17 +332,17 @@ def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -
     office = with_agent(office, max_letters_per_hour=3)
     office.clock = Clock(NOON + timedelta(hours=2))
     with capture_logs() as logs:
-        statuses = [office.stages.deliver(office.sent(mail_id)[ANSWER]).value for mail_id in ids]
+        statuses = [office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER]).value for mail_id in ids]
     assert statuses == ["sent", "sent", "sent", "held"]
     held = [(entry["outbox_id"], entry["why"]) for entry in logs if entry["event"] == "delivery_held"]
     why = "3 automatic mails within an hour, the most that may (S12)"
     assert held == [(office.sent(ids[3])[ANSWER].id, why)]
-    notices = office.stages.notices
-    assert (notices.stopped(), notices.deciding_stopped()) == (why, ""), "what may be sent is no matter of deciding"
+    breaker = office.stages.breaker
+    assert (breaker.any(), breaker.deciding()) == (why, ""), "what may be sent is no matter of deciding"
     assert office.stages.rates.used(office.clock())[0] == ("this hour", 3, 3)
     assert office.sent(ids[3])[ANSWER].status is OutboxStatus.READY
     office.clock = Clock(NOON + timedelta(hours=4))
-    assert office.stages.deliver(office.sent(ids[3])[ANSWER]).value == "sent"
+    assert office.stages.outbox_sender.deliver(office.sent(ids[3])[ANSWER]).value == "sent"
 
 
 # A clock that was ahead

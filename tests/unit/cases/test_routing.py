@@ -21,7 +21,7 @@ def test_a_mail_stays_in_its_case_when_the_mail_that_it_answers_comes_later(offi
     earlier, _ = office.handle(first)
     assert one(office, earlier).case_id != case_id
     for _ in range(2):
-        assert office.stages.placing.placed(reply).place.case_id == case_id
+        assert office.stages.routing.routed(reply).route.case_id == case_id
     assert (one(office, reply).case_id, state(office, reply)) == (case_id, CaseState.WITH_PERSON)
     assert office.sent(reply)[ANSWER].case_id == case_id
 
@@ -33,8 +33,8 @@ def test_a_lost_answer_closes_the_case_that_lost_it_for_the_machine(office: Offi
     reply, _ = office.handle(write("How do I cancel?", in_reply_to=parse(first).message_id, number=2))
     earlier, _ = office.handle(first)
     answer = office.sent(reply)[ANSWER]
-    assert office.store.claim(answer.id, answer.next_try_at)
-    office.store.mark_failed(answer.id, "550 no")
+    assert office.store.outbox.claim(answer.id, answer.next_try_at)
+    office.store.outbox.mark_failed(answer.id, "550 no")
     office.stages.notices.tell_losses()
     assert (state(office, reply), state(office, earlier)) == (CaseState.WITH_PERSON, CaseState.OPEN)
     assert office.sent(reply)[FAILURE].case_id == one(office, reply).case_id

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from support_agent.cases.place import case_id_of
+from support_agent.cases.route import case_id_of
 from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.mail.message import parse
 from support_agent.store.records import LetterKind
@@ -249,7 +249,7 @@ def test_s22_who_answers_our_letter_to_somebody_else_gets_nothing_automatic(
     mail_id, outcome = office.handle(write(CANCEL, sender=JAMES, proof=proof, in_reply_to=known))
     assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET})
     assert one(office, mail_id).case_id == case_id_of(mail_id)
-    told = office.store.letter_for(mail_id, PACKET)
+    told = office.store.outbox.letter(mail_id, PACKET)
     assert told is not None
     assert told.payload["reason_code"] == "not_participant"
 
@@ -276,7 +276,7 @@ def test_whom_an_unproven_mail_copies_may_not(office: Office, proof: str | None)
 
 def test_our_own_addresses_and_people_are_no_participants(office: Office) -> None:
     first, _ = office.handle(copied(write(REFUND), DESK, SUPPORT_ADDRESS, JAMES))
-    case = office.store.case(case_id_of(first))
+    case = office.store.cases.get(case_id_of(first))
     assert case is not None
     assert case.participants == (ANNA, JAMES)
 
@@ -285,7 +285,7 @@ def test_participants_of_a_case_are_limited(office: Office) -> None:
     """`agent.max_participants_per_case`; whoever wrote is always one."""
     office = with_agent(office, max_participants_per_case=3)
     first, _ = office.handle(copied(write(REFUND), *(f"c{number}@example.net" for number in range(9))))
-    case = office.store.case(case_id_of(first))
+    case = office.store.cases.get(case_id_of(first))
     assert case is not None
     assert case.participants == (ANNA, "c0@example.net", "c1@example.net")
 

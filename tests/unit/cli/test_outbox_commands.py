@@ -16,7 +16,7 @@ import pytest
 from support_agent.cli import main as cli
 from support_agent.outbound.delivery_status import Choice
 from support_agent.store.lock import only_process
-from support_agent.store.records import LetterKind, MailStatus, OutboxRecord, OutboxStatus, SettledBy
+from support_agent.store.records import DeliverySource, LetterKind, MailStatus, OutboxRecord, OutboxStatus
 from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
@@ -68,21 +68,21 @@ def answer(office: Office, status: OutboxStatus, text: str = REFUND, sender: str
     mail_id, _ = office.handle(write(text, sender=sender))
     record = office.sent(mail_id)[LetterKind.ANSWER]
     if status is SENDING:
-        assert office.store.claim(record.id, NOON + timedelta(days=1))
+        assert office.store.outbox.claim(record.id, NOON + timedelta(days=1))
     return now(office, record)
 
 
 def now(office: Office, record: OutboxRecord) -> OutboxRecord:
-    found = office.store.settlements.mail(record.id)
+    found = office.store.outbox.get(record.id)
     assert found is not None
     return found
 
 
 def everything(office: Office) -> tuple[object, ...]:
     """All that a choice might change."""
-    outbox = office.store.outgoing()
-    settled = [office.store.settlements.of(record.id) for record in outbox]
-    return outbox, settled, office.store.mails(), office.store.suppressions.all(NOON)
+    outbox = office.store.outbox.find()
+    settled = [office.store.deliveries.of(record.id) for record in outbox]
+    return outbox, settled, office.store.mails.find(), office.store.suppressions.all(NOON)
 
 
 # The list
@@ -278,7 +278,7 @@ def test_s62_mail_that_was_given_up_is_neither_sent_nor_listed(run: Run, office:
     office.clock = Clock(NOON + timedelta(days=1))
     Shift(office, FakeMailbox([])).work()
     assert [recipient for recipient, _ in office.transport.given] == [JAMES, DESK]
-    mail = office.store.mail(record.mail_id)
+    mail = office.store.mails.get(record.mail_id)
     assert mail is not None
     assert mail.status is MailStatus.ESCALATED
 
@@ -290,4 +290,4 @@ def test_s62_a_packet_that_the_desk_did_not_get_is_a_persons_too(run: Run, offic
     packet = office.sent(mail_id)[LetterKind.PACKET]
     assert packet.id in run().out
     assert run("retry", packet.id).code == 0
-    assert [told.by for told in office.store.settlements.of(packet.id)] == [SettledBy.OPERATOR]
+    assert [told.by for told in office.store.deliveries.of(packet.id)] == [DeliverySource.OPERATOR]

@@ -14,7 +14,6 @@ from support_agent.cli.terminal import as_table
 from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.core.findings import Finding, Severity
 from support_agent.models.pulling import Listed, State
-from support_agent.ops.dry_run import try_mail
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import Replayed, Report, chosen, plan_again, replay
 from support_agent.store.records import CaseId, LetterKind, MailId
@@ -26,26 +25,14 @@ HOSTILE = "\x1b[31mred\x1b[0m \x07bell \u202egnp.exe \x9b2Jclear [bold]markup[/b
 
 
 def case_of(office: Office, mail_id: MailId) -> str:
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert mail.case_id is not None
     return mail.case_id
 
 
 def tried(office: Office, raw: bytes) -> str:
-    decider = office.decider
-    return printing.trial(
-        try_mail(
-            "mail.eml",
-            raw,
-            lambda: decider,
-            decider.company.accounts,
-            office.settings,
-            NOON,
-            as_level=None,
-            as_customer=None,
-        )
-    )
+    return printing.trial(office.dry_run.try_mail("mail.eml", raw, NOON))
 
 
 def shown(office: Office, mail_id: MailId) -> str:
@@ -59,14 +46,14 @@ def why_shown(office: Office, mail_id: MailId) -> str:
 def report(office: Office, other: Office | None = None) -> Report:
     """A replay of everything, planned again by another office where there is one."""
     mails = chosen(office.store)
-    again = None if other is None else plan_again(office.store, other.decider, mails)
+    again = None if other is None else plan_again(office.store, other.dry_run, mails)
     return Report(replayed=replay(office.store, mails), replanned=again)
 
 
 VIEWS: dict[str, Callable[[Office, MailId], str]] = {
     "timeline": shown,
     "why": why_shown,
-    "cases": lambda office, _: printing.cases(office.store.cases(9)),
+    "cases": lambda office, _: printing.cases(office.store.cases.recent(9)),
     "replay": lambda office, _: printing.replay(report(office, office.with_model(0.9, threshold=1.0))),
 }
 
@@ -141,7 +128,7 @@ def test_columns_are_aligned_for_wide_characters(office: Office) -> None:
     office.handle(write(OFF_TOPIC, sender=JAMES, subject="seats"))
     printed = as_table([("席がありません", "end"), ("abc", "end")])
     assert {cell_len(row.removesuffix("end")) for row in printed.split("\n")} == {16}
-    header, *rows = printing.cases(office.store.cases(9)).split("\n")
+    header, *rows = printing.cases(office.store.cases.recent(9)).split("\n")
     assert all(row[header.index("CUSTOMER") - 1] == " " for row in rows)
 
 
@@ -187,9 +174,13 @@ def test_planning_again_shows_what_changed_and_counts(office: Office) -> None:
     office.handle(write(SEATS, sender=JAMES))
     printed = printing.replay(report(office, office.with_model(0.9, threshold=1.0)))
     assert "    now: a person (unsure)\n    -Subject: Re: A question\n" in printed
-    assert printed.endswith("1 mail planned again: 0 same, 0 changed, 0 newly answered, 1 newly escalated")
+    assert printed.endswith(
+        "1 mail planned again: 0 same, 0 changed, 0 newly answered, 1 newly escalated, 0 newly filed"
+    )
     same = printing.replay(report(office, office))
-    assert same.endswith("\n1 mail planned again: 1 same, 0 changed, 0 newly answered, 0 newly escalated")
+    assert same.endswith(
+        "\n1 mail planned again: 1 same, 0 changed, 0 newly answered, 0 newly escalated, 0 newly filed"
+    )
 
 
 def test_trial_shows_calls_and_answer(office: Office) -> None:

@@ -12,6 +12,7 @@ from support_agent.desk.human_feedback import TELLING_CHARACTERS, escalated_case
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended, to_json, with_evidence
 from support_agent.facts.inquiry.policy import Limits, possible
 from support_agent.facts.learning.training import Deed, EscalatedCase
+from support_agent.store.plans import Plans
 from support_agent.store.records import MailId
 from support_agent.tools.fact_trace import Evidence
 from tests.fakes_journey import DESK, Office, write
@@ -26,9 +27,9 @@ def escalated(
     office: Office, monkeypatch: pytest.MonkeyPatch, *replies: str, memory: str | None = GIVEN_UP, text: str = OFF_TOPIC
 ) -> MailId:
     """A mail that the machine gave up, with what it knew then, and what staff wrote to its packet; the mail's id."""
-    keep = office.store.save_plan
+    keep = office.store.plans.save
     with monkeypatch.context() as patched:
-        patched.setattr(office.store, "save_plan", lambda plan, _=None: keep(plan, memory))
+        patched.setattr(Plans, "save", lambda _plans, plan, _=None: keep(plan, memory))
         first, _ = office.handle(write(text))
     packet = office.sent(first)[PACKET].message_id
     for number, words in enumerate(replies, 2):
@@ -115,7 +116,7 @@ def test_a_case_that_nobody_answered_through_the_desk_teaches_nothing(
     first = escalated(office, monkeypatch)
     office.handle(write(f"Please see {REFUNDS}", sender=DESK, proof=None, number=2))
     assert learned(office) == ()
-    assert office.store.memory_before(first) is None
+    assert office.store.plans.memory_before(first) is None
 
 
 def test_cases_are_told_apart_and_come_in_the_order_of_their_answers(

@@ -9,8 +9,8 @@ import pytest
 
 from support_agent.answer.packet import FoundDocument, LookedInto, Packet
 from support_agent.answer.templates import Templates
-from support_agent.cases.hand_over import HandOver
-from support_agent.cases.place import Place, PlacedMail
+from support_agent.cases.escalation import EscalationReason
+from support_agent.cases.route import Route, RoutedMail
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import AgentSettings, CompanySettings, DeskSettings, Settings
 from support_agent.desk.decision import Decision
@@ -34,11 +34,12 @@ from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import Finding, FindingReason
 
 RAW = b"From: anna.keller@example.net\r\nSubject: Re: Refund\r\n\r\nHow much?\r\n\r\n> we wrote\r\n"
-MAIL = PlacedMail(
+MAIL = RoutedMail(
     MailId("ab" * 16),
+    RAW,
     parse(RAW),
     Sender(address="anna.keller@example.net", level=3, why="dmarc=pass of mx.harborfile.example"),
-    Place(case_id=CaseId("case-17"), may_answer=True, may_acknowledge=True),
+    Route(case_id=CaseId("case-17"), may_answer=True, may_acknowledge=True),
 )
 SETTINGS = Settings(
     company=CompanySettings(name="Harborfile", locale="de"),
@@ -97,8 +98,10 @@ def stopped_line(packet: Packet) -> str:
     return next(line for line in english(packet).splitlines() if line.startswith("Why it stopped: "))
 
 
-@pytest.mark.parametrize("reason", [*Reason, *HandOver])
-def test_every_reason_is_told_by_its_code_in_words_and_with_what_more_is_known(reason: Reason | HandOver) -> None:
+@pytest.mark.parametrize("reason", [*Reason, *EscalationReason])
+def test_every_reason_is_told_by_its_code_in_words_and_with_what_more_is_known(
+    reason: Reason | EscalationReason,
+) -> None:
     """A code alone tells a person nothing."""
     packet = packed(decision(reason.value, "as the rule says"))
     assert (packet.reason_code, packet.why) == (reason.value, "as the rule says")
@@ -174,7 +177,7 @@ def test_mail_that_is_shown_whole_says_nothing_of_more() -> None:
 
 def test_sender_without_an_address_is_said() -> None:
     """A From with two addresses, or none: an empty line would look like an error of the program."""
-    nobody = PlacedMail(MAIL.id, MAIL.message, Sender(address="", level=0, why="no From"), MAIL.place)
+    nobody = replace(MAIL, sender=Sender(address="", level=0, why="no From"))
     assert packet_of(nobody, decision(), None, SETTINGS).customer_address == "(no single sender)"
 
 

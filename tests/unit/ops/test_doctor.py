@@ -154,7 +154,7 @@ def test_nor_are_mails_that_the_first_start_leaves_alone(settings: Settings) -> 
 
 def test_nor_is_a_backlog_of_an_agent_that_has_read_the_mailbox(settings: Settings, store: Store) -> None:
     """After a stop of a week there are many mails, and all of them are to be handled."""
-    store.move_cursor(Cursor(folder="INBOX", uid_validity=7, last_uid=40))
+    store.cursors.move(Cursor(folder="INBOX", uid_validity=7, last_uid=40))
     outside = Outside(mails=500)
     diagnosis = the("mailbox", settings, outside)
     assert (diagnosis.severity, "500 mails to handle" in diagnosis.what) == (Health.OK, True)

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from support_agent.answer.sources import RenderedAnswer
+from support_agent.app import dry_run_of
 from support_agent.cli.printing import trial
 from support_agent.desk.decision import Decision
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.message import parse
-from support_agent.ops.dry_run import Tried, read_mail, try_mail
+from support_agent.ops.dry_run import Tried, read_mail
 from support_agent.store.records import LetterKind
 from support_agent.workflow.decide import Decider
 from tests.dkim_signing import Names, make_key, sign
-from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, write
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, with_agent, write
 
 CANCEL = "How do I cancel?"
 SEATS = "How many seats have we paid for?"
@@ -32,8 +33,8 @@ def tried(
         assert model, "the model was asked for"
         return office.decider
 
-    accounts = office.decider.company.accounts
-    return try_mail("m.eml", raw, decider, accounts, office.settings, NOON, as_level=as_level, as_customer=as_customer)
+    dry_run = dry_run_of(office.settings, office.decider.company, office.decider.templates, decider)
+    return dry_run.try_mail("m.eml", raw, NOON, as_level=as_level, as_customer=as_customer)
 
 
 def line(done: Tried) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def test_answer_is_what_the_journey_would_send(office: Office) -> None:
     """The dry run would be worth nothing if it showed other words."""
     raw = write(SEATS, sender=JAMES)
     mail_id, _ = office.handle(raw)
-    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
     assert record is not None
     sent = RenderedAnswer.model_validate(record.rendered)
     answer = line(tried(office, raw))["answer"]
@@ -80,17 +81,17 @@ def test_a_document_of_which_no_section_reaches_the_setting_goes_to_a_person(off
 
 
 @pytest.mark.parametrize(
-    ("head", "words", "outcome", "reason"),
+    ("head", "words", "outcome", "reason", "model"),
     [
-        (b"Precedence: bulk\r\n", SEATS, "filed", "S5"),
-        (b"", "Let me talk to a human.", "escalate", "person_asked_for"),
+        (b"Precedence: bulk\r\n", SEATS, "filed", "S5", False),
+        (b"", "Let me talk to a human.", "escalate", "person_asked_for", True),
     ],
 )
-def test_line_without_an_answer_has_the_same_keys_and_needs_no_model(
-    office: Office, head: bytes, words: str, outcome: str, reason: str
+def test_line_without_an_answer_has_the_same_keys_and_a_filed_mail_needs_no_model(
+    office: Office, head: bytes, words: str, outcome: str, reason: str, model: bool
 ) -> None:
-    """Filed and handed over by a rule: nulls, an empty list and zeros where an answer has values."""
-    read = line(tried(office, head + write(words, sender=JAMES), model=False))
+    """Filed and escalated by a rule: nulls, an empty list and zeros where an answer has values."""
+    read = line(tried(office, head + write(words, sender=JAMES), model=model))
     assert list(read) == KEYS
     assert (read["outcome"], read["reason"]) == (outcome, reason)
     assert (read["calls"], read["answer"], read["forward_passes"]) == ([], None, 0)
@@ -110,14 +111,14 @@ def test_line_without_an_answer_has_the_same_keys_and_needs_no_model(
 def test_reason_is_the_code_that_the_store_has(office: Office, raw: bytes, reason: str) -> None:
     """Failure: a dry run said "S10" where the journey says "screening", so that the two could not be compared."""
     mail_id, _ = office.handle(raw)
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert line(tried(office, raw))["reason"] == mail.reason_code == reason
 
 
 def test_answer_to_an_address_that_cannot_be_written_to_is_not_promised(office: Office) -> None:
-    """Failure: an answer was shown which the journey never makes; it asks no model either, and says why."""
-    done = tried(office, write(CANCEL, sender="j\u00fcrgen@example.org"), model=False)
+    """Failure: an answer was shown which the journey never makes; it says why."""
+    done = tried(office, write(CANCEL, sender="j\u00fcrgen@example.org"))
     assert (done.trial.outcome, done.trial.reason, done.trial.answer) == ("escalate", "unwritable", None)
     assert "outcome    escalate: unwritable: j\u00fcrgen@example.org has characters before the @" in trial(done)
     assert line(tried(office, write(CANCEL, sender="jurgen@example.org")))["outcome"] == "answer"
@@ -187,18 +188,8 @@ def test_s21_our_own_check_of_signatures_counts_here_too(office: Office) -> None
     """Where `agent.verify_dkim` is on; the DNS is asked as the journey would ask it."""
     key = make_key()
     lookup = Names({"s1._domainkey.example.net": key.record})
-    accounts, settings = office.decider.company.accounts, office.settings
+    raw = sign(write(SEATS, proof=None), key, "example.net")
     for verifies, level in ((False, 0), (True, 3)):
-        agent = settings.agent.model_copy(update={"verify_dkim": verifies})
-        done = try_mail(
-            "m.eml",
-            sign(write(SEATS, proof=None), key, "example.net"),
-            lambda: office.decider,
-            accounts,
-            settings.model_copy(update={"agent": agent}),
-            NOON,
-            as_level=None,
-            as_customer=None,
-            lookup_txt=lookup,
-        )
-        assert (done.trial.level, done.sender.level, len(lookup.asked)) == (level, level, int(verifies))
+        house = replace(with_agent(office, verify_dkim=verifies), lookup_txt=lookup)
+        assert house.dry_run.try_mail("m.eml", raw, NOON).trial.level == level
+        assert len(lookup.asked) == int(verifies)

@@ -25,7 +25,7 @@ HUMAN = "Let me talk to a human."
 
 
 def case_of(office: Office, mail_id: MailId) -> str:
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert mail.case_id is not None
     return mail.case_id
@@ -153,7 +153,7 @@ def test_record_of_another_version_is_an_error_that_says_so(office: Office) -> N
 def test_lines_are_the_text_that_was_sent(office: Office, words: str) -> None:
     """Joined again they are the text, and no character is without a source."""
     mail = explained(office, words)
-    record = office.store.letter_for(mail.mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail.mail_id, LetterKind.ANSWER)
     assert record is not None
     rendered = RenderedAnswer.model_validate(record.rendered)
     assert "".join(f"{found.text}\n" for found in mail.lines) == rendered.text.text
@@ -181,7 +181,7 @@ def test_sentences_name_document_version_and_index(office: Office) -> None:
     mail = explained(office, REFUND)
     sentences = [s for found in mail.lines for s in found.sources if "sentence" in s.what]
     assert sentences
-    stored = office.store.document(office.decider.company.documents[0].version)
+    stored = office.store.versions.document(office.decider.company.documents[0].version)
     assert stored is not None
     document = parse_document(office.decider.company.documents[0].path, stored.raw)
     for source in sentences:

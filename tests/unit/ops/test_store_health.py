@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.cases.hand_over import HandOver
+from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings, StoreSettings
@@ -49,17 +49,19 @@ def store(settings: Settings, empty_store: Path, tmp_path: Path) -> Iterator[Sto
 def bring_to(store: Store, number: int, status: OutboxStatus) -> None:
     """Mail `number`, with an answer of that status in the outbox."""
     mail_id = record(store, number)
-    store.open_case(case(), mail_id)
+    store.cases.open(case(), mail_id)
     row = put(store, outgoing(mail_id, case_id=CASE))
-    assert store.claim(row.id, NOON)
-    mark: Callable[..., None] = store.mark_failed if status is OutboxStatus.FAILED else store.mark_uncertain
+    assert store.outbox.claim(row.id, NOON)
+    mark: Callable[..., None] = (
+        store.outbox.mark_failed if status is OutboxStatus.FAILED else store.outbox.mark_uncertain
+    )
     mark(row.id, "why")
 
 
 def test_a_database_at_work_counts_its_mails(settings: Settings, store: Store) -> None:
     mail_id = record(store, 1)
     record(store, 2)
-    store.end_mail(mail_id, MailStatus.FILED, "S2", None, NOON)
+    store.mails.end(mail_id, MailStatus.FILED, "S2", None, NOON)
     diagnosis = the("database", settings)
     assert (diagnosis.severity, diagnosis.what) == (
         Health.OK,
@@ -89,7 +91,7 @@ def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Stor
     """S37: the mailbox goes on, and a person has to look. A Message-ID is a stranger's text."""
     for number in range(1, 8):
         mail_id = record(store, number, message_id=f"<{number}\x1b[2J@example.net>")
-        store.end_mail(mail_id, MailStatus.SET_ASIDE, "engine", "why", NOON)
+        store.mails.end(mail_id, MailStatus.SET_ASIDE, "engine", "why", NOON)
     _, warning = of(diagnose(settings, Outside().probes()), "database")
     assert warning.severity is Health.WARNING
     assert warning.what.startswith("7 mails could not be handled and were set aside: '<1\\x1b[2J@example")
@@ -156,7 +158,7 @@ def test_staff_replies_that_no_customer_got_are_told(office: Office, tmp_path: P
     """Failure: beyond the day's notices a reply that was not passed on was known to nobody."""
     for number in range(3):
         mail_id = office.receive(write("We do.", number=number))
-        office.store.end_mail(mail_id, MailStatus.FILED, HandOver.NOT_PASSED_ON, "too long", NOVEMBER)
+        office.store.mails.end(mail_id, MailStatus.FILED, EscalationReason.NOT_PASSED_ON, "too long", NOVEMBER)
     (diagnosis,) = seen(office, tmp_path)
     assert diagnosis.severity is Health.WARNING
     assert diagnosis.what.startswith("3 mails of the desk's people within a day were not passed on")
@@ -169,7 +171,7 @@ def test_what_ended_while_the_clock_was_ahead_is_not_told(office: Office, tmp_pa
     for ahead in (timedelta(days=30), CLOCK_SLACK + timedelta(seconds=1), CLOCK_SLACK):
         assert seen(office, tmp_path) == []
         mail_id = office.receive(write("We do.", number=ahead.days + ahead.seconds))
-        office.store.end_mail(mail_id, MailStatus.FILED, end.code, None, NOVEMBER + ahead)
+        office.store.mails.end(mail_id, MailStatus.FILED, end.code, None, NOVEMBER + ahead)
     (diagnosis,) = seen(office, tmp_path)
     assert diagnosis.what.startswith("1 mail ")
 
@@ -179,7 +181,7 @@ def test_s12_refused_repetitions_from_a_clock_that_was_ahead_are_not_counted(off
     mail_id = office.receive(write("We do."))
     store = StoreSettings(url=f"sqlite:///{tmp_path / 'store.sqlite3'}")
     settings = office.settings.model_copy(update={"store": store})
-    office.store.end_mail(mail_id, MailStatus.ESCALATED, Reason.REPEATED, None, NOVEMBER + timedelta(days=30))
+    office.store.mails.end(mail_id, MailStatus.ESCALATED, Reason.REPEATED, None, NOVEMBER + timedelta(days=30))
     (now,) = look_at_traffic(settings, NOVEMBER)
     (later,) = look_at_traffic(settings, NOVEMBER + timedelta(days=31))
     assert "refused in 7 days 0;" in now.what
@@ -203,8 +205,8 @@ def test_a_clock_behind_the_last_mail_is_an_error(
     settings: Settings, store: Store, behind: timedelta, health: Health
 ) -> None:
     """Retries would wait, and "this month" would be another one."""
-    mail_id = store.record_mail(b"mail", "<1@example.net>", cursor(1), NOON).id
-    store.open_case(case(), mail_id)
+    mail_id = store.mails.record(b"mail", "<1@example.net>", cursor(1), NOON).id
+    store.cases.open(case(), mail_id)
     assert the("clock", settings, now=NOON - behind).severity is health
 
 

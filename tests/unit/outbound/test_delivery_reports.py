@@ -41,10 +41,10 @@ def test_s64_a_bounce_that_names_our_mail_makes_it_a_persons(office: Office, how
     assert suppression is not None
     assert (suppression.until - suppression.since).days == 60
     office.stages.notices.tell_losses()
-    told = office.store.letter_for(record.mail_id, FAILURE)
+    told = office.store.outbox.letter(record.mail_id, FAILURE)
     assert told is not None
     assert told.payload["reason_code"] == "undelivered"
-    mail, bounce = office.store.mail(record.mail_id), office.store.mail(bounce_id)
+    mail, bounce = office.store.mails.get(record.mail_id), office.store.mails.get(bounce_id)
     assert mail is not None
     assert bounce is not None
     assert (mail.status, bounce.status, bounce.case_id) == (MailStatus.ESCALATED, MailStatus.FILED, record.case_id)
@@ -94,7 +94,7 @@ def test_s64_a_bounce_that_only_reads_like_one_counts_where_it_returns_our_mail(
     mail_id, outcome = office.handle(bounce_in_words(record, returned=returned))
     assert (outcome, again(office, record).status) == ("escalated", FAILED if returned else SENT)
     assert (office.store.suppressions.of(JAMES, office.clock()) is not None) is returned
-    told = office.store.letter_for(mail_id, PACKET)
+    told = office.store.outbox.letter(mail_id, PACKET)
     assert told is not None
     assert (f"about {record.id}: bounced" in str(told.payload["why"])) is returned
 
@@ -133,7 +133,7 @@ def test_s64_a_bounce_that_matches_no_mail_of_ours_is_ignored(office: Office, na
     bounce_id, outcome = office.handle(report(**names))
     assert (outcome, again(office, record)) == ("filed", record)
     assert office.store.suppressions.all(office.clock()) == ()
-    bounce = office.store.mail(bounce_id)
+    bounce = office.store.mails.get(bounce_id)
     assert bounce is not None
     assert bounce.case_id is None
 
@@ -196,7 +196,7 @@ def test_s64_a_loss_that_a_bounce_makes_certain_is_told_again(office: Office) ->
     for number in (1, 2):
         office.handle(report(envelope=envelope_id(record.message_id), number=number))
         office.stages.notices.tell_losses()
-    told = [office.store.letter_for(record.mail_id, FAILURE, number) for number in (1, 2, 3)]
+    told = [office.store.outbox.letter(record.mail_id, FAILURE, number) for number in (1, 2, 3)]
     whys = [str(letter.payload["why"]).split(" is ")[1].split(":")[0] for letter in told if letter is not None]
     assert whys == ["uncertain", "failed"]
 
@@ -205,7 +205,7 @@ def test_s64_a_bounce_read_twice_changes_nothing_more(office: Office) -> None:
     record = answered(office)
     for number in (1, 2):
         office.handle(report(envelope=envelope_id(record.message_id), number=number))
-    assert len(office.store.settlements.of(record.id)) == 1
+    assert len(office.store.deliveries.of(record.id)) == 1
 
 
 def test_s64_a_bounce_of_the_desks_mail_never_suppresses_the_desk(office: Office) -> None:
@@ -220,25 +220,26 @@ def test_s64_a_bounce_of_the_desks_mail_never_suppresses_the_desk(office: Office
 def test_a_bounce_of_a_mail_that_is_being_sent_is_read_again(office: Office) -> None:
     """The server was quicker than its own reply to us; nothing is lost of it."""
     record = answered(office, "retry")
-    assert office.store.claim(record.id, NOON + timedelta(days=1))
+    assert office.store.outbox.claim(record.id, NOON + timedelta(days=1))
     bounce_id = office.receive(report(envelope=envelope_id(record.message_id)))
-    screening = office.stages.screen(bounce_id, office.stages.parse(bounce_id))
+    bounce = office.stages.parse(bounce_id)
+    screening = office.stages.screen(bounce)
     with pytest.raises(Postponed, match="being sent"):
-        office.stages.file(bounce_id, screening)
+        office.stages.file(bounce, screening)
 
 
 @pytest.mark.parametrize("is_marked", [True, False])
 def test_s64_a_bounce_of_a_mail_that_is_being_sent_waits_and_is_begun_anew(office: Office, is_marked: bool) -> None:
     """Failure: its journey failed, nobody read it, and the customer's mail counted as sent."""
     record = answered(office, "retry")
-    assert office.store.claim(record.id, NOON + timedelta(days=1))
+    assert office.store.outbox.claim(record.id, NOON + timedelta(days=1))
     bounce_id, outcome = office.handle(
         report(envelope=envelope_id(record.message_id)) if is_marked else bounce_in_words(record, returned=True)
     )
-    bounce = office.store.mail(bounce_id)
+    bounce = office.store.mails.get(bounce_id)
     assert bounce is not None
     assert (outcome, bounce.status, office.sent(bounce_id)) == ("held", MailStatus.NEW, {})
-    office.store.mark_sent(record.id, "250 ok", office.clock())
+    office.store.outbox.mark_sent(record.id, "250 ok", office.clock())
     assert handle(bounce_id, once(), office.stages) == ("filed" if is_marked else "escalated")
     assert again(office, record).status is FAILED
 

@@ -13,7 +13,8 @@ from support_agent.ops.explain import timeline
 from support_agent.outbound.delivery_status import Choice, entries, settle_by_hand
 from support_agent.outbound.sender import DeliveryStatus
 from support_agent.pipeline import handle
-from support_agent.store.records import OutboxRecord, OutboxStatus, SettledBy
+from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus
+from support_agent.store.suppressions import Suppressions
 from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import JAMES, NOON, Clock, Office, once, twice, write
@@ -37,7 +38,7 @@ from tests.unit.reporting import (
 def bring_to(office: Office, status: OutboxStatus) -> OutboxRecord:
     record = answered(office, {READY: "retry", SENDING: "retry"}.get(status, status.value))
     if status is SENDING:
-        assert office.store.claim(record.id, NOON + timedelta(days=1))
+        assert office.store.outbox.claim(record.id, NOON + timedelta(days=1))
     assert again(office, record).status is status
     return record
 
@@ -71,7 +72,7 @@ def test_s62_a_person_settles_what_makes_sense_and_twice_is_once(
     assert is_new is ((choice, status) not in {(Choice.RETRY, READY), (Choice.SENT, SENT)})
     settled = settle_by_hand(office.store, record.id, choice, NOON)
     assert (settled.status, settled.is_new, again(office, record).status) == (after, False, after)
-    assert len(office.store.settlements.of(record.id)) == is_new
+    assert len(office.store.deliveries.of(record.id)) == is_new
 
 
 def test_s62_the_case_says_who_decided(office: Office) -> None:
@@ -80,7 +81,7 @@ def test_s62_the_case_says_who_decided(office: Office) -> None:
     assert record.case_id is not None
     (mail,) = timeline(office.store, record.case_id).mails
     (settled,) = next(sent.settled for sent in mail.sent if sent.kind is ANSWER)
-    assert (settled.by, settled.detail) == (SettledBy.OPERATOR, "it went out, by the operator")
+    assert (settled.by, settled.detail) == (DeliverySource.OPERATOR, "it went out, by the operator")
 
 
 def test_a_mail_that_is_sent_again_by_a_person_goes_to_a_suppressed_address(office: Office) -> None:
@@ -88,7 +89,7 @@ def test_a_mail_that_is_sent_again_by_a_person_goes_to_a_suppressed_address(offi
     record = answered(office)
     office.handle(report(envelope=envelope_id(record.message_id)))
     settle_by_hand(office.store, record.id, Choice.RETRY, office.clock())
-    office.stages.deliver(again(office, record))
+    office.stages.outbox_sender.deliver(again(office, record))
     assert again(office, record).status is SENT
     assert office.transport.given[-1] == (JAMES, record.raw)
 
@@ -100,11 +101,11 @@ def test_a_death_while_a_person_sends_again_leaves_no_mail_that_fails_at_once(
     record = answered(office)
     office.handle(report(envelope=envelope_id(record.message_id)))
 
-    def die(_: str) -> None:
+    def die(*_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(office.store.suppressions, "lift", die)
+        patched.setattr(Suppressions, "lift", die)
         with pytest.raises(KeyboardInterrupt):
             settle_by_hand(office.store, record.id, Choice.RETRY, office.clock())
     assert again(office, record).status is FAILED
@@ -135,7 +136,7 @@ def test_s64_a_suppressed_address_gets_no_automatic_mail_and_a_person_its_case(o
     office.handle(report(envelope=envelope_id(record.message_id)))
     mail_id, outcome = office.handle(write("And what about seats?", sender=JAMES, proof="spf"))
     assert (outcome, set(office.sent(mail_id))) == ("escalated", {PACKET})
-    told = office.store.letter_for(mail_id, PACKET)
+    told = office.store.outbox.letter(mail_id, PACKET)
     assert told is not None
     assert (told.payload["reason_code"], JAMES in str(told.payload["why"])) == ("suppressed", True)
 
@@ -190,7 +191,7 @@ def test_s64_a_mail_that_was_queued_before_the_bounce_does_not_go_out(office: Of
     office.store.suppressions.add(waiting, "550 5.1.1", NOON, NOON + timedelta(days=60))
     office.clock = Clock(NOON + timedelta(days=1))
     given = len(office.transport.given)
-    office.stages.deliver(waiting)
+    office.stages.outbox_sender.deliver(waiting)
     assert len(office.transport.given) == given
     now = again(office, waiting)
     assert (now.status, "no automatic mail until 2027-01-19" in str(now.last_detail)) == (FAILED, True)

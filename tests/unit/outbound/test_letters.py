@@ -101,7 +101,9 @@ def test_stored_letter_is_made_again(office: Office, kind: LetterKind) -> None:
     office.transport.deliveries = [Delivery(status="failed", detail="550")]
     office.handle(write("How many seats have we paid for?", sender=JAMES, number=3))
     records = [
-        record for mail in office.store.mails() if (record := office.store.letter_for(mail.id, kind)) is not None
+        record
+        for mail in office.store.mails.find()
+        if (record := office.store.outbox.letter(mail.id, kind)) is not None
     ]
     assert len(records) == 1
     letter = again(records[0], office.decider.templates)

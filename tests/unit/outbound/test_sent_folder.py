@@ -9,7 +9,7 @@ import pytest
 from support_agent.config.settings import ImapSettings, SentCopies
 from support_agent.errors import TransientError
 from support_agent.outbound.sent_folder import BREAK, MAX_FAILURES, SentFolder
-from support_agent.store.records import LetterKind, OutboxRecord, OutboxStatus, SettledBy
+from support_agent.store.records import DeliverySource, LetterKind, OutboxRecord, OutboxStatus
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import JAMES, NOON, Clock, Office, write
@@ -75,7 +75,7 @@ def test_s66_a_copy_that_is_there_already_is_not_filed_again(office: Office) -> 
     folders.there = {record.message_id}
     keeper(office, folders).look_after()
     assert folders.filed == []
-    assert office.store.settlements.uncopied(NOON, limit=10) == ()
+    assert office.store.outbox.uncopied(NOON, limit=10) == ()
 
 
 @pytest.mark.parametrize("copies", [SentCopies.PROVIDER, SentCopies.NONE])
@@ -130,7 +130,7 @@ def test_s66_mails_that_are_refused_time_and_again_keep_no_others_out(office: Of
     customers = [f"customer{number}@example.net" for number in range(MAX_FAILURES + 4)]
     for customer in customers:
         office.handle(write("can I get a refund?", sender=customer))
-    rows = office.store.settlements.uncopied(NOON, limit=100)
+    rows = office.store.outbox.uncopied(NOON, limit=100)
     refused, others = rows[:MAX_FAILURES], rows[MAX_FAILURES:]
     folders.broken = {record.message_id for record in refused}
     sent_folder = keeper(office, folders)
@@ -181,7 +181,7 @@ def test_s62_an_uncertain_mail_that_waited_for_days_is_looked_for(office: Office
     office.stages.send(record.mail_id)
     folders.there = {record.message_id}
     keeper(office, folders, sent_copies="provider").look_after()
-    now = office.store.settlements.mail(record.id)
+    now = office.store.outbox.get(record.id)
     assert now is not None
     assert now.status is OutboxStatus.SENT
 
@@ -192,16 +192,16 @@ def test_s62_an_uncertain_mail_that_the_provider_filed_went_out(office: Office, 
     folders, record = Folders(), answer(office, "uncertain")
     folders.there = {record.message_id} if is_there else set()
     keeper(office, folders, sent_copies="provider").look_after()
-    now = office.store.settlements.mail(record.id)
+    now = office.store.outbox.get(record.id)
     assert now is not None
     assert now.status is (OutboxStatus.SENT if is_there else OutboxStatus.UNCERTAIN)
-    assert [told.by for told in office.store.settlements.of(record.id)] == [SettledBy.SENT_FOLDER] * is_there
+    assert [told.by for told in office.store.deliveries.of(record.id)] == [DeliverySource.SENT_FOLDER] * is_there
 
 
 def test_s62_our_own_copies_say_nothing_of_an_uncertain_mail(office: Office) -> None:
     folders, record = Folders(), answer(office, "uncertain")
     folders.there = {record.message_id}
     keeper(office, folders).look_after()
-    now = office.store.settlements.mail(record.id)
+    now = office.store.outbox.get(record.id)
     assert now is not None
     assert now.status is OutboxStatus.UNCERTAIN

@@ -14,8 +14,8 @@ from sqlalchemy import Engine, event
 from structlog.testing import capture_logs
 
 from support_agent.cases.pause import write_pause
+from support_agent.store.outbox import Outbox
 from support_agent.store.records import LetterKind, OutboxId, OutboxRecord, OutboxStatus
-from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import OUTBOX_BATCH
 from tests.contract.store.examples import letter
@@ -42,7 +42,7 @@ def put(office: Office, count: int, kind: LetterKind = ANSWER) -> None:
             created_at=NOON,
             next_try_at=SOON,
         )
-        office.store.queue((letter(mail_id, kind), row))
+        office.store.outbox.queue((letter(mail_id, kind), row))
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_what_is_held_keeps_no_mail_to_the_desk_waiting(paused: Office) -> None:
     with outbox_reads() as queries:
         send_due(paused)
     assert len(paused.transport.given) == bodies(queries) == 1
-    assert [row.kind for row in paused.store.outgoing(status=OutboxStatus.SENT)] == [PACKET]
+    assert [row.kind for row in paused.store.outbox.find(status=OutboxStatus.SENT)] == [PACKET]
 
 
 def test_each_mail_that_is_due_is_read_and_tried_once(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_s12_a_limit_that_is_reached_in_a_round_ends_the_reading_of_what_it_hold
     office.clock = Clock(LATER)
     with outbox_reads() as queries:
         send_due(office)
-    kinds = [row.kind for row in office.store.outgoing(status=OutboxStatus.SENT)]
+    kinds = [row.kind for row in office.store.outbox.find(status=OutboxStatus.SENT)]
     assert (kinds.count(ANSWER), kinds.count(PACKET), bodies(queries)) == (4, 1, 7)
 
 
@@ -138,14 +138,14 @@ def test_s61_a_clock_that_goes_back_in_a_round_makes_no_second_try_in_it(
     put(office, 1)
     office.transport.deliveries = [Delivery(status="retry", detail="421 later")] * 9
     office.clock = clock = Clock(LATER)
-    ready = Store.ready
+    ready = Outbox.ready
 
     def set_back(*arguments: Any) -> object:
         found = ready(*arguments)
         clock.instant = SOON
         return found
 
-    monkeypatch.setattr(Store, "ready", set_back)
+    monkeypatch.setattr(Outbox, "ready", set_back)
     send_due(office)
     assert len(recipients(office)) == 1
 
@@ -154,13 +154,13 @@ def test_a_mail_that_retention_deletes_in_a_round_ends_nothing(office: Office, m
     """Another process's work between the list and the mail."""
     put(office, 2)
     office.clock = Clock(LATER)
-    first = office.store.ready(LATER, 1)[0].id
-    mail = type(office.store.settlements).mail
+    first = office.store.outbox.ready(LATER, 1)[0].id
+    get = Outbox.get
 
-    def gone(settlements: Any, outbox_id: OutboxId) -> OutboxRecord | None:
-        return None if outbox_id == first else mail(settlements, outbox_id)
+    def gone(outbox: Outbox, outbox_id: OutboxId) -> OutboxRecord | None:
+        return None if outbox_id == first else get(outbox, outbox_id)
 
-    monkeypatch.setattr(type(office.store.settlements), "mail", gone)
+    monkeypatch.setattr(Outbox, "get", gone)
     send_due(office)
     assert len(recipients(office)) == 1
 

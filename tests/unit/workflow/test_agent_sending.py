@@ -11,8 +11,8 @@ from structlog.testing import capture_logs
 from support_agent.errors import PermanentError, TransientError
 from support_agent.outbound.sender import MARK_WAITS_S
 from support_agent.pipeline import handle
+from support_agent.store.outbox import Outbox
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxStatus, mail_id_of
-from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import FakeMailbox, Shift, fails_once, left_in_sending, recipients, rows, status, with_imap
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, once, write
@@ -75,7 +75,7 @@ def test_one_mail_that_cannot_be_sent_at_all_stops_no_other(office: Office, monk
     Shift(office, FakeMailbox(mails)).work()
     office.clock = Clock(NOON + timedelta(days=1))
     defect = PermanentError("it is not `sending` any more", code="outbox_status")
-    monkeypatch.setattr(Store, "mark_sent", fails_once(Store.mark_sent, defect))
+    monkeypatch.setattr(Outbox, "mark_sent", fails_once(Outbox.mark_sent, defect))
     with capture_logs() as logs:
         Shift(office, FakeMailbox([])).work()
     assert [entry["code"] for entry in logs if entry["event"] == "delivery_failed"] == ["outbox_status"]
@@ -98,12 +98,12 @@ def test_desk_is_told_even_if_the_process_died_before_it_could_be(office: Office
     """Between the record that a mail is lost and the packet that says so; and it is told once."""
     lost, unknown = write(REFUND), write(REFUND, sender=JAMES)
     left_in_sending(office, lost, unknown)
-    office.store.mark_failed(office.store.outgoing(mail_id=mail_id_of(lost))[0].id, "550 no such user")
-    office.store.recover_sending()
+    office.store.outbox.mark_failed(office.store.outbox.find(mail_id=mail_id_of(lost))[0].id, "550 no such user")
+    office.store.outbox.recover_sending()
     for _ in range(2):
         Shift(office, FakeMailbox([])).work()
     assert recipients(office)[2:] == [DESK, DESK]
-    packet = office.store.letter_for(mail_id_of(lost), FAILURE)
+    packet = office.store.outbox.letter(mail_id_of(lost), FAILURE)
     assert packet is not None
     assert packet.payload["why"] == f"the answer to {ANNA} is failed: 550 no such user"
 
@@ -115,10 +115,10 @@ def test_answer_whose_end_could_not_be_recorded_does_not_stay_in_sending(
     raw = write(REFUND)
     away, waits = TransientError("the database did not answer", code="database"), list[float]()
     monkeypatch.setattr("support_agent.outbound.sender.time.sleep", waits.append)
-    marks = Store.mark_sent
+    marks = Outbox.mark_sent
     for _ in range(1 + len(MARK_WAITS_S)):
         marks = fails_once(marks, away)
-    monkeypatch.setattr(Store, "mark_sent", marks)
+    monkeypatch.setattr(Outbox, "mark_sent", marks)
     Shift(office, FakeMailbox([raw])).work()
     assert recipients(office) == [ANNA, DESK]
     assert rows(office, raw) == [(ANSWER, OutboxStatus.UNCERTAIN), (FAILURE, OutboxStatus.SENT)]
@@ -132,7 +132,7 @@ def test_answer_whose_end_could_not_be_recorded_at_once_is_sent(
     raw, waits = write(REFUND), list[float]()
     locked = TransientError("the database is locked", code="database")
     monkeypatch.setattr("support_agent.outbound.sender.time.sleep", waits.append)
-    monkeypatch.setattr(Store, "mark_sent", fails_once(Store.mark_sent, locked))
+    monkeypatch.setattr(Outbox, "mark_sent", fails_once(Outbox.mark_sent, locked))
     Shift(office, FakeMailbox([raw])).work()
     assert (recipients(office), len(waits)) == ([ANNA], 1)
     assert rows(office, raw) == [(ANSWER, OutboxStatus.SENT)]
@@ -183,7 +183,7 @@ def test_mail_is_set_aside_only_when_the_desk_has_been_told(office: Office, monk
 
     shift.engine.journey = failing
     with monkeypatch.context() as patched:
-        patched.setattr(Store, "queue", away)
+        patched.setattr(Outbox, "queue", away)
         with pytest.raises(TransientError):
             shift.work()
     assert status(office, raw) is MailStatus.NEW
@@ -202,7 +202,7 @@ def test_old_records_are_forgotten_after_their_own_times(office: Office) -> None
     assert status(office, raw) is MailStatus.ANSWERED
     office.clock = Clock(NOON + timedelta(days=settings.store.retention_days + 1))
     shift.work()
-    assert office.store.mails() == ()
+    assert office.store.mails.find() == ()
     age = office.clock() - shift.engine.deleted_before[-1]
     assert timedelta() < age - timedelta(days=settings.engine.retention_days) < timedelta(minutes=1)
     Shift(office, replace(shift.mailbox, uid_validity=2)).work()

@@ -24,7 +24,7 @@ def with_file(raw: bytes, file: str, name: str = "letter.txt") -> bytes:
 
 
 def reason(office: Office, mail_id: MailId) -> str | None:
-    plan = office.store.plan(mail_id)
+    plan = office.store.plans.get(mail_id)
     return plan.reason if plan is not None else None
 
 
@@ -40,7 +40,7 @@ def test_a_question_in_an_attachment_is_answered_and_not_shown(office: Office, t
 
 def test_an_attachment_does_not_change_what_the_mail_itself_asks(office: Office) -> None:
     mail_id, _ = office.handle(with_file(write("Can I get a refund?"), "How do I reset my password?"))
-    plan = office.store.plan(mail_id)
+    plan = office.store.plans.get(mail_id)
     assert plan is not None
     assert not [call for call in plan.calls if "6" in map(str, call.args.values())]
 
@@ -66,7 +66,7 @@ def test_a_strangers_attachment_is_not_opened(office: Office) -> None:
     raw = with_file(write("", sender=STRANGER, proof=None), "How do I get a refund?")
     mail_id = office.receive(raw)
     message = parse(raw)
-    sender = office.stages.identify(mail_id, message)
+    sender = office.stages.identify(office.stages.parse(mail_id))
 
     def opened() -> bytes:
         raise AssertionError("opened")

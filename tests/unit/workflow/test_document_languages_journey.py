@@ -49,7 +49,7 @@ def bodies(office: Office, mail_id: MailId) -> tuple[str, str]:
 
 
 def item_of(office: Office, mail_id: MailId) -> DocumentItem:
-    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
     assert record is not None
     (answer,) = FinalAnswer.model_validate(record.payload).answers
     (item,) = answer.items
@@ -107,7 +107,7 @@ def test_every_version_is_stored_and_replays_to_the_same_bytes(office: Office) -
 def test_an_answer_without_a_language_replays_as_it_was_sent(office: Office) -> None:
     """Those that were stored before documents had one say none, in no template."""
     mail_id = answered(office, "How do I cancel?", ANNA)
-    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     old = final.model_dump(mode="json")
@@ -124,7 +124,7 @@ def test_an_answer_without_a_language_replays_as_it_was_sent(office: Office) -> 
 def test_show_and_why_say_the_language(office: Office) -> None:
     office.stages.keep_company()
     mail_id = answered(office, "refund?", CAMILLE)
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert mail.case_id is not None
     item = item_of(office, mail_id)
@@ -140,7 +140,7 @@ def test_show_and_why_say_the_language(office: Office) -> None:
 def test_the_gate_refuses_a_wrong_language(office: Office, language: str | None) -> None:
     """It is the folder's, which nothing else may say."""
     mail_id = answered(office, "refund?", CAMILLE)
-    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     forged = item_of(office, mail_id).model_copy(update={"language": language})
@@ -153,7 +153,7 @@ def test_the_gate_refuses_a_wrong_language(office: Office, language: str | None)
 def test_a_template_that_hides_the_language_is_refused(office: Office) -> None:
     """Whoever gets a text that they cannot read is told why."""
     mail_id = answered(office, "How do I cancel?", ANNA)
-    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
     assert record is not None
     files = office.decider.templates.as_files()
     for name in ("de/document.txt.j2", "de/document.html.j2"):

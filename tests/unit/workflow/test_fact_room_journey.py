@@ -10,7 +10,7 @@ import pytest
 
 from support_agent.cli import printing
 from support_agent.config.facts import Retrieve
-from support_agent.desk.decision import Decision
+from support_agent.desk.decision import Decision, escalated
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import chosen, plan_again, replay
 from support_agent.store.records import LetterKind, MailId
@@ -41,7 +41,9 @@ def sentence(office: Office, number: int, position: int) -> str:
 
 def in_all(office: Office, mail_id: MailId) -> str:
     """Everything that goes out for a mail, as bytes and as text."""
-    return "".join(row.raw.decode("ascii", "replace") + text_of(row) for row in office.store.outgoing(mail_id=mail_id))
+    return "".join(
+        row.raw.decode("ascii", "replace") + text_of(row) for row in office.store.outbox.find(mail_id=mail_id)
+    )
 
 
 def test_an_answer_is_the_nearest_section_and_its_link_wherever_the_evidence_stands(office: Office) -> None:
@@ -121,7 +123,7 @@ def test_what_was_found_is_kept_with_the_plan(office: Office) -> None:
     plain, _ = office.handle(write(REFUND))
     roomy, _ = with_rooms(office, refund=found(says(1, 0)))
     mail_id, _ = roomy.handle(write(REFUND, sender=JAMES))
-    without, kept = office.store.plan(plain), office.store.plan(mail_id)
+    without, kept = office.store.plans.get(plain), office.store.plans.get(mail_id)
     assert without is not None
     assert kept is not None
     finding = Decision.model_validate(kept.trace).findings[1]
@@ -155,7 +157,7 @@ def test_mails_are_made_again_without_the_room_and_planned_again_with_it(office:
     mails = chosen(office.store)
     assert all(entry.is_identical for entry in replay(office.store, mails))
     changed, rooms = with_rooms(office, refund=found(says(1, 3)), cancel=found(says(2, 0)))
-    statuses = [entry.status for entry in plan_again(office.store, changed.decider, mails)]
+    statuses = [entry.status for entry in plan_again(office.store, changed.dry_run, mails)]
     assert statuses == ["newly_answered", "same"]
     assert len(rooms.asked) == 2
 
@@ -163,7 +165,7 @@ def test_mails_are_made_again_without_the_room_and_planned_again_with_it(office:
 def test_a_plan_of_before_there_was_a_room_can_be_read(office: Office) -> None:
     """Its record has no findings."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    plan = office.store.plan(mail_id)
+    plan = office.store.plans.get(mail_id)
     assert plan is not None
     assert isinstance(plan.trace, dict)
     assert {"findings", "looked"} <= set(plan.trace)
@@ -175,13 +177,13 @@ def test_what_the_room_knows_of_the_case_is_handed_on(office: Office) -> None:
     """It is opened with what it knew, and what it knows then stands in the decision, but not in the plan's record."""
     office, rooms = with_rooms(office, refund=found(says(1, 0)))
     message_id = office.receive(write(REFUND, sender=JAMES))
-    message = office.stages.parse(message_id)
-    sender = office.stages.identify(message_id, message)
-    decision = office.decider.decide(message, sender, None, office.clock(), case_id="case-7", memory="known")
+    mail = office.stages.parse(message_id)
+    sender = office.stages.identify(mail)
+    decision = office.decider.decide(mail.message, sender, None, office.clock(), case_id="case-7", memory="known")
     assert [case_id for case_id, _ in rooms.opened] == ["case-7"]
     assert decision.memory == f"known|{rooms.asked[0]}"
     assert '"memory"' not in decision.record(message_id, "c", "i").model_dump_json()
-    assert office.decider.hand_over("limit", office.clock()).memory is None
+    assert escalated("limit", office.clock()).memory is None
 
 
 @pytest.mark.parametrize(
@@ -201,9 +203,9 @@ def test_the_evidence_of_a_packet_never_goes_on_to_the_customer(office: Office, 
     line = next(each.strip() for each in text_of(packet).splitlines() if "sentence 3:" in each)
     words = quotation.format(line=line, first=line[:40], rest=line[40:])
     reply, _ = office.handle(write(words, sender=DESK, in_reply_to=packet.message_id, number=2))
-    passed = [row for row in office.store.outgoing(mail_id=reply) if row.kind is LetterKind.PERSON_REPLY]
+    passed = [row for row in office.store.outbox.find(mail_id=reply) if row.kind is LetterKind.PERSON_REPLY]
     assert all("sentence 3" not in text_of(row) for row in passed)
-    assert {row.kind for row in office.store.outgoing(mail_id=reply)} <= {PERSON_REPLY, FAILURE}
+    assert {row.kind for row in office.store.outbox.find(mail_id=reply)} <= {PERSON_REPLY, FAILURE}
 
 
 def test_a_person_may_say_what_the_documents_say(office: Office) -> None:
@@ -239,7 +241,7 @@ def test_the_next_mail_of_a_case_begins_with_what_the_last_one_left(office: Offi
     assert rooms.memories[0] is None
     assert [memory == f"|{rooms.asked[0]}" for memory in rooms.memories[1:]] == [True, True]
     again, replanned = with_rooms(office, refund=found(says(1, 3)), cancel=found(says(2, 0)))
-    plan_again(office.store, again.decider, chosen(office.store))
+    plan_again(office.store, again.dry_run, chosen(office.store))
     assert replanned.memories == rooms.memories
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from support_agent.mail.machines.machine_vote import MACHINE_RULE, MAYBE_MACHINE_RULE
-from support_agent.ops.dry_run import try_mail
 from support_agent.ops.explain import timeline
 from support_agent.store.records import LetterKind, MailStatus
 from tests.fakes_journey import ANNA, DESK, NOON, Office, write
@@ -26,12 +25,12 @@ def test_a_machines_mail_is_never_answered_and_never_lost(office: Office, score:
     """Rule: a packet to the desk with the reason, no answer and no acknowledgement: a machine may answer those."""
     office = judging(office, score)
     mail_id, _ = office.handle(write(CANCEL, sender=ANNA))
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert (mail.status, mail.screening_rule, mail.reason_code) == (MailStatus.ESCALATED, rule, "screening")
     assert mail.why is not None
     assert "by the fitted vote test-1" in mail.why
-    assert [letter.kind for letter in office.store.outgoing(mail_id=mail_id)] == [LetterKind.PACKET]
+    assert [letter.kind for letter in office.store.outbox.find(mail_id=mail_id)] == [LetterKind.PACKET]
     assert mail.case_id is not None
     assert "by the fitted vote test-1" in timeline(office.store, mail.case_id).model_dump_json()
 
@@ -39,17 +38,14 @@ def test_a_machines_mail_is_never_answered_and_never_lost(office: Office, score:
 def test_a_persons_mail_is_answered_beside_the_vote(office: Office) -> None:
     office = judging(office, -3.0)
     mail_id, _ = office.handle(write(CANCEL, sender=ANNA))
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert mail.status is MailStatus.ANSWERED
 
 
 def test_a_trial_says_what_the_vote_says(office: Office) -> None:
     office = judging(office, 3.0)
-    accounts = office.decider.company.accounts
-    done = try_mail(
-        "m.eml", write(CANCEL), lambda: office.decider, accounts, office.settings, NOON, as_level=None, as_customer=None
-    )
+    done = office.dry_run.try_mail("m.eml", write(CANCEL), NOON)
     assert (done.trial.outcome, done.trial.reason, done.screening.rule) == ("escalate", "screening", MACHINE_RULE)
     assert done.trial.answer is None
 

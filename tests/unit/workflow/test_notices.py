@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +12,7 @@ from support_agent.mail.keys import envelope_id
 from support_agent.ops.replay import replay
 from support_agent.outbound.delivery_status import Choice, settle_by_hand
 from support_agent.outbound.sender import DeliveryStatus
+from support_agent.store.outbox import Outbox
 from support_agent.store.records import (
     LetterKind,
     LetterRecord,
@@ -21,7 +22,6 @@ from support_agent.store.records import (
     OutboxRecord,
     OutboxStatus,
 )
-from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, with_agent, write
 from tests.unit.reporting import report
@@ -41,11 +41,11 @@ def retried(office: Office, mail_id: MailId, delivery: Delivery = REFUSED) -> No
     answer = office.sent(mail_id)[ANSWER]
     settle_by_hand(office.store, answer.id, Choice.RETRY, office.clock())
     office.transport.deliveries = [delivery]
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
 
 
 def notices(office: Office, mail_id: MailId) -> list[OutboxRecord]:
-    return sorted(office.store.outgoing(mail_id=mail_id, kind=FAILURE), key=lambda row: row.number)
+    return sorted(office.store.outbox.find(mail_id=mail_id, kind=FAILURE), key=lambda row: row.number)
 
 
 def test_s62_mail_that_is_lost_again_after_a_person_sent_it_again_is_told_again(office: Office) -> None:
@@ -82,7 +82,7 @@ def test_desk_may_answer_the_second_notice(office: Office) -> None:
     reply, _ = office.handle(write(copied, sender=DESK, in_reply_to=second.message_id))
     sent = office.sent(reply)[PERSON_REPLY]
     assert (sent.recipient, text_of(sent).strip()) == (JAMES, "We look at it.")
-    parent = office.store.mail(mail_id)
+    parent = office.store.mails.get(mail_id)
     assert parent is not None
     assert opened(sent)["In-Reply-To"] == parent.message_id
 
@@ -94,18 +94,19 @@ def test_loss_is_told_though_the_desk_was_told_of_something_else_in_that_mail(of
     office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     office.clock = Clock(NOON + timedelta(days=1))
     office.transport.deliveries = [REFUSED]
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
     office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
-    letters = [office.store.letter_for(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
+    letters = [office.store.outbox.letter(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
     reasons = [letter.payload["reason_code"] for letter in letters if letter is not None]
     assert reasons == ["journey_changed", "undelivered"]
 
 
-class DyingStore(Store):
+@dataclass(frozen=True)
+class DyingOutbox(Outbox):
     """The process dies before, or right after, a notice comes into the outbox."""
 
-    dies_after = False
+    dies_after: bool
 
     def queue_notice(self, letter: LetterRecord, notice: OutboxRecord, lost: OutboxId) -> OutboxRecord | None:
         """Die."""
@@ -122,11 +123,10 @@ def test_loss_is_told_once_though_the_process_dies(office: Office, is_retried: b
     if is_retried:
         retried(office, mail_id)
     else:
-        assert office.store.claim(office.sent(mail_id)[ANSWER].id, NOON + timedelta(days=1))
-        office.store.recover_sending()
-    store = DyingStore(office.store.database)
-    store.dies_after = dies_after
-    dying = replace(office, store=store)
+        assert office.store.outbox.claim(office.sent(mail_id)[ANSWER].id, NOON + timedelta(days=1))
+        office.store.outbox.recover_sending()
+    outbox = DyingOutbox(office.store.database, dies_after)
+    dying = replace(office, store=replace(office.store, outbox=outbox))
     with pytest.raises(KeyboardInterrupt):
         dying.stages.notices.tell_losses()
     for _ in range(2):
@@ -135,7 +135,7 @@ def test_loss_is_told_once_though_the_process_dies(office: Office, is_retried: b
     assert len(found) == 1 + is_retried
     for row in found:
         if row.status is OutboxStatus.READY:  # as the agent's loop does
-            office.stages.deliver(row)
+            office.stages.outbox_sender.deliver(row)
     assert [recipient for recipient, _ in office.transport.given].count(DESK) == 1 + is_retried
 
 
@@ -143,21 +143,20 @@ def test_two_that_find_the_same_loss_tell_it_once(office: Office) -> None:
     """The journey and the agent's loop look at the outbox at the same time."""
     mail_id = lost_answer(office)
     retried(office, mail_id)
-    seen = office.store.untold_losses()
+    seen = office.store.outbox.unnotified_losses()
     office.stages.notices.tell_losses()
-    store = LateStore(office.store.database)
-    store.seen = seen
-    late = replace(office, store=store)
+    late = replace(office, store=replace(office.store, outbox=LateOutbox(office.store.database, seen)))
     assert late.stages.notices.tell_losses() == []
     assert len(notices(office, mail_id)) == 2
 
 
-class LateStore(Store):
-    """A store whose answer is of a moment ago."""
+@dataclass(frozen=True)
+class LateOutbox(Outbox):
+    """An outbox whose answer is of a moment ago."""
 
-    seen: tuple[OutboxRecord, ...] = ()
+    seen: tuple[OutboxRecord, ...]
 
-    def untold_losses(self, mail_id: MailId | None = None) -> tuple[OutboxRecord, ...]:
+    def unnotified_losses(self, mail_id: MailId | None = None) -> tuple[OutboxRecord, ...]:
         """What was lost then."""
         return self.seen
 
@@ -173,7 +172,7 @@ def test_s12_breaker_does_not_tell_itself_by_a_report_that_waits(office: Office)
     office.transport.deliveries = [Delivery(status="retry", detail="451 later")]
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     answer = office.sent(mail_id)[ANSWER]
-    assert office.store.claim(answer.id, answer.next_try_at)
+    assert office.store.outbox.claim(answer.id, answer.next_try_at)
     bounce_id, outcome = office.handle(report(envelope=envelope_id(answer.message_id)))
     assert (outcome, office.stages.notices.tell_breaker()) == ("held", False)
     waiting, outcome = office.handle(write(CANCEL))

@@ -40,7 +40,7 @@ def letters(office: Office, words: str, sender: str) -> dict[LetterKind, bytes]:
 
 def test_the_own_record_is_sent_and_its_sources_are_told(office: Office) -> None:
     mail_id, _ = office.handle(write(ASKED.format("hf 2025 0030"), sender=SOPHIE))
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert mail.case_id is not None
     (story,) = timeline(office.store, mail.case_id).mails
@@ -60,13 +60,13 @@ def test_an_answer_with_a_record_is_replayed_to_the_same_bytes_and_planned_to_th
     office.handle(write("Amount and status of invoice HF-2025-0030?", sender=SOPHIE))
     (replayed,) = replay(office.store, chosen(office.store))
     assert (replayed.diff, replayed.problems) == ("", ())
-    (planned,) = plan_again(office.store, office.decider, chosen(office.store))
+    (planned,) = plan_again(office.store, office.dry_run, chosen(office.store))
     assert (planned.status, planned.diff) == ("same", "")
 
 
 def test_a_stored_answer_with_a_record_is_read_again_as_it_was(office: Office) -> None:
     mail_id, _ = office.handle(write("Amount and status of invoice HF-2025-0030?", sender=SOPHIE))
-    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     assert [item.kind for answer in final.answers for item in answer.items] == ["record", "record"]
@@ -113,7 +113,7 @@ def test_what_is_one_character_off_an_own_record_is_asked_back_whoever_has_it(
     bodies = []
     for number in (*beside, f"{own[:-1]}X"):
         mail_id, _ = office.handle(write(ASKED.format(number), sender=JAMES))
-        record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+        record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
         if record is None:  # the same canned question is not asked again
             assert set(office.sent(mail_id)) == {LetterKind.PACKET, LetterKind.ACKNOWLEDGEMENT}
             continue
@@ -128,16 +128,16 @@ def test_a_stranger_who_names_a_record_gets_what_he_gets_for_any_number(office: 
         raw = write(ASKED.format(number), sender="someone@elsewhere.example", proof=proof, number=place)
         mail_id, _ = office.handle(raw)
         assert LetterKind.ANSWER not in office.sent(mail_id)
-        record = office.store.letter_for(mail_id, LetterKind.ACKNOWLEDGEMENT)
+        record = office.store.outbox.letter(mail_id, LetterKind.ACKNOWLEDGEMENT)
         bodies.add(str(record.rendered) if record is not None else "")
     assert len(bodies) == 1
 
 
 def test_a_person_is_told_which_number_stopped_the_answer(office: Office) -> None:
     mail_id, _ = office.handle(write(ASKED.format("HF-2025-0030"), sender=JAMES))
-    plan = office.store.plan(mail_id)
+    plan = office.store.plans.get(mail_id)
     assert plan is not None
     assert plan.reason == "unknown_record"
-    record = office.store.letter_for(mail_id, LetterKind.PACKET)
+    record = office.store.outbox.letter(mail_id, LetterKind.PACKET)
     assert record is not None
     assert record.payload["why"] == "the mail names HF-2025-0030, which is none of the customer's own records"

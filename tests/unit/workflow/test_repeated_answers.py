@@ -53,7 +53,7 @@ def test_s12_answer_of_a_version_that_kept_no_tables_is_not_sent_again(office: O
         session.connection().execute(
             text("UPDATE letters SET payload = REPLACE(payload, '\"keeps_form\": true', '\"keeps_form\": false')")
         )
-    answer = office.store.letter_for(first, ANSWER)
+    answer = office.store.outbox.letter(first, ANSWER)
     assert answer is not None
     assert '"keeps_form": false' in json.dumps(answer.payload)
     second, _ = office.handle(write(REFUND, number=2))
@@ -81,7 +81,7 @@ def test_s12_what_the_case_was_answered_is_known_whoever_asks_and_however_late(
     assert reason_told(office, again) == (
         "repeated", f"the same was answered on 2026-11-20 12:00 UTC, in case {case_id}",
     )  # fmt: skip
-    replanned = plan_again(office.store, office.decider, [first, again])
+    replanned = plan_again(office.store, office.dry_run, [first, again])
     assert [entry.status for entry in replanned] == ["same", "same"]
 
 

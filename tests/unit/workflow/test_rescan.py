@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from support_agent.cases.threads import COPY_RULE, DOUBT_RULE, known_as
+from support_agent.cases.copies import COPY_RULE, DOUBT_RULE, known_as
 from support_agent.demo import AUTHSERV_ID
 from support_agent.mail.message import parse
 from support_agent.outbound.delivery_status import Choice, settle_by_hand
@@ -117,13 +117,13 @@ def test_staff_reply_that_may_have_been_passed_on_is_not_passed_on_again(office:
     """Date and text have changed on the way: the customer must not read the person's words twice."""
     asked = write(HUMAN)
     Shift(office, FakeMailbox([asked])).work()
-    packet = office.store.outgoing(mail_id=mail_id_of(asked), kind=LetterKind.PACKET)[0]
+    packet = office.store.outbox.find(mail_id=mail_id_of(asked), kind=LetterKind.PACKET)[0]
     reply = with_id(write("We look at it.", sender=DESK, in_reply_to=packet.message_id))
     Shift(office, FakeMailbox([asked, reply])).work()
     moved = with_id(write("We look at it. [moved]", sender=DESK, in_reply_to=packet.message_id)).replace(DATE, LATER)
     read_again(office, moved)
-    assert len(office.store.outgoing(mail_id=mail_id_of(reply), kind=PERSON_REPLY)) == 1
-    assert office.store.outgoing(mail_id=mail_id_of(moved), kind=PERSON_REPLY) == ()
+    assert len(office.store.outbox.find(mail_id=mail_id_of(reply), kind=PERSON_REPLY)) == 1
+    assert office.store.outbox.find(mail_id=mail_id_of(moved), kind=PERSON_REPLY) == ()
     assert rule(office, moved) == DOUBT_RULE
 
 
@@ -134,13 +134,13 @@ def test_bounce_that_is_read_again_undoes_nothing(office: Office) -> None:
     """A person had the answer sent again and it arrived: the old bounce made it fail and suppressed a good address."""
     raw = write(REFUND)
     Shift(office, FakeMailbox([raw])).work()
-    row = office.store.outgoing(mail_id=mail_id_of(raw), kind=LetterKind.ANSWER)[0]
+    row = office.store.outbox.find(mail_id=mail_id_of(raw), kind=LetterKind.ANSWER)[0]
     mailbox = FakeMailbox([raw, report(returned=row.message_id, recipient=ANNA)])
     Shift(office, mailbox).work()
     settle_by_hand(office.store, row.id, Choice.RETRY, office.clock())
     Shift(office, mailbox).work()
     read_again(office, *mailbox.numbered_anew().mails)
-    now = office.store.settlements.mail(row.id)
+    now = office.store.outbox.get(row.id)
     assert now is not None
     assert now.status is OutboxStatus.SENT
     assert office.store.suppressions.of(ANNA, office.clock()) is None
@@ -150,13 +150,13 @@ def test_bounce_that_comes_by_two_ways_acts_once(office: Office) -> None:
     """Not in a rescan: the second cancelled the try that a person had asked for."""
     raw = write(REFUND)
     Shift(office, FakeMailbox([raw])).work()
-    row = office.store.outgoing(mail_id=mail_id_of(raw), kind=LetterKind.ANSWER)[0]
+    row = office.store.outbox.find(mail_id=mail_id_of(raw), kind=LetterKind.ANSWER)[0]
     bounce = report(returned=row.message_id, recipient=ANNA)
     Shift(office, FakeMailbox([raw, bounce])).work()
     settle_by_hand(office.store, row.id, Choice.RETRY, office.clock())
     second = b"Delivered-To: archive@harborfile.example\r\n" + bounce
     Shift(office, FakeMailbox([raw, bounce, second])).work()
-    now = office.store.settlements.mail(row.id)
+    now = office.store.outbox.get(row.id)
     assert now is not None
     assert now.status is OutboxStatus.SENT
     assert rule(office, second) == COPY_RULE
@@ -167,12 +167,12 @@ def test_other_bounce_of_the_same_message_id_acts(office: Office, is_rescan: boo
     """Some servers give each bounce the same id and no date: what they are about tells them apart."""
     raws = [write(REFUND), write(CANCEL, sender=JAMES)]
     Shift(office, FakeMailbox(raws)).work()
-    rows = [office.store.outgoing(mail_id=mail_id_of(raw), kind=LetterKind.ANSWER)[0] for raw in raws]
+    rows = [office.store.outbox.find(mail_id=mail_id_of(raw), kind=LetterKind.ANSWER)[0] for raw in raws]
     bounces = [report(returned=row.message_id, recipient=row.recipient) for row in rows]
     Shift(office, FakeMailbox([*raws, bounces[0]])).work()
     Shift(office, FakeMailbox([*raws, *bounces], uid_validity=2 if is_rescan else 1)).work()
     assert all(status(office, bounce) is MailStatus.FILED for bounce in bounces)
-    assert {row.recipient for row in office.store.outgoing(status=OutboxStatus.FAILED)} == {ANNA, JAMES}
+    assert {row.recipient for row in office.store.outbox.find(status=OutboxStatus.FAILED)} == {ANNA, JAMES}
 
 
 # What retention has deleted
@@ -188,7 +188,7 @@ def test_mail_that_retention_may_have_forgotten_is_a_persons(office: Office, is_
     Shift(office, first).work()
     office.clock = Clock(NOON + timedelta(days=200))
     Shift(office, first).work()
-    assert office.store.mails() == ()
+    assert office.store.mails.find() == ()
     fresh = write(CANCEL, sender=JAMES).replace(b"20 Nov 2026", b"07 Jun 2027")
     moved = first.numbered_anew()
     moved.mails.append(fresh)

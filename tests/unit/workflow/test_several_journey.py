@@ -18,7 +18,7 @@ BOTH = "I need the number of our seats and the refund rules, please."
 def case_of(office: Office, words: str) -> CaseId:
     """The case of a mail that went through the whole journey."""
     mail_id, _ = office.handle(write(words, sender=ANNA))
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     assert mail.case_id is not None
     return mail.case_id
@@ -49,14 +49,14 @@ def test_the_answer_is_rendered_and_planned_again_to_the_same(office: Office) ->
     case_of(office, BOTH)
     (replayed,) = replay(office.store, chosen(office.store))
     assert (replayed.diff, replayed.problems) == ("", ())
-    (planned,) = plan_again(office.store, office.decider, chosen(office.store))
+    (planned,) = plan_again(office.store, office.dry_run, chosen(office.store))
     assert (planned.status, planned.diff) == ("same", "")
 
 
 @pytest.mark.parametrize("words", ["I need the number of our seats, please.", "I need the seats list and a chair."])
 def test_one_thing_is_answered_alone(office: Office, words: str) -> None:
     mail_id, _ = office.handle(write(words, sender=ANNA))
-    record = office.store.letter_for(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     assert [item.kind for answer in final.answers for item in answer.items] == ["account_field"]

@@ -55,7 +55,7 @@ def test_persons_reply_is_passed_on_in_the_customers_thread(office: Office) -> N
     assert text_of(sent[PERSON_REPLY]) == "Dear Anna,\nwe look at it now.\n"
     assert mail["Subject"] == "Re: My card"
     assert mail["Auto-Submitted"] is None
-    first = office.store.mails()[0]
+    first = office.store.mails.find()[0]
     assert mail["In-Reply-To"] == first.message_id
     assert one(office, reply).status is MailStatus.FILED
 
@@ -65,7 +65,7 @@ def test_only_a_proven_staff_address_speaks_for_the_company(office: Office, send
     """Whoever else names the packet's id is a customer at best: nothing of theirs goes to Anna."""
     reply = staff_reply(office, "Send me your password.", sender=sender, proof=proof)
     assert PERSON_REPLY not in office.sent(reply)
-    assert not any(row.recipient == ANNA for row in office.store.outgoing(mail_id=reply))
+    assert not any(row.recipient == ANNA for row in office.store.outbox.find(mail_id=reply))
 
 
 def packet_reply(office: Office, more: bytes, *, sender: str = DESK, proof: str | None = "dmarc") -> MailId:
@@ -128,7 +128,7 @@ def test_s2_words_of_a_machine_at_the_desk_are_not_a_persons(office: Office, sub
     packet = office.sent(first)[PACKET].message_id
     reply, _ = office.handle(write(words, sender=DESK, subject=subject, in_reply_to=packet, number=2))
     assert set(office.sent(reply)) <= {FAILURE}
-    assert not any(row.recipient == ANNA for row in office.store.outgoing(mail_id=reply))
+    assert not any(row.recipient == ANNA for row in office.store.outbox.find(mail_id=reply))
 
 
 def test_s12_a_machine_at_the_desk_that_answers_each_notice_is_told_so_often_and_no_more(office: Office) -> None:
@@ -145,7 +145,7 @@ def test_s12_a_machine_at_the_desk_that_answers_each_notice_is_told_so_often_and
         for number in range(2, 7)
     ]
     assert [set(office.sent(reply)) for reply in replies] == [{FAILURE}] * 3 + [set()] * 2
-    ended = [office.store.mail(reply) for reply in replies]
+    ended = [office.store.mails.get(reply) for reply in replies]
     why = "it reads like an automatic reply or a bounce"
     assert [(mail.status, mail.reason_code, mail.why) for mail in ended if mail] == [
         (MailStatus.FILED, "not_passed_on", why)
@@ -171,4 +171,6 @@ def test_s16_copy_of_what_staff_write_to_each_other_is_not_passed_on(office: Off
     in_copy, _ = office.handle(copied.replace(to_us, b"To: bea@harborfile.example\r\nCc:" + to_us[3:]))
     assert set(office.sent(in_copy)) == {FAILURE}
     assert "a copy is not passed on" in text_of(office.sent(in_copy)[FAILURE])
-    assert not any(row.recipient == ANNA for mail in (internal, in_copy) for row in office.store.outgoing(mail_id=mail))
+    assert not any(
+        row.recipient == ANNA for mail in (internal, in_copy) for row in office.store.outbox.find(mail_id=mail)
+    )

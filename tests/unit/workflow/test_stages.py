@@ -70,7 +70,7 @@ def test_series_is_fetched_and_aggregated(office: Office) -> None:
     """Every call of the chain is recorded with its arguments; the total is shown with its period."""
     mail_id, outcome = office.handle(write("What did I pay in total last year?", sender=JAMES))
     assert outcome == "answered"
-    plan = office.store.plan(mail_id)
+    plan = office.store.plans.get(mail_id)
     assert plan is not None
     assert [call.tool for call in plan.calls] == [
         "find_documents", "fetch_series", "aggregate", "send_aggregate", "finish",
@@ -84,7 +84,7 @@ def test_each_call_is_recorded_with_the_time_it_took(office: Office) -> None:
     planner = Planner(SureModel(), office.settings.planner, lambda: next(ticks) / 1000, combiner=PLAIN)
     slow = replace(office, decider=replace(office.decider, planner=planner))
     mail_id, _ = slow.handle(write(REFUND, sender=JAMES))
-    plan = slow.store.plan(mail_id)
+    plan = slow.store.plans.get(mail_id)
     assert plan is not None
     taken = [call.seconds for call in plan.calls]
     assert all(seconds > 0 for seconds in taken)
@@ -114,7 +114,7 @@ def test_unsure_choice_does_not_happen(office: Office) -> None:
     office = office.with_model(0.9, threshold=1.0)
     mail_id, outcome = office.handle(write(REFUND))
     assert (outcome, one(office, mail_id).reason_code) == ("escalated", "unsure")
-    plan = office.store.plan(mail_id)
+    plan = office.store.plans.get(mail_id)
     assert plan is not None
     assert [call.status.value for call in plan.calls if call.tool == "send_document"] == ["below_threshold"]
 
@@ -157,7 +157,7 @@ def test_packet_falls_back_to_the_words_that_came_with_the_program(office: Offic
     mail_id, _ = hostile.handle(write(OFF_TOPIC, sender=JAMES))
     sent = hostile.sent(mail_id)
     assert set(sent) == {PACKET, ACKNOWLEDGEMENT}
-    record = hostile.store.letter_for(mail_id, PACKET)
+    record = hostile.store.outbox.letter(mail_id, PACKET)
     assert record is not None
     assert record.templates_version == Templates.load(packaged("templates")).version
     assert record.templates_version != hostile.decider.templates.version
@@ -174,7 +174,7 @@ def test_customer_who_asks_for_a_person_gets_one(office: Office) -> None:
     mail_id, _ = office.handle(write(HUMAN))
     assert set(office.sent(mail_id)) == {PACKET, ACKNOWLEDGEMENT}
     assert one(office, mail_id).reason_code == "person_asked_for"
-    assert office.store.plan(mail_id) is None
+    assert office.store.plans.get(mail_id) is None
 
 
 def test_automatic_mail_is_filed(office: Office) -> None:
@@ -199,7 +199,7 @@ JOURNEYS: dict[str, Callable[[Office], bytes]] = {
 def test_stage_that_runs_twice_does_no_more(office: Office, name: str) -> None:
     """A process that dies after its work and before the record: one row a kind, one delivery a row."""
     mail_id, _ = office.handle(JOURNEYS[name](office), twice())
-    rows = office.store.outgoing(mail_id=mail_id)
+    rows = office.store.outbox.find(mail_id=mail_id)
     assert len({row.kind for row in rows}) == len(rows) == len(office.transport.given)
     assert all((row.status, row.attempts) == (OutboxStatus.SENT, 1) for row in rows)
 
@@ -207,9 +207,9 @@ def test_stage_that_runs_twice_does_no_more(office: Office, name: str) -> None:
 def test_journey_that_lost_its_record_does_not_answer_again(office: Office) -> None:
     """The engine forgot a mail that was answered: what is in the outbox stays, and nothing more is sent."""
     mail_id, _ = office.handle(write(REFUND))
-    rows = office.store.outgoing(mail_id=mail_id)
+    rows = office.store.outbox.find(mail_id=mail_id)
     assert handle(mail_id, once(), office.stages) == "answered"
-    assert office.store.outgoing(mail_id=mail_id) == rows
+    assert office.store.outbox.find(mail_id=mail_id) == rows
     assert len(office.transport.given) == 1
 
 
@@ -218,7 +218,7 @@ def test_staff_reply_that_runs_twice_is_passed_on_once(office: Office) -> None:
     first, _ = office.handle(write(HUMAN))
     packet = office.sent(first)[PACKET].message_id
     reply, _ = office.handle(write("We look at it.", sender=DESK, in_reply_to=packet, number=2), twice())
-    assert [row.kind for row in office.store.outgoing(mail_id=reply)] == [PERSON_REPLY]
+    assert [row.kind for row in office.store.outbox.find(mail_id=reply)] == [PERSON_REPLY]
     assert [recipient for recipient, _ in office.transport.given].count(ANNA) == 2
 
 
@@ -226,7 +226,7 @@ def test_gate_refusal_that_runs_twice_leaves_one_packet(office: Office) -> None:
     """The refused step fails both times and leaves nothing; the escalation leaves one row a kind."""
     hostile = office.with_templates(answer="Hello.\n")
     mail_id, _ = hostile.handle(write(REFUND, sender=JAMES), twice())
-    assert sorted(row.kind for row in hostile.store.outgoing(mail_id=mail_id)) == [ACKNOWLEDGEMENT, PACKET]
+    assert sorted(row.kind for row in hostile.store.outbox.find(mail_id=mail_id)) == [ACKNOWLEDGEMENT, PACKET]
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_s61_no_wait_is_longer_than_the_longest(office: Office, longest_s: float
     office.settings = office.settings.model_copy(update={"smtp": smtp})
     office.transport.deliveries = [Delivery(status="retry", detail="later")]
     mail_id = office.receive(write(REFUND))
-    handle(mail_id, once(), replace(office.stages, random=lambda: 1.0))
+    handle(mail_id, once(), replace(office, random=lambda: 1.0).stages)
     row = office.sent(mail_id)[ANSWER]
     assert 0 <= (row.next_try_at - office.clock()).total_seconds() + 1 - wait_s + 20 <= 20
 
@@ -265,8 +265,8 @@ def test_mail_is_given_up_after_the_last_try(office: Office) -> None:
     office.settings = office.settings.model_copy(update={"smtp": smtp})
     office.transport.deliveries = [Delivery(status="retry", detail="later")] * 3
     mail_id, _ = office.handle(write(REFUND))
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     row = office.sent(mail_id)[ANSWER]
     assert (row.status, row.attempts) == (OutboxStatus.FAILED, 2)
     assert len(office.transport.given) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from email import message_from_bytes, policy
 
@@ -17,6 +17,8 @@ from support_agent.mail.message import Message, parse
 from support_agent.outbound.delivery_status import Choice, settle_by_hand
 from support_agent.outbound.sender import DeliveryStatus
 from support_agent.pipeline import handle
+from support_agent.store.mails import Mails
+from support_agent.store.outbox import Outbox
 from support_agent.store.records import (
     CaseState,
     LetterKind,
@@ -27,7 +29,6 @@ from support_agent.store.records import (
     OutboxRecord,
     OutboxStatus,
 )
-from support_agent.store.store import Store
 from support_agent.tools.base import Match
 from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import fails_once
@@ -50,7 +51,7 @@ def with_tries(office: Office, tries: int) -> Office:
 
 
 def one(office: Office, mail_id: MailId) -> MailRecord:
-    mail = office.store.mail(mail_id)
+    mail = office.store.mails.get(mail_id)
     assert mail is not None
     return mail
 
@@ -63,7 +64,7 @@ def text_of(row: OutboxRecord) -> str:
 
 def reason_told(office: Office, mail_id: MailId, kind: LetterKind = PACKET) -> tuple[object, object]:
     """Code and sentence of what the desk got for a mail."""
-    record = office.store.letter_for(mail_id, kind)
+    record = office.store.outbox.letter(mail_id, kind)
     assert record is not None
     return record.payload["reason_code"], record.payload["why"]
 
@@ -81,7 +82,7 @@ def test_answer_that_did_not_arrive_goes_to_a_person(office: Office, status: str
     assert set(office.sent(mail_id)) == {ANSWER, FAILURE}
     assert office.sent(mail_id)[FAILURE].status is OutboxStatus.SENT
     assert mail.case_id is not None
-    case = office.store.case(mail.case_id)
+    case = office.store.cases.get(mail.case_id)
     assert case is not None
     assert case.state is CaseState.WITH_PERSON
 
@@ -104,7 +105,7 @@ def test_lost_packet_is_an_alarm_and_no_other_packet(office: Office, status: str
     office.transport.deliveries = [Delivery.model_validate({"status": status, "detail": "550"})]
     with capture_logs() as events:
         mail_id, _ = office.handle(write(HUMAN, proof=None))
-    rows = office.store.outgoing(mail_id=mail_id)
+    rows = office.store.outbox.find(mail_id=mail_id)
     assert [(row.kind, row.status.value) for row in rows] == [(PACKET, status)]
     alarms = [event for event in events if event["log_level"] == "critical"]
     assert [(alarm["event"], alarm["outbox_id"]) for alarm in alarms] == [("packet_undelivered", rows[0].id)]
@@ -120,7 +121,7 @@ def test_s62_packet_of_unknown_fate_is_sent_again_before_the_customer_hears(offi
         office.stages.send(mail_id)
     assert [recipient for recipient, _ in office.transport.given] == [DESK, DESK, DESK, JAMES]
     assert len({raw for recipient, raw in office.transport.given if recipient == DESK}) == 1
-    assert {row.status for row in office.store.outgoing(mail_id=mail_id)} == {OutboxStatus.SENT}
+    assert {row.status for row in office.store.outbox.find(mail_id=mail_id)} == {OutboxStatus.SENT}
 
 
 def test_s62_packet_of_unknown_fate_is_tried_as_often_as_any_mail_and_the_customer_hears_nothing(
@@ -168,7 +169,7 @@ def test_partial_answer_that_did_not_arrive_is_told_beside_its_packet(office: Of
 
 def test_answer_that_cannot_be_queued_leaves_no_packet_that_quotes_it(office: Office) -> None:
     """Refused after it was rendered: nobody may read what the customer was answered, for he was not."""
-    broken = replace(office, store=NoAnswerStore(office.store.database))
+    broken = replace(office, store=replace(office.store, outbox=NoAnswerOutbox(office.store.database)))
     mail_id, outcome = broken.handle(write(f"{SEATS}\r\n\r\n{OFF_TOPIC}", sender=JAMES), twice())
     sent = broken.sent(mail_id)
     assert (outcome, set(sent)) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
@@ -177,8 +178,8 @@ def test_answer_that_cannot_be_queued_leaves_no_packet_that_quotes_it(office: Of
     assert one(broken, mail_id).reason_code == "message_id_taken"
 
 
-class NoAnswerStore(Store):
-    """A store whose outbox takes no answer."""
+class NoAnswerOutbox(Outbox):
+    """An outbox that takes no answer."""
 
     def queue(self, *mails: tuple[LetterRecord, OutboxRecord]) -> tuple[OutboxRecord, ...]:
         """Refuse an answer, and with it what was to be queued along with it."""
@@ -202,7 +203,7 @@ def test_mail_that_is_lost_after_its_journey_makes_it_a_persons(office: Office) 
     mail_id, outcome = office.handle(write(REFUND, sender=JAMES))
     assert (outcome, office.stages.notices.tell_losses()) == ("answered", [])
     office.clock = Clock(NOON + timedelta(days=1))
-    office.stages.deliver(office.sent(mail_id)[ANSWER])
+    office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
     assert office.stages.notices.tell_losses() == []
     mail = one(office, mail_id)
@@ -214,8 +215,8 @@ def test_mail_that_was_being_sent_when_the_program_died_is_told(office: Office) 
     office.transport.deliveries = [Delivery(status="retry", detail="later")]
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     office.clock = Clock(NOON + timedelta(days=1))
-    assert office.store.claim(office.sent(mail_id)[ANSWER].id, office.clock())
-    office.store.recover_sending()
+    assert office.store.outbox.claim(office.sent(mail_id)[ANSWER].id, office.clock())
+    office.store.outbox.recover_sending()
     assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
     code, why = reason_told(office, mail_id, FAILURE)
     assert (code, "uncertain" in str(why)) == ("undelivered", True)
@@ -225,12 +226,11 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office) ->
     """The first one's case is gone from the database: the desk hears of the second, and of the first later."""
     office.transport.deliveries = [Delivery(status="retry", detail="later")] * 2
     (first, _), (second, _) = office.handle(write(REFUND)), office.handle(write(REFUND, sender=JAMES))
-    for row in office.store.outgoing():
-        assert office.store.claim(row.id, NOON + timedelta(days=1))
-    office.store.recover_sending()
-    store = NoCaseStore(office.store.database)
-    store.broken = first
-    broken = replace(office, store=store)
+    for row in office.store.outbox.find():
+        assert office.store.outbox.claim(row.id, NOON + timedelta(days=1))
+    office.store.outbox.recover_sending()
+    mails = UnreadableMails(office.store.database, broken=first)
+    broken = replace(office, store=replace(office.store, mails=mails))
     with capture_logs() as events:
         assert broken.stages.notices.tell_losses() == [DeliveryStatus.SENT]
     assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_told"]
@@ -239,16 +239,17 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office) ->
     assert FAILURE in office.sent(first)
 
 
-class NoCaseStore(Store):
-    """A store that cannot read one mail."""
+@dataclass(frozen=True)
+class UnreadableMails(Mails):
+    """A table that cannot read one mail."""
 
-    broken: MailId | None = None
+    broken: MailId
 
-    def raw_mail(self, mail_id: MailId) -> bytes:
+    def raw(self, mail_id: MailId) -> bytes:
         """Fail for that one."""
         if mail_id == self.broken:
             raise PermanentError("no such mail", code="no_mail")
-        return super().raw_mail(mail_id)
+        return super().raw(mail_id)
 
 
 class BrokenSearch(WordSearch):
@@ -273,7 +274,7 @@ def test_mail_that_is_set_aside_is_told_to_the_desk_once(office: Office) -> None
     for _ in range(2):
         office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     assert one(office, mail_id).status is MailStatus.SET_ASIDE
-    assert [row.kind for row in office.store.outgoing(mail_id=mail_id)] == [FAILURE]
+    assert [row.kind for row in office.store.outbox.find(mail_id=mail_id)] == [FAILURE]
     assert reason_told(office, mail_id, FAILURE) == ("journey_changed", "the record does not fit")
 
 
@@ -282,7 +283,7 @@ def test_s37_mail_that_cannot_be_read_from_the_store_at_once_is_read_again(
 ) -> None:
     """Failure: one blip of the database before the first step, and a plain question was set aside."""
     mail_id = office.receive(write(REFUND))
-    monkeypatch.setattr(Store, "raw_mail", fails_once(Store.raw_mail, TransientError("busy", code="database")))
+    monkeypatch.setattr(Mails, "raw", fails_once(Mails.raw, TransientError("busy", code="database")))
     steps = Steps(lambda _name, work: work(), EngineSettings(step_attempts=2), lambda _s: None)
     assert handle(mail_id, steps, office.stages) == "answered"
 
@@ -296,20 +297,21 @@ def test_s37_mail_that_finds_a_defect_ends_with_the_desk(
     Now the desk gets a notice without what could not be read; where even that fails, an alarm and a mail set aside.
     """
     mail_id = office.receive(write(REFUND, sender=JAMES))
-    bad = office.store.raw_mail(mail_id)
+    bad = office.store.mails.raw(mail_id)
 
     def parse_with_defect(raw: bytes) -> Message:
         if raw == bad or not reads_again:
             raise RecursionError("too deep")
         return parse(raw)
 
-    monkeypatch.setattr("support_agent.cases.routing.parse", parse_with_defect)
+    for module in ("route", "routing"):
+        monkeypatch.setattr(f"support_agent.cases.{module}.parse", parse_with_defect)
     with capture_logs() as logs:
         office.stages.notices.set_aside(mail_id, PermanentError("unexpected RecursionError", code="unexpected"))
     assert (one(office, mail_id).status, one(office, mail_id).reason_code) == (MailStatus.SET_ASIDE, "unexpected")
     assert {entry["event"] for entry in logs if entry["log_level"] == "critical"} >= {"mail_not_parsed"}
     assert ("mail_set_aside" in {entry["event"] for entry in logs}) is not reads_again
-    rows = office.store.outgoing(mail_id=mail_id)
+    rows = office.store.outbox.find(mail_id=mail_id)
     assert [row.recipient for row in rows] == [DESK] * reads_again
     assert all(b"Can I get a refund?" in row.raw for row in rows)
 
@@ -324,7 +326,7 @@ def test_suppression_outlives_a_death_before_the_mail_counts_as_failed(
     def die(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Store, "mark_failed", die)
+    monkeypatch.setattr(Outbox, "mark_failed", die)
     with pytest.raises(KeyboardInterrupt):
         handle(mail_id, once(), office.stages)
     assert office.store.suppressions.of(JAMES, office.clock()) is not None
@@ -350,7 +352,7 @@ def test_reply_to_the_failure_of_a_reply_reaches_the_customers_thread(office: Of
     again, _ = office.handle(write(copied, sender=DESK, in_reply_to=failure.message_id))
     reply = office.sent(again)[PERSON_REPLY]
     mail = message_from_bytes(reply.raw, policy=policy.default)
-    customers = office.store.mail(first)
+    customers = office.store.mails.get(first)
     assert customers is not None
     assert (reply.recipient, mail["In-Reply-To"], mail["Subject"]) == (JAMES, customers.message_id, "Re: My card")
     assert text_of(reply) == "We still look.\n"
@@ -382,7 +384,7 @@ def test_packet_that_still_stands_in_a_reply_stays_in_the_house(office: Office) 
 def test_letter_that_lowers_to_another_makes_no_customer(office: Office) -> None:
     """`str.lower` makes a "k" of the KELVIN SIGN: anna.keller's account is not told to whoever has that address."""
     mail_id = office.receive(write(SEATS, sender="anna.\u212aeller@example.net"))
-    assert office.stages.identify(mail_id, office.stages.parse(mail_id)).level == PROVEN
+    assert office.stages.identify(office.stages.parse(mail_id)).level == PROVEN
 
 
 def test_differing_reply_to_gets_nothing_private(office: Office) -> None:

@@ -49,7 +49,7 @@ def test_the_desk_reads_which_document_a_page_of_the_own_site_is(office: Office)
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     packet = text_of(office.sent(mail_id)[PACKET])
     assert f"{own.address} (found by site)\n    {own.heading}\n    This is the page of document 2.\n" in packet
-    for row in office.store.outgoing(mail_id=mail_id):
+    for row in office.store.outbox.find(mail_id=mail_id):
         assert row.kind is PACKET or own.address not in text_of(row)
 
 
@@ -58,7 +58,7 @@ def test_no_customer_is_sent_a_byte_of_a_page(office: Office, text: str) -> None
     """Rule: not in an answer, not in part of one, not in an acknowledgement; the packet goes to the desk alone."""
     office, _ = with_pages(office)
     mail_id, _ = office.handle(write(text, sender=JAMES))
-    rows = office.store.outgoing(mail_id=mail_id)
+    rows = office.store.outbox.find(mail_id=mail_id)
     for row in (row for row in rows if row.kind is not PACKET):
         whole = "".join(str(part.get_content()) for part in opened(row).walk() if part.get_content_maintype() == "text")
         assert len(whole) > 100
@@ -80,7 +80,7 @@ def test_a_page_of_a_packet_never_goes_on_to_the_customer(office: Office, quotat
     address = next(line for line in text_of(packet).splitlines() if PAGE.address in line)
     words = quotation.format(text=PAGE.text, first=PAGE.text[:40], rest=PAGE.text[40:], address=address)
     reply, _ = office.handle(write(words, sender=DESK, in_reply_to=packet.message_id, number=2))
-    rows = office.store.outgoing(mail_id=reply)
+    rows = office.store.outbox.find(mail_id=reply)
     assert {row.kind for row in rows} <= {PERSON_REPLY, FAILURE}
     assert not any("90 days" in text_of(row) or "forum" in text_of(row) for row in rows if row.kind is PERSON_REPLY)
 
@@ -90,7 +90,7 @@ def test_what_was_stored_before_there_were_pages_is_read_and_made_again(office: 
     without = found(says(1, 3), reason="not_an_answer")
     office = with_room(office, ScriptedRooms({"refund": without}))
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    plan, record = office.store.plan(mail_id), office.store.letter_for(mail_id, PACKET)
+    plan, record = office.store.plans.get(mail_id), office.store.outbox.letter(mail_id, PACKET)
     assert plan is not None
     assert record is not None
     assert isinstance(plan.trace, dict)

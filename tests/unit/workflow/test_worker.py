@@ -68,7 +68,7 @@ def test_first_start_may_leave_old_mail_alone(office: Office) -> None:
     office = with_imap(office, skip_existing=True)
     shift = Shift(office, FakeMailbox([write(REFUND), write(CANCEL)]))
     shift.work()
-    assert (office.store.mails(), shift.mailbox.handled) == ((), [])
+    assert (office.store.mails.find(), shift.mailbox.handled) == ((), [])
     shift.mailbox.mails.append(write(REFUND, sender=JAMES))
     shift.work()
     assert recipients(office) == [JAMES]
@@ -147,14 +147,14 @@ def test_when_the_folder_was_last_read_to_its_end_is_kept(office: Office) -> Non
     """S33: seconds_since_last_fetch, for `doctor`; also of a folder without a mail, and not of one that was left."""
     mailbox = FakeMailbox([])
     Shift(office, mailbox).work()
-    first = office.store.fetched_at("INBOX")
+    first = office.store.cursors.fetched_at("INBOX")
     assert first is not None
     assert first > NOON
     mailbox.mails += [write(REFUND), write(CANCEL)]
     shift = Shift(office, mailbox)
     mailbox.after_mail = shift.stop.set
     shift.work()
-    assert office.store.fetched_at("INBOX") == first
+    assert office.store.cursors.fetched_at("INBOX") == first
 
 
 def test_the_mail_that_was_recorded_last_is_marked_after_a_death(office: Office) -> None:
@@ -195,7 +195,7 @@ def test_s37_mail_that_finds_a_defect_in_the_parser_blocks_no_other(
     named = [entry["mail_id"] for entry in logs if entry["event"] == "mail_not_parsed"]
     assert set(named) == {mail_id_of(bad)}
     assert list(shift.engine.keys) == [mail_id_of(bad), mail_id_of(good)]
-    assert office.store.raw_mail(mail_id_of(bad)) == bad
+    assert office.store.mails.raw(mail_id_of(bad)) == bad
     assert shift.mailbox.handled == [1, 2]
 
 
@@ -206,10 +206,10 @@ def test_s37_mail_that_the_server_cannot_give_reaches_a_person(office: Office) -
     """Nothing of it is known, so nobody can be told but the desk; the mail after it is answered."""
     bad, good = read_all(office, FakeClient([write(REFUND, sender=JAMES), write(REFUND)], broken=frozenset({1})))
     assert recipients(office) == [DESK, ANNA]
-    packet = office.store.letter_for(bad, PACKET)
+    packet = office.store.outbox.letter(bad, PACKET)
     assert packet is not None
     assert "S37: limit: the server cannot give UID 1 of INBOX" in str(packet.payload["why"])
-    mails = (office.store.mail(mail_id) for mail_id in (bad, good))
+    mails = (office.store.mails.get(mail_id) for mail_id in (bad, good))
     assert [mail.status for mail in mails if mail] == [MailStatus.ESCALATED, MailStatus.ANSWERED]
 
 
@@ -219,8 +219,8 @@ def test_s15_mail_over_the_size_limit_reaches_a_person_and_is_not_answered_by_it
     big = write("See the list. " + "x" * 20_000, subject=REFUND)
     (mail_id,) = read_all(office, FakeClient([big]))
     assert recipients(office) == [DESK, ANNA]
-    assert {row.kind for row in office.store.outgoing(mail_id=mail_id)} == {PACKET, ACKNOWLEDGEMENT}
-    packet = office.store.letter_for(mail_id, PACKET)
+    assert {row.kind for row in office.store.outbox.find(mail_id=mail_id)} == {PACKET, ACKNOWLEDGEMENT}
+    packet = office.store.outbox.letter(mail_id, PACKET)
     assert packet is not None
     assert "S15: limit: " in str(packet.payload["why"])
 
@@ -260,7 +260,7 @@ def test_s31_not_even_after_a_death_in_the_middle(office: Office) -> None:
     assert [entry for entry in logs if entry["event"] == "folder_numbered_anew"] == []
     assert recipients(office) == before
     assert moved.handled == [1, 2, 3]
-    cursor = office.store.cursor("INBOX")
+    cursor = office.store.cursors.get("INBOX")
     assert cursor is not None
     assert (cursor.rescan_until, cursor.last_uid) == (3, 3)
 
@@ -305,4 +305,4 @@ def test_s31_unchanged_bytes_are_not_even_recorded(office: Office) -> None:
     shift = Shift(office, FakeMailbox([write(REFUND)]))
     shift.work()
     Shift(office, replace(shift.mailbox, uid_validity=2)).work()
-    assert (len(office.store.mails()), recipients(office)) == (1, [ANNA])
+    assert (len(office.store.mails.find()), recipients(office)) == (1, [ANNA])

@@ -1,11 +1,12 @@
-"""Addresses that bounced for good: for a while they get no automatic mail (S64).
+"""Addresses that bounced for good: they get no automatic mail for a while (S64).
 
-Invariant: only an address that one of our own mails went to is ever here, with that mail's id; the later end of two
-stays. Checked by tests/contract/store/test_suppression.py.
+Invariant: an address is stored only with the id of one of our own mails that went to it; of two suppressions the one
+that ends later stays. Checked by tests/contract/store/test_suppressions.py.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import delete
@@ -17,18 +18,18 @@ from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import SuppressionRow
 
 
+@dataclass(frozen=True)
 class Suppressions:
-    """`Store.suppressions`. Any method may raise what those of `Store` may."""
+    """`Store.suppressions`."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    database: Database
 
     def add(self, record: OutboxRecord, detail: str, since: datetime, until: datetime) -> None:
-        """The address that this mail of ours went to gets no automatic mail until an instant."""
+        """Suppress automatic mail to the address that this mail of ours went to, until an instant."""
         suppression = Suppression(
             address=record.recipient, outbox_id=record.id, detail=detail, since=since, until=until
         )
-        with self._database.write() as session:
+        with self.database.write() as session:
             earlier = session.get(SuppressionRow, suppression.address)
             if earlier is not None and earlier.until >= until:
                 return
@@ -38,22 +39,22 @@ class Suppressions:
     def of(self, address: str, now: datetime) -> Suppression | None:
         """Return why an address gets no automatic mail now; None: it does."""
         query = select(SuppressionRow).where(col(SuppressionRow.address) == address, col(SuppressionRow.until) > now)
-        with self._database.read() as session:
+        with self.database.read() as session:
             row = session.exec(query).first()
             return None if row is None else Suppression.model_validate(row)
 
     def all(self, now: datetime) -> tuple[Suppression, ...]:
-        """Return what is suppressed now, by address."""
+        """Return the suppressions of now, ordered by address."""
         query = select(SuppressionRow).where(col(SuppressionRow.until) > now).order_by(col(SuppressionRow.address))
-        with self._database.read() as session:
+        with self.database.read() as session:
             return tuple(Suppression.model_validate(row) for row in session.exec(query))
 
     def lift(self, address: str) -> None:
-        """A person wants the address to be written to, or a proven mail came from it."""
-        with self._database.write() as session:
+        """End a suppression: a person asked for it, or an authenticated mail came from the address."""
+        with self.database.write() as session:
             affected(session, delete(SuppressionRow).where(col(SuppressionRow.address) == address))
 
-    def forget_old(self, instant: datetime) -> None:
-        """Delete what was over by an instant."""
-        with self._database.write() as session:
+    def delete_expired(self, instant: datetime) -> None:
+        """Delete the suppressions that ended at or before an instant."""
+        with self.database.write() as session:
             affected(session, delete(SuppressionRow).where(col(SuppressionRow.until) <= instant))

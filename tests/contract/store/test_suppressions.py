@@ -16,7 +16,7 @@ def test_s64_the_address_of_a_mail_is_suppressed_until_an_instant(store: Store) 
     assert store.suppressions.all(NOON) == (found,)
     assert store.suppressions.of("other@example.net", NOON) is None
     assert store.suppressions.of(ANNA, NOON + DAY) is None
-    store.suppressions.forget_old(NOON + DAY)
+    store.suppressions.delete_expired(NOON + DAY)
     assert store.suppressions.all(NOON) == ()
 
 

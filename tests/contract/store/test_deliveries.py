@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 
 from support_agent.errors import PermanentError
-from support_agent.store.records import OutboxId, OutboxRecord, OutboxStatus, SettledBy
+from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
 from tests.contract.store.examples import DAY, MINUTE, NOON, queue
 from tests.contract.store.test_outbox import MARKS, bring_to, tell
 
 READY, SENT = OutboxStatus.READY, OutboxStatus.SENT
 UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
-OPERATOR, BOUNCE = SettledBy.OPERATOR, SettledBy.BOUNCE
+OPERATOR, BOUNCE = DeliverySource.OPERATOR, DeliverySource.BOUNCE
 LATER = NOON + MINUTE
 
 
 def settle(
-    store: Store, row: OutboxRecord, after: OutboxStatus, by: SettledBy = OPERATOR, *sources: OutboxStatus
+    store: Store, row: OutboxRecord, after: OutboxStatus, by: DeliverySource = OPERATOR, *sources: OutboxStatus
 ) -> bool:
-    return store.settlements.settle(row.id, after, by, "why", LATER, sources or tuple(OutboxStatus))
+    return store.deliveries.update(row.id, after, by, "why", LATER, sources or tuple(OutboxStatus))
 
 
 def test_s62_what_is_settled_is_moved_and_written_down_once(store: Store) -> None:
@@ -27,10 +27,10 @@ def test_s62_what_is_settled_is_moved_and_written_down_once(store: Store) -> Non
     row = bring_to(store, UNCERTAIN)
     assert settle(store, row, SENT)
     assert not settle(store, row, SENT)
-    now = store.settlements.mail(row.id)
+    now = store.outbox.get(row.id)
     assert now is not None
     assert (now.status, now.last_detail, now.sent_at) == (SENT, "why", LATER)
-    (told,) = store.settlements.of(row.id)
+    (told,) = store.deliveries.of(row.id)
     assert (told.number, told.before, told.after, told.by, told.settled_at) == (
         1,
         UNCERTAIN,
@@ -44,7 +44,7 @@ def test_s62_a_mail_that_is_to_be_sent_again_begins_anew(store: Store) -> None:
     """Rule: all its tries, due at once, the same bytes and Message-ID (S42)."""
     row = bring_to(store, FAILED)
     assert settle(store, row, READY)
-    (ready,), due = store.ready(LATER, limit=10), store.settlements.mail(row.id)
+    (ready,), due = store.outbox.ready(LATER, limit=10), store.outbox.get(row.id)
     assert due is not None
     assert ready.id == due.id
     assert (due.attempts, due.next_try_at, due.raw, due.message_id) == (0, LATER, row.raw, row.message_id)
@@ -55,18 +55,18 @@ def test_what_the_sources_do_not_allow_changes_nothing(store: Store) -> None:
     row = bring_to(store, SENT)
     with pytest.raises(PermanentError, match="is sent and cannot become ready"):
         settle(store, row, READY, OPERATOR, UNCERTAIN)
-    assert store.settlements.of(row.id) == ()
-    assert store.settlements.mail(row.id) == row
+    assert store.deliveries.of(row.id) == ()
+    assert store.outbox.get(row.id) == row
     with pytest.raises(PermanentError, match="no mail unknown"):
-        store.settlements.settle(OutboxId("unknown"), SENT, BOUNCE, "why", NOON, (SENT,))
+        store.deliveries.update(OutboxId("unknown"), SENT, BOUNCE, "why", NOON, (SENT,))
 
 
 @pytest.mark.parametrize("status", OutboxStatus)
 def test_all_that_is_not_known_to_be_out_is_open(store: Store, status: OutboxStatus) -> None:
     row = bring_to(store, status)
-    assert [record.id for record in store.settlements.open()] == [row.id] * (status is not SENT)
-    assert store.settlements.open(status) == store.settlements.open()
-    assert store.settlements.open(SENT) == ()
+    assert [record.id for record in store.deliveries.unresolved()] == [row.id] * (status is not SENT)
+    assert store.deliveries.unresolved(status) == store.deliveries.unresolved()
+    assert store.deliveries.unresolved(SENT) == ()
 
 
 def test_a_failed_mail_is_open_until_a_person_gives_it_up_and_again_when_it_fails_anew(store: Store) -> None:
@@ -74,43 +74,43 @@ def test_a_failed_mail_is_open_until_a_person_gives_it_up_and_again_when_it_fail
     row = bring_to(store, SENT)
     assert settle(store, row, FAILED, BOUNCE)
     assert not settle(store, row, FAILED, BOUNCE)
-    assert [record.id for record in store.settlements.open()] == [row.id]
+    assert [record.id for record in store.deliveries.unresolved()] == [row.id]
     assert settle(store, row, FAILED)
     assert not settle(store, row, FAILED)
     assert not settle(store, row, FAILED, BOUNCE)
-    assert store.settlements.open() == ()
+    assert store.deliveries.unresolved() == ()
     assert settle(store, row, READY)
-    assert store.claim(row.id, LATER)
+    assert store.outbox.claim(row.id, LATER)
     MARKS[FAILED](store, row.id)
-    assert [record.id for record in store.settlements.open()] == [row.id]
-    assert [told.after for told in store.settlements.of(row.id)] == [FAILED, FAILED, READY]
+    assert [record.id for record in store.deliveries.unresolved()] == [row.id]
+    assert [told.after for told in store.deliveries.of(row.id)] == [FAILED, FAILED, READY]
 
 
-@pytest.mark.parametrize("by", SettledBy)
-def test_s64_a_loss_that_became_certain_is_told_again(store: Store, by: SettledBy) -> None:
+@pytest.mark.parametrize("by", DeliverySource)
+def test_s64_a_loss_that_became_certain_is_told_again(store: Store, by: DeliverySource) -> None:
     """Rule: once as uncertain, once as failed; a person who gives it up has seen it and is news to nobody."""
     row = bring_to(store, UNCERTAIN)
     assert tell(store, row) is not None
-    assert store.untold_losses() == ()
+    assert store.outbox.unnotified_losses() == ()
     assert settle(store, row, FAILED, by)
     is_news = by is not OPERATOR
-    assert [lost.id for lost in store.untold_losses()] == [row.id] * is_news
+    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id] * is_news
     assert not settle(store, row, FAILED, BOUNCE)
     assert (tell(store, row, number=3) is not None) is is_news
-    assert store.untold_losses() == ()
+    assert store.outbox.unnotified_losses() == ()
 
 
 def test_s66_what_was_sent_and_not_copied_is_known_and_copied_once(store: Store) -> None:
     """Rule: sent since an instant only; a copy is remembered."""
     row, waiting = queue(store, 1), queue(store, 2)
-    assert store.claim(row.id, NOON)
-    store.mark_sent(row.id, "250 ok", NOON)
-    assert [record.id for record in store.settlements.uncopied(NOON, limit=10)] == [row.id]
-    assert store.settlements.uncopied(LATER, limit=10) == ()
-    store.settlements.mark_copied(row.id, LATER)
-    store.settlements.mark_copied(row.id, LATER + DAY)
-    assert store.settlements.uncopied(NOON, limit=10) == ()
-    copied = store.settlements.mail(row.id)
+    assert store.outbox.claim(row.id, NOON)
+    store.outbox.mark_sent(row.id, "250 ok", NOON)
+    assert [record.id for record in store.outbox.uncopied(NOON, limit=10)] == [row.id]
+    assert store.outbox.uncopied(LATER, limit=10) == ()
+    store.outbox.mark_copied(row.id, LATER)
+    store.outbox.mark_copied(row.id, LATER + DAY)
+    assert store.outbox.uncopied(NOON, limit=10) == ()
+    copied = store.outbox.get(row.id)
     assert copied is not None
     assert copied.copied_at == LATER
     assert waiting.copied_at is None

@@ -9,19 +9,20 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import dataclass
+from typing import Self
 
 from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import PROVEN, lower_address
 from support_agent.mail.addresses import normal_address
-from support_agent.mail.message import Message
+from support_agent.mail.message import Message, parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import CaseId, MailId
 
 CASE_ID_CHARACTERS = 10
 
 
-class Place(Frozen):
+class Route(Frozen):
     """A mail's case, and what the machine may still do.
 
     `reason` and `why` say, as code and sentence, why no automatic letter may go to the sender, or are "".
@@ -38,13 +39,30 @@ class Place(Frozen):
 
 
 @dataclass(frozen=True)
-class PlacedMail:
-    """The mail in hand: what it says, who sent it, and where it belongs."""
+class ReceivedMail:
+    """A mail of the store: its bytes as they were fetched, and what they say, parsed once."""
 
     id: MailId
+    raw: bytes
     message: Message
+
+    @classmethod
+    def of(cls, mail_id: MailId, raw: bytes) -> Self:
+        """Parse the bytes."""
+        return cls(mail_id, raw, parse(raw))
+
+
+@dataclass(frozen=True)
+class RoutedMail(ReceivedMail):
+    """The mail in hand, with who sent it and where it belongs."""
+
     sender: Sender
-    place: Place
+    route: Route
+
+    @classmethod
+    def on(cls, mail: ReceivedMail, sender: Sender, route: Route) -> Self:
+        """The same mail on its way."""
+        return cls(mail.id, mail.raw, mail.message, sender, route)
 
 
 def own_addresses(settings: Settings) -> set[str]:

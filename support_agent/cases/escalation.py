@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class HandOver(StrEnum):
+class EscalationReason(StrEnum):
     """Why a mail goes to a person besides the reasons that a plan may have, and the codes of errors."""
 
     SCREENING = "screening"

@@ -1,0 +1,182 @@
+"""Whether a mail was met before under other bytes: by another way, or from a folder that was numbered anew (S31).
+
+A Message-ID alone proves nothing, as senders make it. Invariant: a mail that was taken up is not taken up again, and
+where nobody can tell, a person gets it. Checked by tests/unit/cases/test_threads.py and
+tests/unit/workflow/test_rescan.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from support_agent.cases.route import ReceivedMail
+from support_agent.cases.senders import Senders
+from support_agent.mail.head import split_head
+from support_agent.mail.machines.screening import Screening, Verdict
+from support_agent.mail.message import Message
+from support_agent.store.records import MailId, MailRecord, MailStatus
+from support_agent.store.store import Store
+
+TAKEN_UP = (Verdict.ANSWER, Verdict.DESK)
+COPY_RULE = "copy"
+"""Screening rule of a mail that was met before under other bytes."""
+DOUBT_RULE = "rescan"
+"""Screening rule of a mail of which nobody can tell whether it was met before: read again from a folder, or without id
+and date."""
+SYNTHETIC_DIGITS = 32
+SUBJECT_TAG = re.compile(r"\[[^\[\]]{1,40}\]")
+"""What a server on the way may put into a subject: "[EXTERNAL]"."""
+RENUMBERED = "the folder was numbered anew and is read again"
+SENDER_CLOCK_ERROR = timedelta(days=1)
+"""How far a sender's clock may be wrong before a mail looks younger than what retention has deleted."""
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Compares a mail with those of the store that are known by the same id."""
+
+    store: Store
+    retention_days: int
+    senders: Senders
+
+    def recognise(self, mail: ReceivedMail, screening: Screening, now: datetime) -> Screening:
+        """The screening, unless the mail is a copy: then it is filed, and acts on nothing.
+
+        Where a folder is read again, what may have been met before, and cannot be told, is a person's.
+        """
+        if screening.verdict is Verdict.DROP:
+            return screening
+        is_taken_up = screening.verdict in TAKEN_UP
+        if self._is_rescanned(mail.id):
+            why = self._taken_up_again(mail) if is_taken_up else self._filed_again(mail)
+            doubt = self._doubt(mail, now) if is_taken_up and not why else ""
+            return _in_doubt(f"{RENUMBERED}: {doubt}") if doubt else _copy(why) if why else screening
+        why = self._same_taken_up(mail) if is_taken_up else self._same_filed(mail)
+        if why and is_taken_up and mail.message.has_synthetic_id and mail.message.sent_at is None:
+            # The same few words may have been sent twice on purpose.
+            return _in_doubt(f"{why}; without Message-ID and Date nobody can tell")
+        return _copy(why) if why else screening
+
+    def _same_taken_up(self, mail: ReceivedMail) -> str:
+        """Why it is a copy of a mail that was taken up, or "".
+
+        What a less proven sender wrote counts for nothing: whoever forges a mail before its owner's comes must not
+        silence that. Mails of one thread come here one after the other.
+        """
+        for other in self._others(mail, _was_taken_up):
+            is_same = _content(other.message) == _content(mail.message)
+            if is_same and self.senders.of(other).level >= self.senders.of(mail).level:
+                return "a copy of a mail that was taken up before: the same Message-ID, sender, date and content"
+        return ""
+
+    def _same_filed(self, mail: ReceivedMail) -> str:
+        """The same for a mail that is only filed, as a bounce: its parts and whom it names as well."""
+        for other in self._others(mail, _was_filed):
+            is_same = _envelope(other.message) == _envelope(mail.message)
+            if is_same and _body(other.raw) == _body(mail.raw):
+                return "a copy of a mail that was filed before: the same Message-ID, sender, date and body"
+        return ""
+
+    def _taken_up_again(self, mail: ReceivedMail) -> str:
+        """Why it is a mail that was taken up, read again, or "".
+
+        The move may have changed its text, its date or what the server says of its sender, but hardly all of them.
+        Without a Message-ID it is known by author and date, so that the text must be the same.
+        """
+        message = mail.message
+        for other in (one.message for one in self._others(mail, _was_taken_up)):
+            is_same_text = bool(message.visible_text.strip()) and other.visible_text == message.visible_text
+            is_same_date = _is_same_date(other, message) and not message.has_synthetic_id
+            if other.from_ == message.from_ and (is_same_text or is_same_date):
+                return f"{RENUMBERED}: a mail of the same id and sender, and of the same date or text, was taken up"
+        return ""
+
+    def _filed_again(self, mail: ReceivedMail) -> str:
+        """The same for a mail that is only filed: a bounce that did its work must not do it again."""
+        message = mail.message
+        for other in self._others(mail, _was_filed):
+            is_same = _is_same_date(other.message, message) or _body(other.raw) == _body(mail.raw)
+            if other.message.from_ == message.from_ and is_same:
+                return f"{RENUMBERED}: a mail of the same id and sender, and of the same date or body, was filed"
+        return ""
+
+    def _doubt(self, mail: ReceivedMail, now: datetime) -> str:
+        """Why a mail that is read again may have been met before, or ""; a form may give each mail the same id."""
+        message = mail.message
+        for other in self._others(mail, _was_handled):
+            if other.message.from_ == message.from_:
+                return f"mail {other.id} has the same id and sender: it may be that one, changed on the way"
+        # Whatever the server says of its arrival: a move may have lost that, or made it anew.
+        forgotten = now - timedelta(days=self.retention_days) + SENDER_CLOCK_ERROR
+        if message.sent_at is None or message.sent_at < forgotten:
+            return f"by its date it may be one that was handled before and deleted after {self.retention_days} days"
+        return ""
+
+    def _others(self, mail: ReceivedMail, is_wanted: Callable[[MailRecord], bool]) -> Iterator[ReceivedMail]:
+        """The mails that are known by the same id, without those that are copies themselves; the oldest first."""
+        for record in self.store.mails.find(message_id=known_as(mail.message)):
+            if record.id != mail.id and record.screening_rule != COPY_RULE and is_wanted(record):
+                yield ReceivedMail.of(record.id, self.store.mails.raw(record.id))
+
+    def _is_rescanned(self, mail_id: MailId) -> bool:
+        """Whether the mail was in its folder already when that was numbered anew (S31)."""
+        mail = self.store.mails.get(mail_id)
+        cursor = self.store.cursors.get(mail.folder) if mail is not None else None
+        if mail is None or cursor is None or mail.uid_validity != cursor.uid_validity:
+            return False
+        return mail.uid <= cursor.rescan_until
+
+
+def known_as(message: Message) -> str:
+    """The id under which a mail is recorded: its Message-ID, else what a move to another server leaves alone."""
+    if not message.has_synthetic_id:
+        return message.message_id
+    author = message.from_.addr if message.from_ is not None else ""
+    text = message.sent_at.isoformat() if message.sent_at is not None else message.visible_text
+    digest = hashlib.sha256(f"{author}\n{text}".encode("utf-8", "surrogatepass")).hexdigest()
+    return f"<{digest[:SYNTHETIC_DIGITS]}@synthetic.invalid>"
+
+
+def _copy(why: str) -> Screening:
+    return Screening(verdict=Verdict.FILE, rule=COPY_RULE, why=why)
+
+
+def _in_doubt(why: str) -> Screening:
+    return Screening(verdict=Verdict.DESK, rule=DOUBT_RULE, why=why)
+
+
+def _was_taken_up(mail: MailRecord) -> bool:
+    return mail.screening_verdict in TAKEN_UP
+
+
+def _was_filed(mail: MailRecord) -> bool:
+    """Filed by a rule, so that what it said of a mail of ours is done."""
+    return mail.screening_verdict == Verdict.FILE and mail.status is MailStatus.FILED
+
+
+def _was_handled(mail: MailRecord) -> bool:
+    return mail.status is not MailStatus.NEW
+
+
+def _is_same_date(other: Message, message: Message) -> bool:
+    return message.sent_at is not None and other.sent_at == message.sent_at
+
+
+def _envelope(message: Message) -> tuple[object, ...]:
+    return message.from_, message.sent_at, message.to
+
+
+def _content(message: Message) -> tuple[object, ...]:
+    """What two mails of one Message-ID are compared by, besides their level."""
+    files = sorted(attachment.sha256 for attachment in message.attachments)
+    return message.from_, message.sent_at, SUBJECT_TAG.sub("", message.subject).strip(), message.visible_text, files
+
+
+def _body(raw: bytes) -> bytes:
+    """What stands below the header, which each server on the way may change; all of a mail that is only that."""
+    head, body = split_head(raw)
+    return (raw if len(head) == len(raw) else body).strip()

@@ -1,0 +1,129 @@
+"""What was found out about a mail after its last try, and by whom: a person, a bounce, a delivery report, a sent copy.
+
+Invariant: each status change of an outbox row that the sender did not make itself is recorded with its source, in the
+same transaction as the change; the same update twice is recorded once. Checked by
+tests/contract/store/test_deliveries.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import or_, update
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col, select
+
+from support_agent.errors import PermanentError
+from support_agent.store import outbox
+from support_agent.store.database import Database
+from support_agent.store.records import DeliverySource, DeliveryUpdate, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.rows import affected, equal, insert_if_new
+from support_agent.store.tables import DeliveryUpdateRow, OutboxRow
+
+
+@dataclass(frozen=True)
+class Deliveries:
+    """`Store.deliveries`."""
+
+    database: Database
+
+    def update(
+        self,
+        outbox_id: OutboxId,
+        after: OutboxStatus,
+        by: DeliverySource,
+        detail: str,
+        at: datetime,
+        sources: Collection[OutboxStatus],
+    ) -> bool:
+        """Change a mail's status to `after`, and record who reported it.
+
+        A mail that becomes `ready` starts again: due at once, with all its tries. The desk is notified again if that
+        mail, or one that became `sent`, is lost again, and if an `uncertain` mail has certainly failed, unless a
+        person reported that. A mail that already has the status is not changed; only an operator's word on a failed
+        mail is still recorded: a person has seen it.
+
+        Args:
+            detail: Why, one sentence; it becomes the mail's `last_detail`.
+            sources: The statuses that the mail may have now.
+        Returns:
+            Whether anything changed.
+        Raises:
+            PermanentError: the mail has another status (code `outbox_status`), or does not exist (`no_outbox`).
+        """
+        with self.database.write() as session:
+            row = session.exec(select(OutboxRow).where(col(OutboxRow.id) == outbox_id).with_for_update()).first()
+            if row is None:
+                raise PermanentError(f"no mail {outbox_id} in the outbox", code="no_outbox")
+            before, last = OutboxStatus(row.status), _last(session, outbox_id)
+            is_recorded = last is not None and (last.after, last.by) == (after.value, by.value)
+            is_seen = after is OutboxStatus.FAILED and by is DeliverySource.OPERATOR
+            if before is after and (is_recorded or not is_seen):
+                return False
+            if before not in sources:
+                raise PermanentError(f"{outbox_id} is {before} and cannot become {after}", code="outbox_status")
+            number = 1 if last is None else last.number + 1
+            found = DeliveryUpdate(
+                outbox_id=outbox_id, number=number, before=before, after=after, by=by, detail=detail, settled_at=at
+            )
+            insert_if_new(session, DeliveryUpdateRow(**found.model_dump()))
+            is_certain_now = (before, after) == (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
+            _move(session, found, is_news=is_certain_now and by is not DeliverySource.OPERATOR)
+            return True
+
+    def of(self, outbox_id: OutboxId) -> tuple[DeliveryUpdate, ...]:
+        """Return what was found out about a mail, the oldest first."""
+        query = (
+            select(DeliveryUpdateRow)
+            .where(col(DeliveryUpdateRow.outbox_id) == outbox_id)
+            .order_by(col(DeliveryUpdateRow.number))
+        )
+        with self.database.read() as session:
+            return tuple(DeliveryUpdate.model_validate(row) for row in session.exec(query))
+
+    def unresolved(self, status: OutboxStatus | None = None) -> tuple[OutboxRecord, ...]:
+        """Return the mails not known to be sent, the oldest first, without those that a person gave up."""
+        later = aliased(DeliveryUpdateRow)
+        is_last = ~(
+            select(later.number)
+            .where(
+                col(later.outbox_id) == col(DeliveryUpdateRow.outbox_id),
+                col(later.number) > col(DeliveryUpdateRow.number),
+            )
+            .exists()
+        )
+        given_up = select(DeliveryUpdateRow.number).where(
+            col(DeliveryUpdateRow.outbox_id) == col(OutboxRow.id),
+            col(DeliveryUpdateRow.after) == OutboxStatus.FAILED,
+            col(DeliveryUpdateRow.by) == DeliverySource.OPERATOR,
+            is_last,
+        )
+        conditions = (
+            col(OutboxRow.status) != OutboxStatus.SENT,
+            or_(col(OutboxRow.status) != OutboxStatus.FAILED, ~given_up.exists()),
+        )
+        with self.database.read() as session:
+            return outbox.records(session, *conditions, *equal((OutboxRow.status, status)))
+
+
+def _last(session: Session, outbox_id: OutboxId) -> DeliveryUpdateRow | None:
+    query = (
+        select(DeliveryUpdateRow)
+        .where(col(DeliveryUpdateRow.outbox_id) == outbox_id)
+        .order_by(col(DeliveryUpdateRow.number).desc())
+    )
+    return session.exec(query).first()
+
+
+def _move(session: Session, found: DeliveryUpdate, *, is_news: bool) -> None:
+    """Args: is_news: The desk must be notified of this loss, whatever it was notified of before."""
+    values: dict[str, object] = {"status": found.after, "last_detail": found.detail}
+    if found.after is OutboxStatus.READY:
+        values |= {"attempts": 0, "next_try_at": found.settled_at, "told_at": None}
+    elif found.after is OutboxStatus.SENT:
+        values |= {"sent_at": found.settled_at, "told_at": None}
+    elif is_news:
+        values["told_at"] = None
+    affected(session, update(OutboxRow).where(col(OutboxRow.id) == found.outbox_id).values(**values))
