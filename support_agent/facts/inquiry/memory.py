@@ -266,11 +266,6 @@ def with_question(memory: Memory, question: str, evidence: Iterable[Evidence] = 
     return Memory(case_id=memory.case_id, question=question, evidence=_merged((), evidence), history=memory.history)
 
 
-def to_json(memory: Memory) -> str:
-    """The memory as JSON, for the store."""
-    return memory.model_dump_json()
-
-
 def from_json(text: str | bytes) -> Memory:
     """Read a stored memory.
 

@@ -11,7 +11,7 @@ Source: LLM-Augmenter (Peng et al. 2023): policy, and its rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -157,66 +157,53 @@ def _lead(scores: Sequence[float]) -> float:
     return 1.0 - second / scores[0]
 
 
-class Always:
-    """Retrieves evidence until there is some, and before each draft."""
+class Rule:
+    """Answers where that is possible, else retrieves where that is wanted, else drafts, else hands over.
 
-    name = "always"
+    Args:
+        name: Is kept with what it decided.
+        limits: How often it may retrieve and draft.
+        is_wanted: Whether to retrieve; asked only where that is possible.
+    """
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-
-    def probabilities(self, memory: Memory) -> tuple[float, ...]:
-        """See `Policy.probabilities`; one of them is 1."""
-        return _rule(memory, self.limits, is_wanted=memory.is_retrieval_due)
-
-
-class Never:
-    """Retrieves nothing: answers from what the case knows already, or hands over."""
-
-    name = "never"
-
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, name: str, limits: Limits, is_wanted: Callable[[Memory], bool]) -> None:
+        self.name, self.limits, self._is_wanted = name, limits, is_wanted
 
     def probabilities(self, memory: Memory) -> tuple[float, ...]:
-        """See `Policy.probabilities`; one of them is 1."""
-        return _rule(memory, self.limits, is_wanted=False)
-
-
-class SelfAsk:
-    """Asks the model, before each draft, whether evidence is needed."""
-
-    name = "self-ask"
-
-    def __init__(self, judge: Judge, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-        self._judge = judge
-
-    def probabilities(self, memory: Memory) -> tuple[float, ...]:
-        """See `Policy.probabilities`; one of them is 1. The model is asked only where a retrieval could follow.
+        """See `Policy.probabilities`; one of them is 1.
 
         Raises:
-            TransientError, PermanentError: as the judge.
+            TransientError, PermanentError: as the judge of `self_ask`.
         """
-        is_open = possible(memory, self.limits)[0] and memory.is_retrieval_due
-        return _rule(memory, self.limits, is_wanted=is_open and self._needs(memory))
+        may_retrieve, may_draft, may_answer, _ = possible(memory, self.limits)
+        is_wanted = may_retrieve and self._is_wanted(memory)
+        if may_answer:
+            action = Action.ANSWER
+        elif is_wanted:
+            action = Action.ACQUIRE
+        else:
+            action = Action.DRAFT if may_draft else Action.ESCALATE
+        return tuple(float(action is each) for each in ACTIONS)
 
-    def _needs(self, memory: Memory) -> bool:
+
+def always(limits: Limits) -> Rule:
+    """Retrieves evidence until there is some, and before each draft."""
+    return Rule("always", limits, lambda memory: memory.is_retrieval_due)
+
+
+def never(limits: Limits) -> Rule:
+    """Retrieves nothing: answers from what the case knows already, or hands over."""
+    return Rule("never", limits, lambda _: False)
+
+
+def self_ask(judge: Judge, limits: Limits) -> Rule:
+    """Asks the model, before each draft, whether evidence is needed."""
+
+    def is_needed(memory: Memory) -> bool:
         known = f"{len(memory.evidence)} passages"
-        opinion = self._judge.yes(NEEDS_ASK, (("Question", memory.question), ("Found so far", known)))
-        return opinion.probability >= SURE
+        return judge.yes(NEEDS_ASK, (("Question", memory.question), ("Found so far", known))).probability >= SURE
 
-
-def _rule(memory: Memory, limits: Limits, *, is_wanted: bool) -> tuple[float, ...]:
-    """Answer where that is possible, else retrieve where that is wanted, else draft, else hand over."""
-    may_retrieve, may_draft, may_answer, _ = possible(memory, limits)
-    if may_answer:
-        action = Action.ANSWER
-    elif may_retrieve and is_wanted:
-        action = Action.ACQUIRE
-    else:
-        action = Action.DRAFT if may_draft else Action.ESCALATE
-    return tuple(float(action is each) for each in ACTIONS)
+    return Rule("self-ask", limits, lambda memory: memory.is_retrieval_due and is_needed(memory))
 
 
 class Softmax:

@@ -18,7 +18,7 @@ from support_agent.errors import PermanentError
 from support_agent.facts.chunks import read_alone
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.consolidator import Consolidator
-from support_agent.facts.inquiry.memory import Memory, begin, from_json, to_json, with_question
+from support_agent.facts.inquiry.memory import Memory, begin, from_json, with_question
 from support_agent.facts.inquiry.workflow import CASE, Workflow
 from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.spending import Budget
@@ -115,10 +115,10 @@ class Room:
         """See `FactRoom.memory`; of a long case the oldest is forgotten."""
         if self._memory is None:
             return None
-        memory, text = self._memory, to_json(self._memory)
+        memory, text = self._memory, self._memory.model_dump_json()
         while len(text) > MAX_CHARACTERS and len(memory.history) > 1:
             memory = memory.model_copy(update={"history": memory.history[len(memory.history) // 2 :]})
-            text = to_json(memory)
+            text = memory.model_dump_json()
         return text
 
     def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:

@@ -28,7 +28,7 @@ from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.loop import Inquiry, inquire
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
 from support_agent.facts.inquiry.nodes import Nodes
-from support_agent.facts.inquiry.policy import Always, Limits, Policy
+from support_agent.facts.inquiry.policy import Limits, Policy, always
 from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetriever
 from support_agent.facts.spending import Budget, Calls, NoRoom
 from support_agent.models.judge import Judge
@@ -45,7 +45,7 @@ Read = Callable[[SentenceRange], Passage | None]
 
 def retrieve_always(judge: Judge, limits: Limits) -> Policy:
     """The published figure: evidence is retrieved before each draft."""
-    return Always(limits)
+    return always(limits)
 
 
 def knows_nothing(pointer: SentenceRange) -> Passage | None:

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from support_agent.config.facts import FactSettings, PolicyKind
 from support_agent.errors import ConfigError
-from support_agent.facts.inquiry.policy import Limits, Never, SelfAsk, Softmax
+from support_agent.facts.inquiry.policy import Limits, Softmax, never, self_ask
 from support_agent.facts.inquiry.workflow import PolicyFor, retrieve_always
 from support_agent.facts.learning.policy_weights import load
 
@@ -28,9 +28,9 @@ def policy_for(settings: FactSettings) -> PolicyFor:
         case PolicyKind.ALWAYS:
             return retrieve_always
         case PolicyKind.SELF_ASK:
-            return SelfAsk
+            return self_ask
         case PolicyKind.NEVER:
-            return lambda _, limits: Never(limits)
+            return lambda _, limits: never(limits)
         case PolicyKind.TRAINED:
             if settings.policy_file is None:
                 raise ConfigError("facts.policy_file is not set: name the file that `support-agent facts train` wrote")

@@ -19,7 +19,7 @@ from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.facts.inquiry.loop import advance
 from support_agent.facts.inquiry.memory import Memory, begin
 from support_agent.facts.inquiry.nodes import Nodes
-from support_agent.facts.inquiry.policy import ACTIONS, Action, SelfAsk, possible
+from support_agent.facts.inquiry.policy import ACTIONS, Action, possible, self_ask
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.learning.recorded import Path_, RecordedCase, State, read_cases
 from support_agent.facts.spending import Budget
@@ -132,7 +132,7 @@ def recorded(asking: Asking, workflow: Workflow, documents: Mapping[int, Documen
     if workflow.settings.max_cycles > MOST_CYCLES:
         raise ConfigError(f"grading.max_cycles = {workflow.settings.max_cycles}: at most {MOST_CYCLES} are recorded")
     opinions = _Opinions(workflow.judge)
-    rule = SelfAsk(opinions, limits)
+    rule = self_ask(opinions, limits)
     states: list[State] = []
 
     def follow(path: Path_, memory: Memory, nodes: Nodes, noted: int) -> None:

@@ -25,11 +25,11 @@ from support_agent.facts.inquiry.policy import (
     ACTIONS,
     FEATURES,
     Action,
-    Always,
     Floats,
     Limits,
     Policy,
     Softmax,
+    always,
     features,
     possible,
     softmax,
@@ -96,7 +96,7 @@ def trained(
     def saved(values: Floats, done: int, people: int = 0) -> PolicyWeights:
         return weights_of(values, limits=limits, episodes=done, seed=seed, people=people)
 
-    weights = imitated(Always(limits), cases, course)
+    weights = imitated(always(limits), cases, course)
     yield saved(weights, 0)
     for done, learned in reinforced(weights, cases, episodes, seed, course):
         weights = learned

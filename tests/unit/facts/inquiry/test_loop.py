@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
 from support_agent.facts.inquiry.loop import Retrieval, advance, inquire
 from support_agent.facts.inquiry.memory import Check, Ending, Failure, Memory, Utility, begin
-from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Limits, Softmax
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Limits, Softmax, always
 from support_agent.tools.fact_trace import Evidence
 
 LIMITS = Limits(retrievals=2, drafts=2)
@@ -45,7 +45,7 @@ class ScriptedMeans:
 
 def test_a_good_draft_is_answered_with_pointers() -> None:
     """Rule: what the question ends with is evidence by position; the draft was for us."""
-    memory = inquire(begin("case", "How much?"), Always(LIMITS), ScriptedMeans(["9 euros."], [SOUND])).memory
+    memory = inquire(begin("case", "How much?"), always(LIMITS), ScriptedMeans(["9 euros."], [SOUND])).memory
     assert memory.ending is Ending.ANSWERED
     assert memory.evidence == (HERE,)
 
@@ -53,7 +53,7 @@ def test_a_good_draft_is_answered_with_pointers() -> None:
 def test_what_was_wrong_is_known_to_the_next_draft() -> None:
     """Rule: feedback in the program's words, and none is left after a draft that passed."""
     means = ScriptedMeans(["8 euros.", "9 euros."], [WRONG, SOUND])
-    memory = inquire(begin("case", "How much?"), Always(LIMITS), means).memory
+    memory = inquire(begin("case", "How much?"), always(LIMITS), means).memory
     assert memory.ending is Ending.ANSWERED
     assert means.told[0] == ()
     assert "number 8" in means.told[1][0]
@@ -61,7 +61,7 @@ def test_what_was_wrong_is_known_to_the_next_draft() -> None:
 
 
 def test_drafts_that_stay_wrong_end_with_a_person_and_the_evidence() -> None:
-    memory = inquire(begin("case", "How much?"), Always(LIMITS), ScriptedMeans(["8."] * 2, [WRONG] * 2)).memory
+    memory = inquire(begin("case", "How much?"), always(LIMITS), ScriptedMeans(["8."] * 2, [WRONG] * 2)).memory
     assert memory.ending is Ending.ESCALATED
     assert memory.evidence == (HERE,)
     assert len(memory.drafts) == 2
@@ -70,7 +70,7 @@ def test_drafts_that_stay_wrong_end_with_a_person_and_the_evidence() -> None:
 @pytest.mark.parametrize("error", [PermanentError("too long"), ToolCallRejected("neither"), TransientError("busy")])
 def test_what_fails_hands_over_what_was_found(error: SupportAgentError) -> None:
     """Rule: fails closed, says why, and the person finds the evidence."""
-    inquiry = inquire(begin("case", "How much?"), Always(LIMITS), ScriptedMeans([error], []))
+    inquiry = inquire(begin("case", "How much?"), always(LIMITS), ScriptedMeans([error], []))
     assert inquiry.memory.ending is Ending.ESCALATED
     assert inquiry.memory.evidence == (HERE,)
     assert inquiry.error is error
@@ -78,7 +78,7 @@ def test_what_fails_hands_over_what_was_found(error: SupportAgentError) -> None:
 
 def test_a_defect_hands_over_what_was_found() -> None:
     """Rule: what no error of ours foresees costs the answer, and not the evidence; it says no more than its type."""
-    inquiry = inquire(begin("case", "How much?"), Always(LIMITS), ScriptedMeans([RuntimeError("the draft says")], []))
+    inquiry = inquire(begin("case", "How much?"), always(LIMITS), ScriptedMeans([RuntimeError("the draft says")], []))
     assert inquiry.memory.ending is Ending.ESCALATED
     assert inquiry.memory.evidence == (HERE,)
     assert inquiry.error is not None

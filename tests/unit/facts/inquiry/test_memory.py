@@ -21,7 +21,6 @@ from support_agent.facts.inquiry.memory import (
     begin,
     ended,
     from_json,
-    to_json,
     with_draft,
     with_evidence,
     with_question,
@@ -93,7 +92,7 @@ def test_a_memory_reads_back_as_it_was_written(steps: list[tuple[str, object]]) 
     memory = begin("case", "What does it cost?")
     for step in steps:
         memory = after(memory, step)
-    assert from_json(to_json(memory)) == memory
+    assert from_json(memory.model_dump_json()) == memory
 
 
 @given(steps)
@@ -101,9 +100,9 @@ def test_a_step_leaves_the_memory_before_it_alone(steps: list[tuple[str, object]
     """Rule: steps are pure; a step that is done again after a crash begins where the first did."""
     memory = begin("case", "What does it cost?")
     for step in steps:
-        written = to_json(memory)
+        written = memory.model_dump_json()
         later = after(memory, step)
-        assert to_json(memory) == written
+        assert memory.model_dump_json() == written
         assert after(memory, step) == later
         memory = later
 
@@ -180,7 +179,7 @@ def test_evidence_runs_forward() -> None:
 )
 def test_a_stored_memory_that_is_none_is_refused(change: dict[str, object], what: str) -> None:
     """Rule: a case whose memory cannot be read goes to a person; it is never read half."""
-    data = json.loads(to_json(begin("case", "?"))) | change
+    data = json.loads(begin("case", "?").model_dump_json()) | change
     with pytest.raises(PermanentError, match=what) as caught:
         from_json(json.dumps(data))
     assert caught.value.code == "memory"
@@ -204,3 +203,18 @@ def test_a_draft_is_sound_when_nothing_failed(utility: Utility, is_sound: bool, 
     """Rule: what was asked counts; a question that is switched off was not asked."""
     assert utility.is_sound == is_sound
     assert utility.score == pytest.approx(score)
+
+
+def test_a_memory_of_an_earlier_version_is_read() -> None:
+    """Rule: a store of version 1 opens: its grades were scores, and its retrievals looks."""
+    before = {
+        "format": 1,
+        "case_id": "case",
+        "question": "How much?",
+        "evidence": [{"source": "document:1", "first": 0, "last": 2, "score": 0.75}],
+        "history": [{"kind": "looked", "found": 4, "new": 1, "is_web": False}],
+    }
+    read = from_json(json.dumps(before))
+    assert read.evidence == (Evidence(source="document:1", first=0, last=2, grade=0.75),)
+    assert [fact.new for fact in read.retrievals] == [1]
+    assert from_json(read.model_dump_json()) == read

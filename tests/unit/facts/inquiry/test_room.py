@@ -14,7 +14,7 @@ from support_agent.company.documents import load_documents
 from support_agent.config.facts import GradingSettings
 from support_agent.facts.grading_words import ANSWER_ASK, DOCUMENT_ASK, HALLUCINATION_ASK, ROUTE_ASK
 from support_agent.facts.graph.entities import Linker
-from support_agent.facts.inquiry.memory import begin, from_json, to_json
+from support_agent.facts.inquiry.memory import begin, from_json
 from support_agent.facts.inquiry.room import MAX_CHARACTERS, MAX_FACTS, LikelyFirst, Rooms
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FindingReason
@@ -153,7 +153,9 @@ def test_what_is_gone_or_may_not_be_found_is_not_read_again(tmp_path: Path, poin
     assert opened.passage(SentenceRange(source="document:1", first=0, last=0), {1}) is not None
 
 
-@pytest.mark.parametrize("kept", ["", "{}", "null", '{"format": 2}', to_json(begin("case", "cut off")), "other"])
+@pytest.mark.parametrize(
+    "kept", ["", "{}", "null", '{"format": 2}', begin("case", "cut off").model_dump_json(), "other"]
+)
 def test_a_memory_that_cannot_be_used_is_begun_anew(tmp_path: Path, kept: str) -> None:
     """Nothing is lost but what was known: the mail is handled all the same."""
     opened, _, _ = rooms([YEARLY], tmp_path)

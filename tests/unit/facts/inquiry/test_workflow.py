@@ -28,7 +28,7 @@ from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.open_evidence import Chaining
 from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.memory import begin, with_question
-from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, NEEDS_ASK, Limits, Never, Policy, SelfAsk, Softmax
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, NEEDS_ASK, Limits, Policy, Softmax, never, self_ask
 from support_agent.facts.inquiry.workflow import PolicyFor, Workflow, retrieve_always
 from support_agent.facts.spending import Budget
 from support_agent.models.judge import Judge, ModelJudge
@@ -320,13 +320,13 @@ def test_a_draft_with_few_words_of_the_evidence_is_written_anew_from_feedback() 
     assert len(bench.writer.history) == 1
 
 
-def never(judge: Judge, limits: Limits) -> Policy:
-    return Never(limits)
+def retrieve_never(judge: Judge, limits: Limits) -> Policy:
+    return never(limits)
 
 
 def test_a_policy_that_never_looks_hands_over_what_the_case_does_not_know() -> None:
     """Not even the index is asked, and nothing is spent."""
-    bench = Bench({}, [], policy=never)
+    bench = Bench({}, [], policy=retrieve_never)
     findings = bench.find()
     assert (findings.reason, findings.tokens) == (FindingReason.POLICY, 0)
     assert bench.retriever.history == []
@@ -337,7 +337,7 @@ def test_what_the_case_knows_is_graded_on_each_new_question() -> None:
     bench = Bench({DOCUMENT_ASK: [0.9, 0.1, 0.8], HALLUCINATION_ASK: [0.9] * 2, ANSWER_ASK: [0.9] * 2}, [DRAFT] * 2)
     _, memory = bench.workflow.retrieve(begin("case", QUESTION), bench.budget)
     known = {YEARLY.place: YEARLY.model_copy(update={"text": "Within 31 days."})}
-    later = replace(bench.workflow, policy=never, read=known.get)
+    later = replace(bench.workflow, policy=retrieve_never, read=known.get)
     findings, memory = later.retrieve(with_question(memory, "And in part?"), bench.budget)
     assert findings.is_answered
     assert findings.trace[0].node is Node.MEMORY
@@ -349,13 +349,15 @@ def test_what_the_case_knows_is_graded_on_each_new_question() -> None:
 def test_what_the_case_knew_and_is_gone_is_not_known() -> None:
     bench = Bench({DOCUMENT_ASK: [0.9, 0.1], HALLUCINATION_ASK: [0.9], ANSWER_ASK: [0.9]})
     _, memory = bench.workflow.retrieve(begin("case", QUESTION), bench.budget)
-    findings, _ = replace(bench.workflow, policy=never).retrieve(with_question(memory, "And in part?"), bench.budget)
+    findings, _ = replace(bench.workflow, policy=retrieve_never).retrieve(
+        with_question(memory, "And in part?"), bench.budget
+    )
     assert findings.reason is FindingReason.POLICY
 
 
 def test_what_the_policy_asks_the_model_is_paid_and_stands_in_the_trace() -> None:
     """Self-ask costs a forward pass, which is the mail's."""
-    bench = Bench({NEEDS_ASK: [0.1]}, [], policy=lambda judge, limits: SelfAsk(judge, limits))
+    bench = Bench({NEEDS_ASK: [0.1]}, [], policy=lambda judge, limits: self_ask(judge, limits))
     findings = bench.find()
     assert findings.reason is FindingReason.POLICY
     (row,) = findings.trace
