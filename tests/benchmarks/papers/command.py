@@ -1,6 +1,6 @@
 """What the commands of these benchmarks have in common: options, settings, errors in one line, the model's yes or no.
 
-Exit codes are those of `support-agent`. Checked by tests/unit/papers/test_commands.py.
+Exit codes are those of `support-agent`. Checked by tests/unit/benchmarks/papers/test_commands.py.
 """
 
 from __future__ import annotations

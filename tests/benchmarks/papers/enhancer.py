@@ -9,7 +9,7 @@ single sources: it takes their seconds one after another, and its answer is the 
 
 Without `--live` the web is `local_web`, whose services wait so long each: there, compare the seconds with each other
 only. How answers are counted stands in `answer_counts`, which questions there are in `web_questions`.
-Every search remembers nothing. Checked by tests/unit/papers/test_enhancer.py.
+Every search remembers nothing. Checked by tests/unit/benchmarks/papers/test_enhancer.py.
 Source: LLM-ENHANCER, Algorithms 1 and 2 (merging, splitting at 400 characters with an overlap of 100), its rows.
 """
 

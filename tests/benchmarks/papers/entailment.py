@@ -5,7 +5,7 @@ its shortlist. The right one is the sentence that the claim was made of; a false
 companies the model's probability is measured beside the calibrated one; `--part fitting` fits the two numbers of the
 calibration on other companies: `evidence.slope` and `evidence.intercept`. `--slope` and `--intercept` measure numbers
 that are not configured yet. The intervals hold 95% of the resamples of the claims; the calibration is worth shipping
-where all of the gain's is above 0. Checked by tests/unit/papers/test_entailment.py.
+where all of the gain's is above 0. Checked by tests/unit/benchmarks/papers/test_entailment.py.
 Source: Platt 1999, with his smoothed targets; expected calibration error as in Naeini et al. 2015.
 """
 

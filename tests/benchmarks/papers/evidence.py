@@ -5,7 +5,7 @@ by the graph; the same without the graph; two that it must be better than (for e
 that is nearest by meaning, or that shares most words); and direct prompting: the language model cites sentences by
 number. The cases are those of `constructed.py`, of the companies that nothing is fitted to, or marked by people. Ways
 that need the model run on a sample. The intervals hold 95% of the resamples of the cases.
-Checked by tests/unit/papers/test_evidence.py.
+Checked by tests/unit/benchmarks/papers/test_evidence.py.
 Source: GE-Chat (2025), which compares itself with direct prompting on 1,000 cases.
 """
 

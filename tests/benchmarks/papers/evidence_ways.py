@@ -1,7 +1,7 @@
 """The ways to find the sentences behind an answer that `evidence.py` compares.
 
 Each is a function from a question, an answer and a source to positions of the source's sentences. Checked by
-tests/unit/papers/test_evidence.py.
+tests/unit/benchmarks/papers/test_evidence.py.
 """
 
 from __future__ import annotations

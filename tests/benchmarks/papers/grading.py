@@ -1,10 +1,11 @@
 """`python -m tests.benchmarks.papers.grading --company NAME --chunk-tokens 256`: the tables of the grading workflow.
 
-Twelve questions to each company, looked into plainly (the passages that are found, and a draft from them) and by the
+Twelve questions to each company, answered plainly (the passages that are found, and a draft from them) and by the
 whole workflow, with the web as servers on loopback: the path of each question (table b), and by kind of question how
 many ended right in what time (table a). Tables 1 of the paper are those with chunks of 256 tokens, 2 with 512. The
 drafts' seed is `grading.seed`; intervals are Wilson's. `--company all` adds up over the companies; what the product
-decides was never chosen on those of `REPORTED`. Checked by tests/unit/papers/test_grading.py and test_commands.py.
+decides was never chosen on those of `REPORTED`. Checked by tests/unit/benchmarks/papers/test_grading.py and
+test_commands.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A draft that is true and refused loses an answerable question; one that is false
 sections of three companies has a true note and a false one, most of whose numbers stand in the section too, so that no
 rule finds them. Each is graded with its section and the next one as passages, in each of `FORMS`: `now` is the
 product's. Told are the AUROC with a 95 % interval (bootstrap of the sections, seed 1), and how many true notes have a
-grade above that of every false one. Checked by tests/unit/papers/test_notes.py.
+grade above that of every false one. Checked by tests/unit/benchmarks/papers/test_notes.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 PART `training`: the tuning mails, and those to the companies that may be developed on; `reported`: the labelled mails,
 and those to the others. `support-agent facts train TRAINING --reported REPORTED --picture CURVE.svg` learns from them
-and compares: trained, always, self-ask, never and random. Checked by tests/unit/papers/test_policy.py.
+and compares: trained, always, self-ask, never and random. Checked by tests/unit/benchmarks/papers/test_policy.py.
 Source: LLM-Augmenter (Peng et al. 2023), policy learning by REINFORCE.
 """
 

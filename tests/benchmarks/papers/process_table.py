@@ -1,6 +1,6 @@
 """The rows of the process table and their totals: what each question went through, and whether it ended right.
 
-Checked by tests/unit/papers/test_grading.py.
+Checked by tests/unit/benchmarks/papers/test_grading.py.
 Source: tables 1a, 1b, 2a and 2b of the paper on advanced RAG for local models: a is the summary by kind of question of
 plain retrieval with a draft and of the whole workflow, b the path of each question.
 """

@@ -1,6 +1,6 @@
 """What the benchmarks search: single sentences, each a source of its own, by the fact room's own index, in memory.
 
-Checked by tests/unit/papers/test_retrieval.py, test_wikiqa.py and test_dstc11_selection.py.
+Checked by tests/unit/benchmarks/papers/test_retrieval.py, test_wikiqa.py and test_dstc11_selection.py.
 """
 
 from __future__ import annotations

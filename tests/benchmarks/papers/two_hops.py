@@ -3,7 +3,7 @@
 34 questions of our own to two companies: two documents answer each together, or a row of a table and a text. They are
 asked as a mail's, without the language model: what is compared are the passages of one retrieval, by the search alone,
 with the likely document first, and consolidated (linker and chainer) as the fact room does. The demo's questions may be
-developed on, the shop's are only reported. Checked by tests/unit/papers/test_two_hops.py.
+developed on, the shop's are only reported. Checked by tests/unit/benchmarks/papers/test_two_hops.py.
 Source: the setting of OTT-QA (Chen et al. 2021), as LLM-Augmenter (Peng et al. 2023) evaluates its consolidator.
 """
 

@@ -16,10 +16,10 @@ from tests.benchmarks.papers import command, enhancer, wikiqa
 from tests.benchmarks.papers.command import run
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
 from tests.benchmarks.papers.dstc11 import variants
+from tests.unit.benchmarks.papers.indexes import open_search
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
+from tests.unit.benchmarks.papers.test_wikiqa import HEAD, ROWS
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.papers.indexes import open_search
-from tests.unit.papers.small_dstc11 import write_benchmark
-from tests.unit.papers.test_wikiqa import HEAD, ROWS
 
 
 class Agreeing:

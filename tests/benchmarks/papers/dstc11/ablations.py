@@ -2,7 +2,7 @@
 
 The last question is asked of all places' documents, with what was said before it as the case's earlier questions; what
 is measured are the sentences of the passages that one retrieval finds. Nothing is trained. Checked by
-tests/unit/papers/test_dstc11_ablations.py.
+tests/unit/benchmarks/papers/test_dstc11_ablations.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How much of what people chose and wrote is in what was chosen here, and the snippets as sources to search.
 
 A snippet's position is its place among all snippets of the benchmark, entity by entity. Checked by
-tests/unit/papers/test_dstc11_measures.py.
+tests/unit/benchmarks/papers/test_dstc11_measures.py.
 """
 
 from __future__ import annotations

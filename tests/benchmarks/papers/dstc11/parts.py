@@ -1,7 +1,7 @@
 """DSTC11 track 5 with the language model: the workflow and its parts, switched off in turn, on a sample of the turns.
 
 What the workflow answers with is measured as the other ways are; a turn that it does not answer counts as wrong, and
-how many it answers stands beside. Checked by tests/unit/papers/test_dstc11_parts.py.
+how many it answers stands beside. Checked by tests/unit/benchmarks/papers/test_dstc11_parts.py.
 """
 
 from __future__ import annotations

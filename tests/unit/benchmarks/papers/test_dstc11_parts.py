@@ -18,9 +18,9 @@ from tests.benchmarks.papers.dstc11.parts import PartsReport, Variant, evaluate_
 from tests.benchmarks.papers.dstc11.selection import Report, evaluate
 from tests.benchmarks.papers.dstc11.table import Measured, table
 from tests.benchmarks.papers.retrieval import Among
+from tests.unit.benchmarks.papers.indexes import open_index
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.papers.indexes import open_index
-from tests.unit.papers.small_dstc11 import write_benchmark
 
 
 class FirstPassage:

@@ -22,11 +22,11 @@ from tests.benchmarks.papers.dstc11.ablations import WITHOUT, title_of
 from tests.benchmarks.papers.dstc11.mail_path import Mode
 from tests.benchmarks.papers.process_table import Way
 from tests.fakes_facts import ScriptedWriter
+from tests.unit.benchmarks.papers.indexes import open_search
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
+from tests.unit.benchmarks.papers.test_wikiqa import HEAD, ROWS
 from tests.unit.facts.graph.fakes import WordJudge
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.papers.indexes import open_search
-from tests.unit.papers.small_dstc11 import write_benchmark
-from tests.unit.papers.test_wikiqa import HEAD, ROWS
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "wikiqa": wikiqa.main,
