@@ -18,7 +18,7 @@ from support_agent.facts.inquiry.memory import begin, from_json
 from support_agent.facts.inquiry.room import MAX_CHARACTERS, MAX_FACTS, LikelyFirst, Rooms
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FindingReason
-from support_agent.tools.fact_trace import SentenceRange
+from support_agent.tools.fact_trace import SentenceRange, sentence_at
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 
 QUESTION = "How long do I have to ask for my money back?"
@@ -151,6 +151,18 @@ def test_what_is_gone_or_may_not_be_found_is_not_read_again(tmp_path: Path, poin
     assert opened.passage(pointer, {1, 2}) is None
     assert opened.passage(SentenceRange(source="document:1", first=0, last=0), {2}) is None
     assert opened.passage(SentenceRange(source="document:1", first=0, last=0), {1}) is not None
+
+
+def test_a_row_is_read_again_with_the_names_of_its_columns(tmp_path: Path) -> None:
+    """Run together, a row says nothing; its header is read along, the rest of a long document is not."""
+    opened, _, _ = rooms([], tmp_path)
+    table = "\n| Part | Kept |\n|---|---|\n| steel | 5 years |\n| wicker | 3 years |\n"
+    (tmp_path / "002-table.md").write_text(TEXT.replace("number: 1", "number: 2") + table, encoding="utf-8")
+    documents = {int(document.number): document for document in load_documents(tmp_path)}
+    last = len(documents[2].sentences) - 1
+    read = replace(opened, documents=documents).passage(sentence_at("document:2", last), {2})
+    assert read is not None
+    assert (read.heading, read.text) == ("Monthly plans", "Part: wicker, Kept: 3 years.")
 
 
 @pytest.mark.parametrize(
