@@ -43,6 +43,8 @@ VIOLATIONS = (
     ({"choosing"}, "planner.choice", "mail.outgoing"),
     ({"choosing"}, "planner.loop", "answer.render"),
     ({"choosing"}, "tools.answers", "mail.message"),
+    ({"writing"}, "planner.loop", "models.writer"),
+    ({"writing"}, "workflow.decide", "models.llama"),
     ({"keeping"}, "engine.engine", "company.company"),
     ({"keeping"}, "store.mails", "mail.message"),
     ({"layers"}, "extraction.process", "company.text"),
