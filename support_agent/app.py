@@ -25,12 +25,12 @@ import structlog
 
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
-from support_agent.config.facts import Looks
+from support_agent.config.facts import Retrieve
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import LogSettings, ModelSettings, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
-from support_agent.models.language_model import Model, Prompt, Scores
+from support_agent.models.language_model import Prompt, Scores
 from support_agent.models.progress import Progress, progress_on
 from support_agent.ops.doctor import Probes, SeenMailbox
 from support_agent.store.lock import only_process
@@ -45,11 +45,10 @@ if TYPE_CHECKING:
     from support_agent.facts.inquiry.room import Rooms
     from support_agent.facts.inquiry.workflow import Workflow
     from support_agent.facts.search import CompanySearch
-    from support_agent.facts.spending import CountTokens
-    from support_agent.facts.writer import Writer
     from support_agent.mail.senders.dns_lookup import TxtLookup
     from support_agent.models.embedding.minilm import MiniLM
     from support_agent.models.openai import OpenAIModel
+    from support_agent.models.writer import LanguageModel, Writer
     from support_agent.ops.dry_run import DryRun
     from support_agent.planner.combiner import Calibration
     from support_agent.planner.pieces import Read
@@ -91,26 +90,27 @@ def configure_log(settings: LogSettings) -> None:
     )
 
 
-def open_model(settings: ModelSettings, progress: Progress) -> Model:
-    """The model's seat: embedded, or a server."""
-    match settings.planner:
+def open_model(settings: Settings, progress: Progress) -> LanguageModel:
+    """The language model, embedded or a server's: it scores for the planner, and writes for the fact room."""
+    match settings.model.planner:
         case "llama":
             from support_agent.models.llama import LlamaModel
             from support_agent.models.pulling import language_model
 
             return LlamaModel(
-                language_model(settings, progress),
-                context_tokens=settings.context_tokens,
-                threads=settings.threads,
-                timeout_s=settings.timeout_s,
+                language_model(settings.model, progress),
+                context_tokens=settings.model.context_tokens,
+                threads=settings.model.threads,
+                timeout_s=settings.model.timeout_s,
+                writing_timeout_s=settings.grading.timeout_s,
             )
         case "openai":
-            return _open_server(settings)
+            return _open_server(settings.model, writing_timeout_s=settings.grading.timeout_s)
         case _ as never:
             assert_never(never)
 
 
-def _open_server(settings: ModelSettings) -> OpenAIModel:
+def _open_server(settings: ModelSettings, *, writing_timeout_s: float) -> OpenAIModel:
     from support_agent.models.openai import OpenAIModel
 
     return OpenAIModel(
@@ -119,43 +119,12 @@ def _open_server(settings: ModelSettings) -> OpenAIModel:
         api_key=settings.api_key,
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
+        writing_timeout_s=writing_timeout_s,
     )
 
 
-def open_writer(settings: Settings, model: Model) -> Writer:
-    """What writes the fact room's drafts: on the weights of the open model, or on its server. Close it before those.
-
-    Raises:
-        ConfigError: the model that is open is not the configured one.
-    """
-    match settings.model.planner:
-        case "llama":
-            from support_agent.facts.llama_writer import LlamaWriter
-            from support_agent.models.llama import LlamaModel
-
-            if not isinstance(model, LlamaModel):
-                raise ConfigError("model.planner = 'llama' needs the embedded model: drafts are written on its weights")
-            return LlamaWriter(
-                model.weights,
-                context_tokens=settings.model.context_tokens,
-                threads=settings.model.threads,
-                timeout_s=settings.grading.timeout_s,
-            )
-        case "openai":
-            from support_agent.facts.openai_writer import OpenAIWriter
-
-            return OpenAIWriter(
-                base_url=settings.model.base_url,
-                name=settings.model.name,
-                api_key=settings.model.api_key,
-                timeout_s=settings.grading.timeout_s,
-            )
-        case _ as never:
-            assert_never(never)
-
-
 def close(*parts: object) -> None:
-    """Close what can be closed, in this order: a writer's context is on its model's weights."""
+    """Close what can be closed, in this order."""
     for part in parts:
         getattr(part, "close", lambda: None)()
 
@@ -172,23 +141,15 @@ def open_embedder(settings: Settings) -> MiniLM:
     return MiniLM(embedding_model(settings.model, progress()), threads=settings.embedding.threads)
 
 
-def count_tokens_of(model: Model) -> CountTokens:
-    """How many tokens a text has for the model, at most: the embedded one counts, of a server it is not known."""
-    from support_agent.facts.spending import most_tokens
-    from support_agent.models.llama import LlamaModel
-
-    return model.weights.count if isinstance(model, LlamaModel) else most_tokens
-
-
-def open_rooms(settings: Settings, company: Company, search: CompanySearch, model: Model, *, in_memory: bool) -> Rooms:
+def open_rooms(
+    settings: Settings, company: Company, search: CompanySearch, model: LanguageModel, *, in_memory: bool
+) -> Rooms:
     """The fact room over the company's documents, brought up to date; only changed passages are embedded.
 
     Args:
-        search: The company's topics, which say in which documents to look.
-        model: Grades; drafts are written on its weights, or on its server. Close the room's writer before it.
+        search: The company's topics, which say in which documents to search.
+        model: Grades, and writes drafts.
         in_memory: For a dry run: the passages are not kept.
-    Raises:
-        ConfigError: the model that is open is not the configured one.
     """
     from support_agent.facts.chunks import cutting_of, document_source
     from support_agent.facts.documents_first import DocumentsFirst
@@ -198,10 +159,10 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
     from support_agent.facts.index import Collection, memory_client, open_client
     from support_agent.facts.inquiry.room import Rooms
     from support_agent.facts.inquiry.workflow import Workflow
-    from support_agent.facts.judge import ModelJudge
     from support_agent.facts.learning.configured_policy import policy_for
     from support_agent.facts.passages import COLLECTION, PassageIndex
     from support_agent.facts.web.open_search import open_merged_search
+    from support_agent.models.judge import ModelJudge
 
     client = memory_client() if in_memory else open_client(settings.chroma)
     embedder = search.embedder
@@ -209,20 +170,18 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
     passages = PassageIndex(Collection(client, COLLECTION), embedder, cutting, settings.facts.ways)
     sources = [document_source(document) for document in company.documents]
     passages.update(sources)
-    writer = open_writer(settings, model)
     chaining = None
     if settings.grading.writes_drafts:  # it bears drafts out; of 10,000 documents its graph takes 14 s and 155 MB
-        chaining = open_chaining(settings.evidence, sources, writer, search, seed=settings.grading.seed)
+        chaining = open_chaining(settings.evidence, sources, model, search, seed=settings.grading.seed)
     workflow = Workflow(
         judge=ModelJudge(model, prior=settings.grading.prior),
-        writer=writer,
+        writer=model,
         retriever=passages,
         web=open_merged_search(settings.search, embedder, utc_now),
         settings=settings.grading,
         clock=time.monotonic,
         policy=policy_for(settings.facts),
         chaining=chaining,
-        count_tokens=count_tokens_of(model),
     )
 
     def among(allowed: AbstractSet[str]) -> DocumentsFirst:
@@ -234,7 +193,7 @@ def open_rooms(settings: Settings, company: Company, search: CompanySearch, mode
 
 @contextmanager
 def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Workflow]:
-    """What looks into questions that belong to no case, with drafts: closed at the end.
+    """What answers questions that belong to no case, with drafts: closed at the end.
 
     Args:
         allowed: Names of the sources that may be found ("document:6").
@@ -249,7 +208,7 @@ def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str
 def open_recording(
     settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
 ) -> Iterator[tuple[Workflow, Read]]:
-    """What looks into the questions of labelled mails, without the web, and what reads the pieces of a mail.
+    """What answers the questions of labelled mails, without the web, and what reads the pieces of a mail.
 
     The names in such a mail are not known, so nothing of it may leave the house. See `open_workflow`.
     """
@@ -262,14 +221,14 @@ def _open_workflow(
     settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
 ) -> Iterator[tuple[Workflow, Read]]:
     search = open_search(settings, company, in_memory=True)
-    model = open_model(settings.model, progress())
+    model = open_model(settings, progress())
     grading = settings.grading.model_copy(update={"drafts": drafts})
     settings = settings.model_copy(update={"grading": grading})
     rooms = open_rooms(settings, company, search, model, in_memory=True)
     try:
         yield replace(rooms.workflow, retriever=rooms.retriever(allowed)), search.read
     finally:
-        close(rooms.workflow.writer, model)
+        close(model)
 
 
 @contextmanager
@@ -280,13 +239,12 @@ def open_suggester(settings: Settings, company: Company) -> Iterator[tuple[Compa
         ConfigError: a model cannot be used.
     """
     search = open_search(settings, company, in_memory=True)
-    model = open_model(settings.model, progress())
     patient = settings.grading.model_copy(update={"timeout_s": max(settings.grading.timeout_s, SUGGESTING_S)})
-    writer = open_writer(settings.model_copy(update={"grading": patient}), model)
+    model = open_model(settings.model_copy(update={"grading": patient}), progress())
     try:
-        yield search, writer
+        yield search, model
     finally:
-        close(writer, model)
+        close(model)
 
 
 def open_search(settings: Settings, company: Company, *, in_memory: bool) -> CompanySearch:
@@ -335,7 +293,7 @@ def open_decider(
     progress: Progress,
     *,
     in_memory: bool,
-    model: Model | None = None,
+    model: LanguageModel | None = None,
     company: Company | None = None,
     templates: Templates | None = None,
 ) -> Decider:
@@ -356,7 +314,7 @@ def open_decider(
     company = company or Company.load(settings.company)
     templates = templates or Templates.load(settings.company.templates)
     search = open_search(settings, company, in_memory=in_memory)
-    model = model or open_model(settings.model, progress)
+    model = model or open_model(settings, progress)
     planner = Planner(
         model,
         settings.planner,
@@ -371,7 +329,7 @@ def open_decider(
         templates=templates,
         settings=settings,
         rooms=open_rooms(settings, company, search, model, in_memory=in_memory)
-        if settings.facts.looks is not Looks.NEVER
+        if settings.facts.retrieve is not Retrieve.NEVER
         else None,
         machine=open_vote(search.embedders, settings.screening),
     )
@@ -558,7 +516,7 @@ def _look_at_mailbox(settings: Settings, cursor: Cursor | None) -> SeenMailbox:
 
 def _ask_server(settings: ModelSettings) -> Scores:
     """One choice of a model on a server: address, key, name and the ability to call are seen at once."""
-    model = _open_server(settings)
+    model = _open_server(settings, writing_timeout_s=settings.timeout_s)
     try:
         return model.score(Prompt(system="You choose one of two options.", task="Choose yes.", parts=()), ("yes", "no"))
     finally:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from support_agent.core.frozen import Frozen
-from support_agent.facts.judge import Grade
-from support_agent.facts.writer import Draft, Material, WritingUsage, check_writing, writing_prompt
+from support_agent.facts.material import WebPassage
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Draft, Material, check_writing, most_tokens, writing_prompt
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Judged:
 
 
 class ScriptedJudge:
-    """`facts.judge.Judge` with a queue of answers for each question; asked once too often, it fails."""
+    """`models.judge.Judge` with a queue of answers for each question; asked once too often, it fails."""
 
     def __init__(self, answers: Mapping[str, Sequence[float | Exception]]) -> None:
         self.answers = {question: list(queue) for question, queue in answers.items()}
@@ -54,7 +54,7 @@ class Written:
 
 
 class ScriptedWriter:
-    """`facts.writer.Writer` with queued texts, cut to as many words as tokens are allowed."""
+    """`models.writer.Writer` with queued texts, cut to as many words as tokens are allowed."""
 
     name = "scripted"
 
@@ -62,7 +62,12 @@ class ScriptedWriter:
         self.texts = list(texts)
         self.history: list[Written] = []
 
-    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+    def count_tokens(self, text: str) -> int:
+        return most_tokens(text)
+
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
         check_writing(temperature, max_tokens)
         self.history.append(Written(instruction, tuple(material), temperature, max_tokens, seed))
         assert self.texts, f"order {len(self.history)} was not expected: {instruction}"
@@ -71,7 +76,7 @@ class ScriptedWriter:
             raise text
         words = text.split()[:max_tokens]
         read = "".join(part for part, _ in writing_prompt(instruction, material).parts)
-        usage = WritingUsage(prompt_tokens=len(read.split()), written_tokens=len(words))
+        usage = Usage(prompt_tokens=len(read.split()), tree_tokens=len(words), forward_passes=len(words))
         return Draft(text=text if len(words) == len(text.split()) else " ".join(words), usage=usage)
 
     def ordered(self, instruction: str) -> list[Written]:
@@ -79,14 +84,9 @@ class ScriptedWriter:
         return [written for written in self.history if written.instruction.startswith(instruction)]
 
 
-class Piece(Frozen):
+class Piece(WebPassage):
     """A passage, as a retriever gives it."""
 
-    source: str
-    first: int
-    last: int
-    heading: str = ""
-    text: str
     score: float = 0.5
     found_by: tuple[str, ...] = ("google",)
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import Any
 
-from support_agent.tools.fact_room import Evidence, FactRoom, Finding
+from support_agent.tools.fact_room import FactRoom, Finding
+from support_agent.tools.fact_trace import Evidence, ModelText, Node, Visit
 
 DRAFT = "You surely get 900 EUR back, says the draft."
 QUESTION = "the rewritten question of the model"
-VISITS: Sequence[object] = (
-    {"node": "draft_generator", "model_text": {"kind": "draft", "text": DRAFT}},
-    {"node": "question_rewriter", "model_text": {"kind": "question", "text": QUESTION}},
+BY: Any = {"writer": "scripted", "seed": 1}
+VISITS = (
+    Visit(node=Node.GENERATOR, cycle=0, decided="written", model_text=ModelText(kind="draft", text=DRAFT, **BY)),
+    Visit(node=Node.REWRITER, cycle=0, decided="new", model_text=ModelText(kind="question", text=QUESTION, **BY)),
 )
 """A record with texts of a model in it."""
 
@@ -27,14 +29,14 @@ def found(*evidence: Evidence, reason: str = "answered", **changes: object) -> F
         "tokens": 700,
         "forward_passes": 9,
         "seconds": 1.5,
-        "trace": json.dumps(VISITS),
+        "trace": VISITS,
     }
     return Finding.model_validate({**given, **changes})
 
 
 def says(document: int, *sentences: int, grade: float | None = 0.9) -> Evidence:
-    """Evidence: these sentences of that document."""
-    return Evidence(document=document, sentences=sentences, grade=grade)
+    """Evidence: these neighbouring sentences of that document."""
+    return Evidence(source=f"document:{document}", first=sentences[0], last=sentences[-1], grade=grade)
 
 
 @dataclass
@@ -46,7 +48,7 @@ class ScriptedRoom:
     asked: list[tuple[str, frozenset[int]]] = field(default_factory=list)
     likely: list[int | None] = field(default_factory=list)
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         self.asked.append((question, frozenset(documents)))
         self.likely.append(likely)
         finding = next((value for key, value in self.findings.items() if key in question), None)

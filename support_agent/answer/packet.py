@@ -61,7 +61,7 @@ class FoundPage(Frozen):
     """A passage of a web page, as it was found: the words of strangers, which no customer is sent.
 
     `found_by` names the sources that named the page; `heading` is its title, "" where it has none. `document` is the
-    number of the company's document whose page it is (`desk.looked.numbered`), None where it is no document's.
+    number of the company's document whose page it is (`desk.retrieved.numbered`), None where it is no document's.
     """
 
     address: str

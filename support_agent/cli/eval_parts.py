@@ -58,7 +58,7 @@ def open_chooser(settings: Settings) -> Iterator[Chooser]:
     from support_agent.planner.combiner import committed
 
     votes = settings.planner.model_votes
-    model = _Unasked() if votes == "never" else open_model(settings.model, progress())
+    model = _Unasked() if votes == "never" else open_model(settings, progress())
     try:
         yield Chooser(model, committed(tuple(settings.embedding.models)), model_votes=votes)
     finally:

@@ -45,8 +45,8 @@ def find(
     from support_agent.app import open_workflow
     from support_agent.company.company import Company
     from support_agent.facts.spending import Budget
-    from support_agent.ops.fact_story import fact_story, searchable
     from support_agent.ops.facts_page import check_page, facts_page, write_page
+    from support_agent.ops.retrieval_report import report_on, searchable
 
     check_page(html)
     settings = settings_of(config)
@@ -55,12 +55,12 @@ def find(
     with open_workflow(settings, company, documents.keys()) as workflow:
         found = workflow.find(question, Budget(settings.grading.max_tokens))
         graph = None if html is None else workflow.entity_graph(found)
-    story = fact_story(question, found, documents)
-    print_data(story, as_json, printing.fact_story(story))
+    report = report_on(question, found, documents)
+    print_data(report, as_json, printing.retrieval(report))
     if html is not None and graph is not None:
         write_page(html, facts_page(question, found, documents, graph))
         typer.echo(f"{html}: written", err=True)
-    if not story.is_answered:
+    if not report.is_answered:
         raise typer.Exit(FAILED)
 
 
@@ -82,7 +82,7 @@ def record(
     from support_agent.facts.learning import recording
     from support_agent.ops.evals.mail_labels import read_labels
     from support_agent.ops.evals.mail_questions import askings
-    from support_agent.ops.fact_story import searchable
+    from support_agent.ops.retrieval_report import searchable
 
     settings = settings_of(config)
     company = Company.load(settings.company)

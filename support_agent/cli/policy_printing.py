@@ -45,7 +45,7 @@ def _row(measured: Measured) -> tuple[str, ...]:
         f"{measured.reward:.3f}",
         f"{measured.margin:.3f}",
         *(f"{share:.0%}" for share in shares),
-        f"{measured.looks:.1f}",
+        f"{measured.retrievals:.1f}",
         f"{measured.drafts:.1f}",
         f"{measured.seconds:.1f}",
     )

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from support_agent.answer.formatting import clean_line, clean_lines, format_confidence
 from support_agent.cli.terminal import NOTHING, as_table, counted, cut, indented, instant_text, padded, quoted, wrapped
 from support_agent.core.findings import Finding, Severity
-from support_agent.ops.fact_story import FactStory
 from support_agent.store.records import CaseSummary
 
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
@@ -28,7 +27,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.ops.inspection import Inspection
     from support_agent.ops.provenance_report import WhyHeader, WhyLine, WhySource
     from support_agent.ops.replay import Replanned, Replayed, Report, Said, Status
-    from support_agent.ops.retrieval_report import LookStory
+    from support_agent.ops.retrieval_report import RetrievalReport
     from support_agent.outbound.delivery_status import Entry
 
 RUNNERS_UP = 4
@@ -138,25 +137,23 @@ def imported(made: Imported) -> str:
     return "\n".join(map(clean_line, lines))
 
 
-def fact_story(story: FactStory) -> str:
+def retrieval(report: RetrievalReport) -> str:
     """Whether documents answer, the steps as a table, and the sentences; the model's words are marked as its own."""
-    cost = story.outcome.cost
     rows = [("STEP", "CYCLE", "DECIDED", "GRADE", "TEMPERATURE", "TOKENS", "SECONDS")]
-    for visit in story.trace:
+    for visit in report.trace:
         numbers = (_number(visit.grade), _number(visit.temperature), str(visit.cost.tokens))
         rows.append((visit.node.value, str(visit.cycle), visit.decided, *numbers, f"{visit.cost.seconds:.2f}"))
-    texts = [visit.model_text for visit in story.trace if visit.model_text]
     lines = [
-        f"{'answered' if story.is_answered else 'not answered'}: {story.outcome.reason.value}, "
-        f"{counted(cost.tokens, 'token')}, {counted(cost.forward_passes, 'forward pass', 'forward passes')}",
+        f"{'answered' if report.is_answered else 'not answered'}: {report.reason}, "
+        f"{counted(report.tokens, 'token')}, {counted(report.forward_passes, 'forward pass', 'forward passes')}",
         "",
         as_table(rows),
-        *(line for one in texts for line in ("", *quoted(clean_line(f"the model's {one.kind}: {one.text}")))),
+        *(line for one in report.written for line in ("", *quoted(clean_line(f"the model's {one.kind}: {one.text}")))),
     ]
-    for evidence in story.evidence:
-        lines += ["", f"document {evidence.document}, {clean_line(evidence.title)} ({_number(evidence.grade)}):"]
-        lines += indented("\n".join(map(clean_line, evidence.sentences)), 2)
-    for page in story.pages:
+    for evidence in report.evidence:
+        lines += ["", f"document {evidence.number}, {clean_line(evidence.title)} ({_number(evidence.grade)}):"]
+        lines += indented("\n".join(clean_line(sentence.text) for sentence in evidence.sentences), 2)
+    for page in report.pages:
         of_document = "" if page.document is None else f" (the page of document {page.document})"
         lines += ["", f"not the company's words, {clean_line(page.address)}{of_document}:"]
         lines += indented(clean_line(page.text), 2)
@@ -303,17 +300,17 @@ def _plan(plan: PlanStory) -> Iterator[str]:
         for call in calls:
             yield from _call(call, show_considered=call.considered != before)
             before = call.considered or before
-        for look in (look for look in plan.looks if look.question == number):
-            yield from _look(look)
+        for report in (report for report in plan.retrievals if report.question == number):
+            yield from _retrieved(report)
 
 
-def _look(look: LookStory) -> Iterator[str]:
-    passes = counted(look.forward_passes, "forward pass", "forward passes")
-    yield f"    looked into: {look.reason}, {look.seconds:.2f} s, {passes}, {counted(look.tokens, 'token')}"
-    for evidence in look.evidence:
+def _retrieved(report: RetrievalReport) -> Iterator[str]:
+    passes = counted(report.forward_passes, "forward pass", "forward passes")
+    yield f"    retrieved: {report.reason}, {report.seconds:.2f} s, {passes}, {counted(report.tokens, 'token')}"
+    for evidence in report.evidence:
         places = ", ".join(str(sentence.position) for sentence in evidence.sentences)
         yield f"      document {evidence.number}, grade {_number(evidence.grade)}, sentences {places}"
-    for written in look.written:
+    for written in report.written:
         yield f"      the model's {clean_line(written.kind)}, sent to nobody: {clean_line(written.text)}"
 
 

@@ -20,19 +20,19 @@ class Ways(StrEnum):
 
 
 class PolicyKind(StrEnum):
-    """What decides whether to look for evidence, to draft, to answer or to hand over: a rule, or trained weights."""
+    """What decides whether to retrieve evidence, to draft, to answer or to hand over: a rule, or trained weights."""
 
     ALWAYS = "always"
-    """Looks for evidence before each draft."""
+    """Retrieves evidence before each draft."""
     SELF_ASK = "self_ask"
     """Asks the model first whether evidence is needed."""
     NEVER = "never"
-    """Looks for nothing: only what the case knows already is answered from."""
+    """Retrieves nothing: only what the case knows already is answered from."""
     TRAINED = "trained"
 
 
-class Looks(StrEnum):
-    """When the fact room looks into a question that a document may answer."""
+class Retrieve(StrEnum):
+    """When the fact room retrieves evidence for a question that a document may answer."""
 
     ALWAYS = "always"
     DOUBTFUL = "doubtful"
@@ -74,9 +74,9 @@ Threshold = Annotated[float, Field(ge=0, le=1)]
 class FactSettings(Frozen):
     """The search inside the documents, of which no customer sees anything: how they are cut, and what finds them."""
 
-    looks: Looks = Looks.DOUBTFUL
-    """When the fact room looks. Where it does, a document answers only if it finds the sentences that do. A look takes
-    the embedded model about three seconds."""
+    retrieve: Retrieve = Retrieve.DOUBTFUL
+    """When the fact room retrieves evidence. Where it does, a document answers only if it finds the sentences that do.
+    That takes the embedded model about three seconds."""
     chunk_unit: ChunkUnit = ChunkUnit.CHARACTERS
     chunk_size: Annotated[int, Field(ge=50, le=10_000)] = 400
     """Longest chunk, in `chunk_unit`s, without the title and the heading that it is searched by as well. Of a chunk
@@ -87,7 +87,7 @@ class FactSettings(Frozen):
     """What passages are found by. By vectors alone, questions in other words than the document's are found somewhat
     better, and codes and numbers next to never."""
     policy: PolicyKind = PolicyKind.ALWAYS
-    """What decides how far a question is looked into."""
+    """What decides how often evidence is retrieved and drafts are written."""
     policy_file: Path | None = None
     """Of `policy = "trained"`: the file that `support-agent facts train` wrote, under its own name."""
 
@@ -105,7 +105,7 @@ class FactSettings(Frozen):
 
 
 class GradingSettings(Frozen):
-    """How questions are looked into before a document may answer them: thresholds, bounds, and the cost.
+    """How evidence is retrieved and graded before a document may answer: thresholds, bounds, and the cost.
 
     A grader whose threshold is 0 is switched off: it would let everything pass.
     """
@@ -119,9 +119,9 @@ class GradingSettings(Frozen):
     """Times that a question is rewritten or drafted anew; then a person gets it. Each takes the embedded model about
     as long as the first try."""
     max_tokens: Annotated[int, Field(ge=256, le=1_000_000)] = 20_000
-    """Tokens that one mail may take in grades, drafts and rewritten questions; looked at before each of them."""
+    """Tokens that one mail may take in grades, drafts and rewritten questions; checked before each of them."""
     max_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
-    """Time that one mail may take in them; looked at before each. `planner.max_s` goes on meanwhile."""
+    """Time that one mail may take in them; checked before each. `planner.max_s` goes on meanwhile."""
     drafts: bool = False
     """Whether a draft is written and graded, too, before a document answers a mail. With the embedded model that takes
     ten seconds and more a question; `facts find` and `eval` always do it."""
@@ -134,9 +134,9 @@ class GradingSettings(Frozen):
     prior: Threshold = 0.0
     """How much of what the model says to empty texts is taken off each grade, for a model that leans to one answer."""
     threshold_router: Threshold = 0.5
-    """Below it a question is looked up in the web first, where a search is configured."""
+    """Below it a question is searched in the web first, where a search is configured."""
     threshold_document: Threshold = 0.4
-    """A passage below it is not used. With the embedded model and the likely document looked into first, 46 of the 47
+    """A passage below it is not used. With the embedded model and the likely document searched first, 46 of the 47
     documents that the tuning mails were rightly sent passed at 0.4 and 44 at 0.5. Of passages for questions that no
     document answers 0.83 were refused at 0.4 and 0.97 at 0.5. For questions of several sentences grades are lower."""
     threshold_hallucination: Threshold = 0.55
@@ -181,6 +181,6 @@ class EvidenceSettings(Frozen):
     alpha: Threshold = 0.5
     beta: Threshold = 0.5
     hops: Annotated[int, Field(ge=0, le=4)] = 2
-    """How far from a step's entities sentences are looked for, in relations; 0: those that name the entities."""
+    """How far from a step's entities sentences are searched, in relations; 0: those that name the entities."""
     shortlist: Annotated[int, Field(ge=1, le=32)] = 8
     """The sentences most similar to a step, which are asked about."""

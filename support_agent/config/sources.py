@@ -61,7 +61,9 @@ def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
         if name.upper().startswith(ENV_PREFIX):
             section, _, key = name[len(ENV_PREFIX) :].lower().partition("__")
             if key not in _keys(model, section):
-                hint = nearest(f"{section}.{key}", _all_keys(model)).replace(".", "__").upper()
+                home = RENAMED.get(f"{section}.{key}")
+                hint = f", did you mean {home}?" if home else nearest(f"{section}.{key}", _all_keys(model))
+                hint = hint.replace(".", "__").upper()
                 hint = hint.replace("DID YOU MEAN ", f"did you mean {ENV_PREFIX}")
                 problems.append(f"{ENVIRONMENT} {name}: no such setting{hint}; correct or unset it")
     if problems:
@@ -84,6 +86,8 @@ def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
 
 GONE = {"search.mode": "all sources are always asked at once"}
 """Keys of earlier versions, and why they are not needed any more."""
+RENAMED = {"facts.looks": "facts.retrieve"}
+"""Keys of earlier versions, and what they are called now."""
 
 
 def explain(
@@ -110,6 +114,8 @@ def explain(
         hint = nearest(section, model.model_fields)
         what = f"unknown section [{section}]{hint}; sections: {', '.join(model.model_fields)}"
         return Problem(section, key, f"{origin}: {what}")
+    if dotted in RENAMED:
+        return Problem(section, key, f"{origin}: {dotted} is now {RENAMED[dotted]}: rename it")
     if dotted in GONE:
         return Problem(section, key, f"{origin}: {dotted} is gone: {GONE[dotted]}; delete the line")
     hint = nearest(key, _keys(model, section))

@@ -101,9 +101,9 @@ host = ""                      # for example "smtp.example.com"
 # threshold_floor = 0.5        # no threshold that `support-agent calibrate` fits to this company is lower
 # max_s = 120.0                # time for one mail; reaching it escalates
 
-[facts]                        # what looks for the sentences that answer
-# looks = "doubtful"           # where the search alone is not sure; or "always", "never"
-# policy = "always"            # how far a question is looked into; or "self_ask", "never", "trained"
+[facts]                        # what retrieves the sentences that answer
+# retrieve = "doubtful"        # where the search alone is not sure; or "always", "never"
+# policy = "always"            # how far evidence is retrieved; or "self_ask", "never", "trained"
 
 [grading]
 # threshold_document = 0.4     # how likely a passage must help to be used, 0..1; 0 switches a grader off

@@ -21,7 +21,6 @@ from support_agent.company.text import collapse
 from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import Memory, from_json
 from support_agent.facts.learning.training import Deed, EscalatedCase, handed_over
-from support_agent.facts.trace import DOCUMENT_SOURCE
 from support_agent.store.records import CaseId, LetterKind, OutboxRecord
 from support_agent.store.store import Store
 
@@ -29,8 +28,6 @@ log = structlog.get_logger(__name__)
 
 TELLING_CHARACTERS = 30
 """A sentence of a document with at least so many is known again in a person's words; "Thank you." is anybody's."""
-MAX_DIGITS = 10
-"""Of a document's number; what is longer in a stored memory is none."""
 _LINK = re.compile(r"https://[^\s<>\"'()\[\]]+")
 _LINK_ENDS = ".,;:!?*_"
 _QUOTES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u201e": '"'})
@@ -116,9 +113,7 @@ def _words(store: Store, reply: OutboxRecord) -> str:
 
 def _numbers(memory: Memory) -> frozenset[int]:
     """The documents that the evidence points to; pages of the web are none."""
-    sources = (evidence.source for evidence in memory.evidence)
-    names = (source.removeprefix(DOCUMENT_SOURCE) for source in sources if source.startswith(DOCUMENT_SOURCE))
-    return frozenset(int(name) for name in names if name.isascii() and name.isdigit() and len(name) < MAX_DIGITS)
+    return frozenset(one.document for one in memory.evidence if one.document is not None)
 
 
 def _plain(text: str) -> str:

@@ -1,1 +1,1 @@
-"""The fact room: it looks for the sentences that answer, and gives out pointers, grades and numbers."""
+"""The fact room: it retrieves the sentences that answer, and gives out pointers, grades and numbers."""

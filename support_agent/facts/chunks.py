@@ -26,6 +26,7 @@ from support_agent.company.documents import Document, Sentence
 from support_agent.company.text import collapse, sentence_spans
 from support_agent.config.facts import ChunkUnit, FactSettings
 from support_agent.core.frozen import Frozen
+from support_agent.facts.material import Passage
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*(?:\n\s*)+")
 """One empty line or more."""
@@ -45,19 +46,6 @@ class Source(Frozen):
     key: str = Field(min_length=1)
     title: str
     sentences: tuple[Sentence, ...]
-
-
-class Chunk(Frozen):
-    """A run of a source's text: `first` to `last` are the positions of the sentences it covers, both inclusive.
-
-    `text` has the sentences as `read_alone` has them, one space between sentences and words, and a new line between
-    paragraphs.
-    """
-
-    first: int
-    last: int
-    heading: str
-    text: str
 
 
 class Cutting(NamedTuple):
@@ -136,8 +124,11 @@ def _paragraph_sentences(text: str, start: int, end: int, paragraph: int, index:
     ]
 
 
-def cut(source: Source, cutting: Cutting) -> tuple[Chunk, ...]:
+def cut(source: Source, cutting: Cutting) -> tuple[Passage, ...]:
     """The chunks of a source, in order; none of one without sentences.
+
+    `text` has the sentences as `read_alone` has them, one space between sentences and words, and a new line between
+    paragraphs.
 
     Args:
         source: Sentences in document order, `index` counting from 0.
@@ -148,10 +139,10 @@ def cut(source: Source, cutting: Cutting) -> tuple[Chunk, ...]:
         (_Piece(sentence.index, sentence.paragraph, text, length), sentence.heading)
         for sentence, text, length in zip(source.sentences, texts, cutting.measure(texts), strict=True)
     ]
-    chunks: list[Chunk] = []
+    chunks: list[Passage] = []
     for heading, section in groupby(measured, key=itemgetter(1)):
         pieces = [piece for piece, _ in section]
-        chunks += (_chunk(heading, packed) for packed in _packed(_blocks(pieces, cutting), cutting))
+        chunks += (_chunk(source.key, heading, packed) for packed in _packed(_blocks(pieces, cutting), cutting))
     return tuple(chunks)
 
 
@@ -212,8 +203,9 @@ def _length(pieces: Sequence[_Piece], cutting: Cutting) -> int:
     return sum(piece.length for piece in pieces) + cutting.joint * (len(pieces) - 1)
 
 
-def _chunk(heading: str, pieces: Sequence[_Piece]) -> Chunk:
+def _chunk(key: str, heading: str, pieces: Sequence[_Piece]) -> Passage:
     paragraphs = [
         " ".join(piece.text for piece in group) for _, group in groupby(pieces, key=lambda piece: piece.paragraph)
     ]
-    return Chunk(first=pieces[0].position, last=pieces[-1].position, heading=heading, text="\n".join(paragraphs))
+    first, last = pieces[0].position, pieces[-1].position
+    return Passage(source=key, first=first, last=last, heading=heading, text="\n".join(paragraphs))

@@ -20,12 +20,12 @@ from typing import Protocol
 
 from support_agent.config.facts import Ways
 from support_agent.facts.index import id_of
-from support_agent.facts.material import distinct, pointer_of
-from support_agent.facts.passages import Passage, PassageIndex
+from support_agent.facts.material import Passage, distinct
+from support_agent.facts.passages import PassageIndex
 from support_agent.tools.base import Match
 
 DOCUMENTS = 3
-"""Documents that are looked into by meaning. The right one is the first for 0.92 of the questions, among three for all
+"""Documents that are searched by meaning. The right one is the first for 0.92 of the questions, among three for all
 of those in the measure above."""
 
 
@@ -39,7 +39,7 @@ class Topics(Protocol):
 
 
 class DocumentsFirst:
-    """`facts.material.Retriever` that asks the topics where to look.
+    """`facts.material.Retriever` that asks the topics where to search.
 
     Args:
         topics: The topics of the company; those that are no document are passed over.
@@ -64,8 +64,8 @@ class DocumentsFirst:
             TransientError: the vector store does not answer.
         """
         near, wordy = self._near(question, n), self._wordy(question, n + 1)
-        first = set(map(pointer_of, near[:1]))
-        second = [passage for passage in wordy if pointer_of(passage) not in first][:1]
+        first = {passage.place for passage in near[:1]}
+        second = [passage for passage in wordy if passage.place not in first][:1]
         return tuple(distinct((*near[:1], *second, *near, *wordy)))[:n]
 
     def _near(self, question: str, n: int) -> tuple[Passage, ...]:

@@ -35,8 +35,8 @@ COLLECTION = "options"
 PORTS = {"http": 80, "https": 443}
 WRITE_BATCH = 1000
 """Entries embedded and written at a time; Chroma takes a few thousand."""
-FIRST_LOOK = 64
-"""Entries looked at for the nearest keys, at least; more until there are enough different keys."""
+LEAST_ENTRIES = 64
+"""Entries asked for to find the nearest keys, at least; more until there are enough different keys."""
 ENTRIES_PER_KEY = 24
 """Entries a key has, about: title, summary and the example questions."""
 GRAPH = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
@@ -274,14 +274,14 @@ class Index:
         Raises:
             TransientError: the vector store does not answer.
         """
-        look = max(FIRST_LOOK, n_keys * ENTRIES_PER_KEY)
+        n_asked = max(LEAST_ENTRIES, n_keys * ENTRIES_PER_KEY)
         while True:
-            found = self._collection.nearest(vectors, look)
+            found = self._collection.nearest(vectors, n_asked)
             rows = [_nearest_of_keys(near) for near in found]
-            if all(len(near) < look for near in found) or all(len(row) >= n_keys for row in rows):
+            if all(len(near) < n_asked for near in found) or all(len(row) >= n_keys for row in rows):
                 nearest = sorted((distance, key) for row in rows for key, distance in row.items())
                 return list(dict.fromkeys(key for _, key in nearest))[:n_keys]
-            look *= 4
+            n_asked *= 4
 
 
 def _nearest_of_keys(near: Sequence[Near]) -> dict[str, float]:

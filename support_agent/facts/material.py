@@ -1,4 +1,4 @@
-"""What the grading workflow needs of a passage and of what finds passages, and how it shows them to the model.
+"""Passages and what finds them, and how they are shown to the model.
 
 Checked by tests/unit/facts/test_material.py.
 """
@@ -9,45 +9,32 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from support_agent.facts.grading_words import PASSAGE
-from support_agent.facts.trace import Pointer
+from support_agent.tools.fact_trace import SentenceRange
 
 
-class Span(Protocol):
-    """Whole sentences of a source, by position, both ends inclusive."""
+class Passage(SentenceRange):
+    """Sentences that were found, with their text; `score` orders those of one search and says nothing across them."""
 
-    @property
-    def source(self) -> str: ...
-    @property
-    def first(self) -> int: ...
-    @property
-    def last(self) -> int: ...
-
-
-class Passage(Span, Protocol):
-    """Whole sentences of a source, as the retriever gives them; `score` orders those of one search."""
+    heading: str = ""
+    text: str
+    score: float = 0.0
 
     @property
-    def heading(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-    @property
-    def score(self) -> float: ...
+    def shown(self) -> str:
+        """What the model reads of it: its heading says what its sentences are about."""
+        return f"{self.heading}. {self.text}" if self.heading else self.text
 
 
-class WebPassage(Passage, Protocol):
-    """A passage of the web, and the sources that named its page."""
+class WebPassage(Passage):
+    """A chunk of a page of the web, for the inside alone.
 
-    @property
-    def found_by(self) -> tuple[str, ...]: ...
+    `source` is the page's address, `heading` its title; `score` the cosine with the question, -1..1; `found_by` the
+    sources that named it. Where `is_excerpt` the text is what `found_by` shows of the page, and the positions count in
+    that.
+    """
 
-
-class WebRetriever(Protocol):
-    """Finds the passages of the web nearest to a question, nearest first."""
-
-    @property
-    def version(self) -> str: ...
-
-    def find(self, question: str, n: int) -> Sequence[WebPassage]: ...
+    found_by: tuple[str, ...]
+    is_excerpt: bool = False
 
 
 class Retriever(Protocol):
@@ -61,22 +48,18 @@ class Retriever(Protocol):
         ...
 
 
-AnySpan = TypeVar("AnySpan", bound=Span)
+class WebRetriever(Retriever, Protocol):
+    """Finds passages of the web."""
+
+    def find(self, question: str, n: int) -> Sequence[WebPassage]: ...
 
 
-def distinct(spans: Iterable[AnySpan]) -> list[AnySpan]:
+AnyRange = TypeVar("AnyRange", bound=SentenceRange)
+
+
+def distinct(ranges: Iterable[AnyRange]) -> list[AnyRange]:
     """Each place once, in the order of its first; of two at one place the later."""
-    return list({(span.source, span.first, span.last): span for span in spans}.values())
-
-
-def pointer_of(passage: Span) -> Pointer:
-    """Where a passage stands."""
-    return Pointer(source=passage.source, first=passage.first, last=passage.last)
-
-
-def text_of(passage: Passage) -> str:
-    """What the model reads of a passage: its heading says what its sentences are about."""
-    return f"{passage.heading}. {passage.text}" if passage.heading else passage.text
+    return list({one.place: one for one in ranges}.values())
 
 
 def named(texts: Iterable[str]) -> list[tuple[str, str]]:

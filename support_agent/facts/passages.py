@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from support_agent.config.facts import Ways
-from support_agent.core.frozen import Frozen
-from support_agent.facts.chunks import Chunk, Cutting, Source, cut
+from support_agent.facts.chunks import Cutting, Source, cut
 from support_agent.facts.index import Collection, TextEmbedder, id_of, version_of
+from support_agent.facts.material import Passage
 from support_agent.facts.words import Allowed, WordIndex
 from support_agent.models.embedding.port import Vectors
 
@@ -36,21 +36,6 @@ DEPTH = 64
 FEW_SOURCES = 200
 """So many allowed sources or fewer are named to the vector store; of more, what it finds is sifted here: Chroma takes
 40 times as long where it is to leave out some of 5,000 sources."""
-
-
-class Passage(Frozen):
-    """A chunk that was found: `first` to `last` are the whole sentences of the source that it covers, both inclusive.
-
-    `source` is "document:6" or a web page's address. `score` is the sum of 1 / (60 + rank) over the ways that found
-    it, 0..2/61: it orders the passages of one question and says nothing across questions.
-    """
-
-    source: str
-    first: int
-    last: int
-    heading: str
-    text: str
-    score: float
 
 
 class PassageIndex:
@@ -87,14 +72,14 @@ class PassageIndex:
             ValueError: two sources have one key.
         """
         texts: dict[str, str] = {}
-        chunks: dict[str, tuple[str, Chunk]] = {}
+        chunks: dict[str, Passage] = {}
         keys: Counter[str] = Counter()
         for source in sources:
             keys[source.key] += 1
             for chunk in cut(source, self._cutting):
                 text = "\n".join(filter(None, (source.title, chunk.heading, chunk.text)))
                 chunk_id = id_of(self._embedder.name, source.key, f"{chunk.first}-{chunk.last}", text)
-                texts[chunk_id], chunks[chunk_id] = text, (source.key, chunk)
+                texts[chunk_id], chunks[chunk_id] = text, chunk
         if twice := [key for key, count in keys.items() if count > 1]:
             raise ValueError(f"{twice[0]} is the key of two sources: give each its own")
         n_new = 0 if self._ways is Ways.WORDS else self._keep_vectors(texts, chunks)
@@ -135,27 +120,29 @@ class PassageIndex:
             rankings.append(self._by_meaning(held, question, depth, mask))
         if ways is not Ways.VECTORS:
             rankings.append(held.words.nearest(question, depth, mask))
-        return tuple(held.passage(row, score) for row, score in fuse(rankings)[:n])
+        return tuple(held.chunks[row].model_copy(update={"score": score}) for row, score in fuse(rankings)[:n])
 
-    def _keep_vectors(self, texts: Mapping[str, str], chunks: Mapping[str, tuple[str, Chunk]]) -> int:
+    def _keep_vectors(self, texts: Mapping[str, str], chunks: Mapping[str, Passage]) -> int:
         def vectors_of(ids: Sequence[str]) -> Vectors:
             return self._embedder.embed([texts[chunk_id] for chunk_id in ids])
 
-        return self._collection.hold({chunk_id: {SOURCE: key} for chunk_id, (key, _) in chunks.items()}, vectors_of)
+        return self._collection.hold(
+            {chunk_id: {SOURCE: chunk.source} for chunk_id, chunk in chunks.items()}, vectors_of
+        )
 
     def _by_meaning(self, held: _Held, question: str, depth: int, mask: Allowed | None) -> list[int]:
         """Rows by the distance of their vectors; `depth` of them, if so many are allowed."""
         vectors = self._embedder.embed([question])
         sources = held.sources_of(mask) if mask is not None else []
         among = (SOURCE, sources) if 0 < len(sources) <= FEW_SOURCES else None
-        look = depth
+        n_asked = depth
         while True:
-            (near,) = self._collection.nearest(vectors, look, among)
+            (near,) = self._collection.nearest(vectors, n_asked, among)
             known = [(entry.distance, held.rows[entry.id]) for entry in near if entry.id in held.rows]
             rows = [row for _, row in sorted(known) if mask is None or mask[row]]
-            if len(rows) >= depth or len(near) < look:
+            if len(rows) >= depth or len(near) < n_asked:
                 return rows[:depth]
-            look *= 4
+            n_asked *= 4
 
 
 def fuse(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
@@ -176,28 +163,22 @@ class _Held:
     """All that one search needs; replaced as a whole, so that a search sees one state of the sources."""
 
     version: str = ""
-    chunks: tuple[tuple[str, Chunk], ...] = ()
-    """(source, chunk); a chunk's place here is its row."""
+    chunks: tuple[Passage, ...] = ()
+    """A chunk's place here is its row."""
     rows: Mapping[str, int] = field(default_factory=dict)
     """The row of each id in the vector store."""
     words: WordIndex = field(default_factory=lambda: WordIndex(()))
 
     def mask(self, allowed: AbstractSet[str]) -> Allowed:
         """For each row whether its source is allowed."""
-        return np.fromiter((source in allowed for source, _ in self.chunks), dtype=np.bool_, count=len(self.chunks))
+        return np.fromiter((chunk.source in allowed for chunk in self.chunks), dtype=np.bool_, count=len(self.chunks))
 
     def sources_of(self, mask: Allowed) -> list[str]:
         """The sources of the rows in the mask, each once, in order."""
-        return list(dict.fromkeys(self.chunks[row][0] for row in np.flatnonzero(mask)))
-
-    def passage(self, row: int, score: float) -> Passage:
-        source, chunk = self.chunks[row]
-        return Passage(
-            source=source, first=chunk.first, last=chunk.last, heading=chunk.heading, text=chunk.text, score=score
-        )
+        return list(dict.fromkeys(self.chunks[row].source for row in np.flatnonzero(mask)))
 
 
-def _held(chunks: Mapping[str, tuple[str, Chunk]], texts: Mapping[str, str], ways: Ways) -> _Held:
+def _held(chunks: Mapping[str, Passage], texts: Mapping[str, str], ways: Ways) -> _Held:
     return _Held(
         version=id_of(ways, version_of(chunks)),
         chunks=tuple(chunks.values()),

@@ -4,7 +4,7 @@ A fitted vote on the vector of the piece and on its question mark: multinomial l
 weights ship (`reading.json`, written by `python -m tests.benchmarks.cutting --fit`, from made sentences in eight
 languages). No words are listed.
 
-Checked by tests/unit/facts/test_reading.py; what it is worth is measured by `python -m tests.benchmarks.cutting`.
+Checked by tests/unit/facts/test_reading.py; measured by `python -m tests.benchmarks.cutting`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The sections are weighed beside each other by how near the question is to their whole text and to their two nearest
 sentences, each under its heading, in two embedders. The weights were fitted to the questions of several companies
-(`sections.json`, by `python -m tests.benchmarks.sections`, which also tells what they are worth on the questions of
+(`sections.json`, by `python -m tests.benchmarks.sections`, which also measures them on the questions of
 others); the data does not ship.
 
 Invariant: one probability a section, in the document's order, together 1. Checked by tests/unit/facts/test_sections.py.

@@ -1,4 +1,4 @@
-"""What a mail may spend on looking into its questions, and the only way its grades and drafts are paid.
+"""What a mail may spend on its questions, and the only way its grades and drafts are paid.
 
 Invariant: no call begins whose tokens the mail's budget may not hold, nor after its time; what was spent is counted
 also where the call after it fails. Checked by tests/unit/facts/test_spending.py.
@@ -9,22 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from support_agent.errors import PermanentError
-from support_agent.facts.judge import Grade, Judge
-from support_agent.facts.trace import Cost
-from support_agent.facts.writer import Draft, Material, Writer
+from support_agent.models.judge import Grade, Judge
+from support_agent.models.language_model import Usage
+from support_agent.models.writer import Draft, Material, Writer
+from support_agent.tools.fact_trace import Cost
 
 FRAME_TOKENS = 160
 """Most tokens of a prompt that are the program's own: its system text, what is asked, the chat template."""
 NAME_TOKENS = 8
 """Most tokens of a text's name in it."""
-
-CountTokens = Callable[[str], int]
-"""How many tokens a text has, at most."""
-
-
-def most_tokens(text: str) -> int:
-    """Tokens that a text has at most with any tokeniser: each stands for one byte or more."""
-    return len(text.encode("utf-8"))
 
 
 class NoRoom(PermanentError):
@@ -51,18 +44,13 @@ class Budget:
 
 
 class Calls:
-    """The judge and the writer behind one budget, itself a `Judge` and a `Writer`; keeps what was spent since asked.
+    """The judge and the writer behind one budget, itself a `Judge` and a `Writer`; keeps what was spent since asked."""
 
-    Args:
-        count_tokens: How many tokens a text has, at most.
-    """
-
-    def __init__(self, judge: Judge, writer: Writer, budget: Budget, count_tokens: CountTokens) -> None:
+    def __init__(self, judge: Judge, writer: Writer, budget: Budget) -> None:
         self._judge = judge
         self._writer = writer
         self.name = writer.name
         self._budget = budget
-        self._count_tokens = count_tokens
         self._pending = Cost()
 
     def yes(self, question: str, material: Material) -> Grade:
@@ -74,19 +62,25 @@ class Calls:
         """
         self._reserve(material, prompts=2, written_tokens=0)
         grade = self._judge.yes(question, material)
-        self._pay(grade.usage.tokens, grade.usage.forward_passes)
+        self._pay(grade.usage)
         return grade
 
-    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
-        """See `Writer.write`.
+    def count_tokens(self, text: str) -> int:
+        """See `Writer.count_tokens`."""
+        return self._writer.count_tokens(text)
+
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
+        """See `Writer.generate`.
 
         Raises:
             NoRoom: the budget may not hold the prompt and the longest text.
             SupportAgentError: what the writer raises.
         """
         self._reserve(material, prompts=1, written_tokens=max_tokens)
-        draft = self._writer.write(instruction, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
-        self._pay(draft.usage.tokens, draft.usage.written_tokens)
+        draft = self._writer.generate(instruction, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
+        self._pay(draft.usage)
         return draft
 
     @property
@@ -101,10 +95,10 @@ class Calls:
 
     def _reserve(self, material: Material, *, prompts: int, written_tokens: int) -> None:
         frames = prompts * (FRAME_TOKENS + NAME_TOKENS * len(material))
-        texts = sum(self._count_tokens(text) for _, text in material)
+        texts = sum(self.count_tokens(text) for _, text in material)
         if not self._budget.holds(frames + texts + written_tokens):
             raise NoRoom("the mail's budget may not hold the next call: raise grading.max_tokens or grading.max_s")
 
-    def _pay(self, tokens: int, forward_passes: int) -> None:
-        self._budget.spend(tokens)
-        self._pending += Cost(tokens=tokens, forward_passes=forward_passes)
+    def _pay(self, usage: Usage) -> None:
+        self._budget.spend(usage.tokens)
+        self._pending += Cost(tokens=usage.tokens, forward_passes=usage.forward_passes)

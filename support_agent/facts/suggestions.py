@@ -22,7 +22,7 @@ from support_agent.company.text import collapse, refused_character
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import section_texts
-from support_agent.facts.writer import Material, Writer
+from support_agent.models.writer import Material, Writer
 from support_agent.tools.base import Match
 
 INSTRUCTION = (
@@ -126,7 +126,7 @@ def _written(writer: Writer, document: Document, section: str, seed: int) -> lis
     """The lines of one text, without their numbers, bullets and quotation marks."""
     material: Material = (("Title", document.head.title), ("Text", section[:SECTION_CHARACTERS]))
     instruction = INSTRUCTION.format(count=A_TEXT)
-    draft = writer.write(
+    draft = writer.generate(
         instruction, material, temperature=TEMPERATURE, max_tokens=A_TEXT * TOKENS_A_QUESTION, seed=seed
     )
     lines = (_MARKER.sub("", collapse(line)).strip(_QUOTES + " ") for line in draft.text.splitlines())

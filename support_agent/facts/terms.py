@@ -1,6 +1,6 @@
 """The words of names as they are compared, and the words that name nothing.
 
-One idea of a name for what links, joins and weighs entities. The word index (`facts.words`) and the first look at web
+One idea of a name for what links, joins and weighs entities. The word index (`facts.words`) and the first choice of web
 texts (`facts.web.shared_words`) have rules of their own, as they weigh words by how rare they are.
 
 Nothing is learned and nothing drawn. Checked by tests/unit/facts/test_terms.py.

@@ -1,16 +1,20 @@
-"""A language model on any OpenAI-compatible server: a choice is a forced tool call with one closed argument.
+"""A language model on any OpenAI-compatible server: it makes closed choices, and writes the fact room's drafts.
+
+It scores and composes behind the ports of `language_model`, and writes behind the port `writer.Writer`. A choice is a
+forced tool call with one closed argument; a text is one chat completion without tools.
 
 The call's schema lists the options and nothing else; a composed call (`compose`) is such an argument as well, one of a
 few closed models. What arrives is validated against them again: an answer
 that is not exactly one of them is asked for anew, a bounded number of times, and then refused; it is never
-repaired by likeness. No text that the server writes leaves this file: what leaves it is the index of an
-option, its probability where the server tells those of its tokens, the members of closed sets that a composed call
-has, and error lines without mail or reply.
+repaired by likeness. What leaves `score` and `compose` is the index of an option, its probability where the server
+tells those of its tokens, and the members of closed sets that a composed call has: no text of the server. An error line
+repeats neither mail nor reply.
 
-One background thread keeps the connections, so that the time-out covers a whole choice with its retries, and
-a server that sends byte after byte cannot stretch it.
+One background thread keeps the connections, so that the time-out covers a whole choice with its retries, or a whole
+text, and a server that sends byte after byte cannot stretch it.
 
-Checked by tests/contract/test_model.py, tests/unit/models/test_openai.py and tests/integration/planner/.
+Checked by tests/contract/test_model.py, tests/contract/test_writer.py, tests/unit/models/test_openai.py,
+tests/unit/models/test_openai_writing.py and tests/integration/planner/.
 """
 
 from __future__ import annotations
@@ -18,10 +22,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache, reduce
 from operator import or_
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import instructor
 import openai
@@ -31,29 +36,31 @@ from instructor.core.exceptions import (
     ResponseParsingError,
 )
 from openai.types.chat import ChatCompletion
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    create_model,
-)
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, create_model
 
-from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
+from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
+from support_agent.models.completion import Reply, TokenCount
 from support_agent.models.language_model import ComposedCall, Prompt, Scores, Usage, check_options
-from support_agent.models.server import MOST_TOKENS, check_server, error_of_connection, error_of_status, http_client
+from support_agent.models.server import check_server, error_of_connection, error_of_status, http_client
 from support_agent.models.token_probabilities import Token, option_log_probabilities
+from support_agent.models.writer import Draft, Material, check_writing, most_tokens, writing_prompt
 
 TOOL = "choose"
 TOP_LOGPROBS = 5
 """Alternatives asked for at each token: as many as every known server grants."""
-_EXTRAS: Mapping[str, Mapping[str, object]] = {
+LENGTH = "max_completion_tokens"
+"""What newer servers call `max_tokens`."""
+NEVER_ABOUT_A_PARAMETER = frozenset([401, 403, 429])
+"""Statuses whose error may name a parameter and is about the key or the rate."""
+Optional = Mapping[str, Mapping[str, object]]
+"""Parameters that a server may refuse, by the word that names them then."""
+_EXTRAS: Optional = {
     "logprobs": {"logprobs": True, "top_logprobs": TOP_LOGPROBS},
     "temperature": {"temperature": 0},
 }
-"""Parameters that make an answer better and that some servers refuse, by the word that names them then."""
+"""Those that make a choice better."""
+LONGEST_TOKEN_CHARACTERS = 16
+"""A text with more characters a token than this is cut: the server did not keep to the length."""
 
 # instructor logs replies it could not use, and they may quote the mail; the errors raised here tell enough.
 logging.getLogger("instructor").setLevel(logging.CRITICAL + 1)
@@ -61,81 +68,40 @@ logging.getLogger("instructor").setLevel(logging.CRITICAL + 1)
 T = TypeVar("T")
 
 
-class _Arrived(BaseModel):
-    """A piece of a reply: what is used of it is validated, the rest ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class _Function(_Arrived):
-    name: str
-    arguments: str
-
-
-class _Call(_Arrived):
-    function: _Function
-
-
-class _Message(_Arrived):
-    refusal: str | None = None
-    tool_calls: tuple[_Call, ...] | None = None
-    function_call: _Function | None = None
-
-
-class _LogProbs(_Arrived):
-    content: tuple[Token, ...] | None = None
-
-
-def _log_probs_or_none(value: object) -> object:
-    """Probabilities of an unknown shape are none: the choice itself still counts."""
-    try:
-        return _LogProbs.model_validate(value)
-    except ValidationError:
-        return None
-
-
-class _Choice(_Arrived):
-    message: _Message
-    finish_reason: str | None = None
-    logprobs: Annotated[_LogProbs | None, BeforeValidator(_log_probs_or_none)] = None
-
-
-class _TokenCount(_Arrived):
-    prompt_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
-    completion_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS)
-
-
-class _Reply(_Arrived):
-    choices: Annotated[tuple[_Choice, ...], Field(min_length=1)]
-    usage: _TokenCount | None = None
-
-
 class OpenAIModel:
-    """`support_agent.models.language_model.Model` on a server; several threads may use it at once.
+    """`language_model.Model` and `writer.Writer` on a server; several threads may use it at once.
 
     Args:
         base_url: The server's API, such as http://localhost:8000/v1.
         name: The model's name there.
         api_key: Empty for a server that asks for none.
         timeout_s: Seconds for one choice, retries included.
-        max_retries: How often an unusable reply is asked for anew.
+        max_retries: How often an unusable reply to a choice is asked for anew.
+        writing_timeout_s: Seconds for one text.
     Raises:
         ConfigError: no usable base_url, or no name.
     """
 
-    def __init__(self, base_url: str, name: str, api_key: SecretStr, timeout_s: float, max_retries: int) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        name: str,
+        api_key: SecretStr,
+        timeout_s: float,
+        max_retries: int,
+        writing_timeout_s: float = 60.0,
+    ) -> None:
         check_server(base_url, name)
         self.name = name
         self._base_url = base_url
-        self._timeout_s = timeout_s
+        self._timeout_s, self._writing_timeout_s = timeout_s, writing_timeout_s
         self._max_retries = max_retries
-        self._extras = dict(_EXTRAS)
+        self._dropped: frozenset[str] = frozenset()
         self._client = openai.AsyncOpenAI(
             base_url=base_url,
             api_key=api_key.get_secret_value() or "none",
-            timeout=timeout_s,
             max_retries=0,
-            http_client=http_client(timeout_s),
+            http_client=http_client(max(timeout_s, writing_timeout_s)),
         )
         # The client takes these from variables that are meant for another server.
         self._client.organization = self._client.project = None
@@ -183,47 +149,82 @@ class OpenAIModel:
 
     async def _ask(self, exchange: _Exchange, prompt: Prompt, form: type[BaseModel]) -> object:
         create: Any = instructor.patch(create=exchange.send, mode=instructor.Mode.TOOLS)
-        try:
+        with self._errors(self._timeout_s):
             async with asyncio.timeout(self._timeout_s):
                 answer: object = await create(
                     response_model=form,
                     max_retries=self._max_retries,
                     strict=True,
                     model=self.name,
-                    messages=[
-                        {"role": "system", "content": prompt.system},
-                        {"role": "user", "content": _user_text(prompt)},
-                    ],
+                    messages=_messages(prompt),
                 )
+        return answer
+
+    async def send(self, request: Mapping[str, Any], optional: Optional) -> object:
+        """One request; an optional parameter that the server refuses is left out from then on.
+
+        Newer servers know the length of a text by another name; it is never left out.
+        """
+        create: Any = self._client.chat.completions.create
+        dropped = self._dropped
+        while True:
+            given = {name: values for name, values in optional.items() if name not in dropped}
+            if "max_tokens" in optional.keys() & dropped:
+                given[LENGTH] = {LENGTH: optional["max_tokens"]["max_tokens"]}
+            try:
+                extras = {key: value for values in given.values() for key, value in values.items()}
+                completion: object = await create(**request, **extras)
+            except openai.APIStatusError as error:
+                dropped |= {_refused(error, given)}
+            else:
+                self._dropped |= dropped
+                return completion
+
+    def count_tokens(self, text: str) -> int:
+        """See `writer.Writer.count_tokens`: the server's tokeniser is not known."""
+        return most_tokens(text)
+
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
+        """See `writer.Writer.generate`; what a server does not count costs the most that it can."""
+        check_writing(temperature, max_tokens)
+        prompt = writing_prompt(instruction, material)
+        parameters: dict[str, object] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        try:
+            reply = Reply.model_validate(self._run(self._write(prompt, parameters)))
+        except (ValidationError, ToolCallRejected):
+            what = f"the model's server at {self._base_url} sent no chat completion"
+            raise PermanentError(f"{what}: check model.base_url and model.name", code="model_reply") from None
+        text = (reply.choices[0].message.content or "")[: max_tokens * LONGEST_TOKEN_CHARACTERS]
+        text = text.encode("utf-8", "replace").decode("utf-8")  # JSON can hold half a surrogate pair
+        return Draft(text=text, usage=_text_usage(reply.usage, prompt, max_tokens))
+
+    async def _write(self, prompt: Prompt, parameters: Mapping[str, object]) -> object:
+        """The reply as plain data."""
+        request = {"model": self.name, "messages": _messages(prompt)}
+        with self._errors(self._writing_timeout_s):
+            async with asyncio.timeout(self._writing_timeout_s):
+                reply = await self.send(request, {name: {name: value} for name, value in parameters.items()})
+        return reply.model_dump(warnings=False) if isinstance(reply, BaseModel) else reply
+
+    @contextmanager
+    def _errors(self, timeout_s: float) -> Iterator[None]:
+        """The errors of this package for those of the libraries; they repeat no text of a mail or a reply."""
+        try:
+            yield
         except TimeoutError:
-            raise self._late() from None
+            raise _late(timeout_s) from None
         except IncompleteOutputException:
             raise ToolCallRejected("the model's call was cut off by its token limit") from None
         except InstructorRetryException as error:
-            raise self._mapped(error.__cause__ or error) from None
-        return answer
+            raise self._mapped(error.__cause__ or error, timeout_s) from None
+        except openai.OpenAIError as error:
+            raise self._mapped(error, timeout_s) from None
 
-    async def send(self, request: Mapping[str, Any]) -> object:
-        """One request; an optional parameter that the server refuses is left out from then on."""
-        create: Any = self._client.chat.completions.create
-        extras = dict(self._extras)
-        while True:
-            optional = {key: value for extra in extras.values() for key, value in extra.items()}
-            try:
-                completion: object = await create(**request, **optional)
-            except openai.APIStatusError as error:
-                del extras[_refused(error, extras)]
-            else:
-                self._extras = extras
-                return completion
-
-    def _late(self) -> TransientError:
-        return TransientError(f"the model did not answer within {self._timeout_s:g} s", code="model")
-
-    def _mapped(self, error: BaseException) -> SupportAgentError:
-        """The error of this package for one of the libraries'; it repeats no text of a mail or a reply."""
+    def _mapped(self, error: BaseException, timeout_s: float) -> SupportAgentError:
         if isinstance(error, openai.APITimeoutError):
-            return self._late()
+            return _late(timeout_s)
         if isinstance(error, openai.APIConnectionError):
             return error_of_connection(error, self._base_url)
         if not isinstance(error, openai.APIStatusError):
@@ -262,13 +263,13 @@ class _Exchange:
         Raises:
             ResponseParsingError, ValidationError: any other reply; instructor asks again.
         """
-        completion = await self._model.send(request)
+        completion = await self._model.send(request, _EXTRAS)
         if not isinstance(completion, ChatCompletion):
             raise ResponseParsingError("a reply that is no chat completion")
-        reply = _Reply.model_validate(completion.model_dump(warnings=False))
+        reply = Reply.model_validate(completion.model_dump(warnings=False))
         if reply.usage:
             spent = reply.usage
-            self.usage += Usage(prompt_tokens=spent.prompt_tokens, forward_passes=spent.completion_tokens)
+            self.usage += Usage(prompt_tokens=spent.prompt_tokens or 0, forward_passes=spent.completion_tokens or 0)
         choice = reply.choices[0]
         if choice.message.refusal or choice.finish_reason == "content_filter":
             raise ResponseParsingError("a refusal")
@@ -281,6 +282,14 @@ class _Exchange:
             raise ResponseParsingError("a call of an unknown tool")
         self.tokens = (choice.logprobs and choice.logprobs.content) or ()
         return completion
+
+
+def _late(timeout_s: float) -> TransientError:
+    return TransientError(f"the model did not answer within {timeout_s:g} s", code="model")
+
+
+def _messages(prompt: Prompt) -> list[dict[str, str]]:
+    return [{"role": "system", "content": prompt.system}, {"role": "user", "content": _user_text(prompt)}]
 
 
 def _user_text(prompt: Prompt) -> str:
@@ -311,17 +320,18 @@ def _call_model(calls: Sequence[type[BaseModel]]) -> type[BaseModel]:
     )
 
 
-def _refused(error: openai.APIStatusError, extras: Mapping[str, object]) -> str:
+def _refused(error: openai.APIStatusError, given: Optional) -> str:
     """The optional parameter that a server refused: the one its error names, else the token probabilities.
 
     Raises:
         APIStatusError: the same error, if it is about something else.
     """
     text = str(error).lower()
-    for name in extras:
-        if name in text:
-            return name
-    if error.status_code in (400, 422) and "logprobs" in extras:
+    if error.status_code not in NEVER_ABOUT_A_PARAMETER:
+        for name in given:
+            if name in text and name != LENGTH:
+                return name
+    if error.status_code in (400, 422) and "logprobs" in given:
         return "logprobs"
     raise error
 
@@ -333,3 +343,10 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, ResponseParsingError):
         return str(error.args[0])
     return f"its reply cannot be read ({type(error).__name__})"
+
+
+def _text_usage(counted: TokenCount | None, prompt: Prompt, max_tokens: int) -> Usage:
+    read, written = (counted.prompt_tokens, counted.completion_tokens) if counted else (None, None)
+    read = most_tokens(prompt.system + _user_text(prompt)) if read is None else read
+    written = max_tokens if written is None else written
+    return Usage(prompt_tokens=read, tree_tokens=written, forward_passes=written)

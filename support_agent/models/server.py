@@ -1,7 +1,6 @@
 """How an OpenAI-compatible server is asked, and what an answer that is none means: which error it is, what to do.
 
-Used by both clients, `models.openai`, which chooses, and `facts.openai_writer`, which writes internal drafts. Checked
-by tests/unit/models/test_openai.py and tests/unit/facts/test_openai_writer.py.
+Checked by tests/unit/models/test_openai.py and tests/unit/models/test_openai_writing.py.
 """
 
 from __future__ import annotations

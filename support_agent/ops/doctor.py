@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from support_agent.config.facts import Looks
+from support_agent.config.facts import Retrieve
 from support_agent.config.settings import AgentSettings, ChromaSettings, ModelSettings, SentCopies, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, ok, warning
@@ -226,13 +226,13 @@ def _fact_room(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     from support_agent.facts.learning.configured_policy import policy_for  # numpy and a graph take a second to import
 
     subject, facts, sources = "fact room", settings.facts, settings.search.sources
-    if facts.looks is Looks.NEVER:
+    if facts.retrieve is Retrieve.NEVER:
         yield ok(subject, "off: a document answers by the choice alone")
         return
     policy_for(facts)  # a file that cannot be used stops the start
     drafts = "with drafts" if settings.grading.writes_drafts else "without drafts"
     web = f"questions leave the house for {', '.join(sources)}" if sources else "no web is asked"
-    yield ok(subject, f"looks: {facts.looks}, policy {facts.policy}, {drafts}; {web}")
+    yield ok(subject, f"retrieve: {facts.retrieve}, policy {facts.policy}, {drafts}; {web}")
 
 
 Check = Callable[[Settings, Probes], Iterator[Diagnosis]]

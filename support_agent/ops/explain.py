@@ -27,7 +27,7 @@ from support_agent.ops.provenance_report import (
     lines_of,
     text_of,
 )
-from support_agent.ops.retrieval_report import LookStory, looks_of
+from support_agent.ops.retrieval_report import RetrievalReport, reports_of
 from support_agent.planner.plan import Call
 from support_agent.store.records import (
     CaseId,
@@ -71,7 +71,7 @@ class CallStory(Frozen):
 
 
 class PlanStory(Frozen):
-    """How a mail was decided, and what with; `forward_passes` and `tokens` are those of looking, too."""
+    """How a mail was decided, and what with; `forward_passes` and `tokens` are those of retrieval, too."""
 
     outcome: str
     reason: str | None
@@ -79,7 +79,7 @@ class PlanStory(Frozen):
     questions: tuple[str, ...]
     calls: tuple[CallStory, ...]
     found: tuple[FoundDocument, ...]
-    looks: tuple[LookStory, ...]
+    retrievals: tuple[RetrievalReport, ...]
     model: str
     combiner_version: str
     company_version: str
@@ -269,7 +269,7 @@ def _plan_story(record: PlanRecord) -> PlanStory:
         questions=decision.plan.questions,
         calls=tuple(map(_call_story, decision.plan.calls)),
         found=decision.found,
-        looks=looks_of(decision),
+        retrievals=reports_of(decision),
         model=record.model,
         combiner_version=record.combiner_version,
         company_version=record.company_version,

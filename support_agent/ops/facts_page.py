@@ -20,12 +20,12 @@ import jinja2
 
 from support_agent.answer.formatting import clean_line, clean_lines
 from support_agent.company.documents import Document, Sentence
-from support_agent.desk.looked import numbered
+from support_agent.desk.retrieved import numbered
 from support_agent.errors import ConfigError
-from support_agent.facts.graph.layout import HEIGHT, WIDTH, Picture, picture_of
+from support_agent.facts.graph.layout import HEIGHT, WIDTH, picture_of, shortened
 from support_agent.facts.graph.shown import EntityGraph, GraphRelation
-from support_agent.facts.inquiry.room import evidence_of
-from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Node, Pointer, Visit
+from support_agent.tools.fact_room import Finding
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Node, SentenceRange, Visit, sentence_at
 
 TEMPLATE = "facts_page.html.j2"
 STRONG, FAIR = 0.9, 0.7
@@ -91,42 +91,7 @@ class Considered(NamedTuple):
     is_used: bool
 
 
-class ShownStep(NamedTuple):
-    """A step of the draft, in the model's words, and the sentence that bears it out."""
-
-    claim: str
-    quote: Quote | None
-    probability: float
-    score: float
-
-
-class Row(NamedTuple):
-    """A node of the trace."""
-
-    visit: Visit
-    name: str
-    considered: tuple[Considered, ...]
-    written: tuple[str, ...]
-
-
-class ShownRelation(NamedTuple):
-    """Two names, and the sentence that has both."""
-
-    one: str
-    other: str
-    is_evidence: bool
-    quote: Quote
-
-
-class ShownGraph(NamedTuple):
-    """The sub-graph, as a picture and in words."""
-
-    graph: EntityGraph
-    picture: Picture
-    relations: tuple[ShownRelation, ...]
-
-
-def facts_page(question: str, found: Findings, documents: Mapping[str, Document], graph: EntityGraph) -> str:
+def facts_page(question: str, found: Finding, documents: Mapping[str, Document], graph: EntityGraph) -> str:
     """The page as HTML.
 
     Args:
@@ -173,54 +138,57 @@ def write_page(file: Path, html: str) -> None:
 class _Page:
     """The parts of one page; what the template shows of them."""
 
-    def __init__(self, question: str, found: Findings, documents: Mapping[str, Document], graph: EntityGraph) -> None:
+    def __init__(self, question: str, found: Finding, documents: Mapping[str, Document], graph: EntityGraph) -> None:
         self._question = question
         self._found = found
         self._documents = documents
         self._entities = graph
         self._chained = next((visit for visit in reversed(found.trace) if visit.steps), None)
         self._marks = self._marked()
-        self._whole = [key for key in documents if any(source == key for source, _ in self._marks)]
+        self._whole = [key for key in documents if any(place.source == key for place in self._marks)]
 
     def render(self) -> str:
         draft = next((visit for visit in reversed(self._found.trace) if visit.node is Node.GENERATOR), None)
         return _template().render(
             question=self._question,
-            outcome=self._found.outcome,
+            found=self._found,
             draft=_lines(draft),
-            steps=list(self._steps()),
+            steps=self._chained.steps if self._chained else (),
             documents=[self._document(key) for key in self._whole],
             pages=numbered(self._found.pages, self._documents.values()),
             strong=STRONG,
             fair=FAIR,
-            shown=self._graph(),
-            rows=[self._row(visit) for visit in self._found.trace],
+            graph=self._entities,
+            picture=picture_of(self._entities),
+            quote=self._quote,
+            is_evidence=self._is_evidence,
+            considered=self._considered,
+            written=_lines,
             box=(WIDTH, HEIGHT),
         )
 
     # What is highlighted
 
-    def _marked(self) -> dict[tuple[str, int], Mark]:
+    def _marked(self) -> dict[SentenceRange, Mark]:
         """The sentences that are evidence, then those that stand beside them in a passage that helped."""
-        borne: dict[tuple[str, int], dict[int, float]] = {}
+        borne: dict[SentenceRange, dict[int, float]] = {}
         for number, step in enumerate(self._chained.steps if self._chained else (), start=1):
             if step.pointer is not None:
-                borne.setdefault((step.pointer.source, step.pointer.first), {})[number] = step.probability
-        marks: dict[tuple[str, int], Mark] = {}
-        for entry in evidence_of(self._found.outcome):
-            for position in entry.sentences:
-                place = (f"{DOCUMENT_SOURCE}{entry.document}", position)
-                marks.setdefault(place, _mark(borne.get(place, {}), entry.grade))
-        for graded in self._found.outcome.evidence:
-            source = graded.pointer.source
-            for position in range(len(self._sentences(graded.pointer))):
-                marks.setdefault((source, graded.pointer.first + position), Mark("near"))
-        return {place: mark for place, mark in marks.items() if self._is_there(*place)}
+                borne.setdefault(step.pointer, {})[number] = step.probability
+        marks: dict[SentenceRange, Mark] = {}
+        for cited in self._found.cited:
+            for position in cited.sentences:
+                place = sentence_at(f"{DOCUMENT_SOURCE}{cited.document}", position)
+                marks.setdefault(place, _mark(borne.get(place, {}), cited.grade))
+        for evidence in self._found.evidence:
+            for position in range(evidence.first, evidence.last + 1):
+                marks.setdefault(sentence_at(evidence.source, position), Mark("near"))
+        return {place: mark for place, mark in marks.items() if self._is_there(place)}
 
-    def _is_there(self, source: str, position: int) -> bool:
-        return source in self._documents and position < len(self._documents[source].sentences)
+    def _is_there(self, place: SentenceRange) -> bool:
+        return place.source in self._documents and place.first < len(self._documents[place.source].sentences)
 
-    def _sentences(self, pointer: Pointer) -> tuple[Sentence, ...]:
+    def _sentences(self, pointer: SentenceRange) -> tuple[Sentence, ...]:
         document = self._documents.get(pointer.source)
         return document.sentences[pointer.first : pointer.last + 1] if document else ()
 
@@ -230,7 +198,7 @@ class _Page:
         for heading, group in groupby(document.sentences, key=lambda sentence: sentence.heading):
             own = list(group)
             blocks = tuple(self._blocks(key, own))
-            has_evidence = any((key, sentence.index) in self._marks for sentence in own)
+            has_evidence = any(sentence_at(key, sentence.index) in self._marks for sentence in own)
             sections.append(Section(heading, blocks, has_evidence))
         head = document.head
         return ShownDocument(head.number, head.title, head.url, document.language, tuple(sections))
@@ -240,50 +208,35 @@ class _Page:
             sentences, key=lambda one: (one.kind == "sentence" and one.paragraph, one.kind)
         ):
             marked = (
-                MarkedSentence(_id(key, one.index), one.text, one.number, self._marks.get((key, one.index)))
+                MarkedSentence(_id(key, one.index), one.text, one.number, self._marks.get(sentence_at(key, one.index)))
                 for one in group
             )
             yield Block(kind, tuple(marked))
 
-    # The steps, the entities, the trace
+    # What the template asks for
 
-    def _steps(self) -> Iterator[ShownStep]:
-        for step in self._chained.steps if self._chained else ():
-            quote = None if step.pointer is None else self._quote(step.pointer)
-            yield ShownStep(step.claim, quote, step.probability, step.score)
+    def _is_evidence(self, relation: GraphRelation) -> bool:
+        mark = self._marks.get(relation.pointer)
+        return bool(mark and mark.notes)
 
-    def _graph(self) -> ShownGraph | None:
-        graph = self._entities
-        if not graph.entities:
-            return None
-        return ShownGraph(graph, picture_of(graph), tuple(self._relation(graph, one) for one in graph.relations))
-
-    def _relation(self, graph: EntityGraph, relation: GraphRelation) -> ShownRelation:
-        mark = self._marks.get((relation.pointer.source, relation.pointer.first))
-        names = [graph.entities[end].name for end in (relation.one, relation.other)]
-        return ShownRelation(names[0], names[1], bool(mark and mark.notes), self._quote(relation.pointer))
-
-    def _row(self, visit: Visit) -> Row:
+    def _considered(self, visit: Visit) -> Iterator[Considered]:
         grades: Sequence[float | None] = visit.passage_grades or (None,) * len(visit.passages)
         threshold = visit.threshold or 0.0
-        considered = tuple(
-            Considered(self._quote(pointer), grade, grade is not None and grade >= threshold)
-            for pointer, grade in zip(visit.passages, grades, strict=False)
-        )
-        return Row(visit, visit.node.value.replace("_", " "), considered, _lines(visit))
+        for pointer, grade in zip(visit.passages, grades, strict=False):
+            yield Considered(self._quote(pointer), grade, grade is not None and grade >= threshold)
 
-    def _quote(self, pointer: Pointer) -> Quote:
+    def _quote(self, pointer: SentenceRange) -> Quote:
         places = f"sentence {pointer.first + 1}"
         if pointer.last > pointer.first:
             places = f"sentences {pointer.first + 1} to {pointer.last + 1}"
         if not pointer.is_document:
-            return Quote(f"web page {_cut(clean_line(pointer.source))}, {places}", None, "")
+            return Quote(f"web page {shortened(clean_line(pointer.source), QUOTE_CHARACTERS)}, {places}", None, "")
         document = self._documents.get(pointer.source)
         title = f", {document.head.title}" if document else ""
         where = f"document {pointer.source.removeprefix(DOCUMENT_SOURCE)}{title}, {places}"
         text = " ".join(sentence.text for sentence in self._sentences(pointer))
-        is_shown = pointer.source in self._whole and self._is_there(pointer.source, pointer.first)
-        return Quote(where, _id(pointer.source, pointer.first) if is_shown else None, _cut(text))
+        is_shown = pointer.source in self._whole and self._is_there(pointer)
+        return Quote(where, _id(pointer.source, pointer.first) if is_shown else None, shortened(text, QUOTE_CHARACTERS))
 
 
 def _mark(borne: Mapping[int, float], grade: float | None) -> Mark:
@@ -304,10 +257,6 @@ def _lines(visit: Visit | None) -> tuple[str, ...]:
 
 def _id(source: str, position: int) -> str:
     return f"d{source.removeprefix(DOCUMENT_SOURCE)}-s{position + 1}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= QUOTE_CHARACTERS else f"{text[:QUOTE_CHARACTERS].rstrip()}…"
 
 
 def _clean(value: object) -> object:

@@ -1,81 +1,91 @@
-"""What the fact room found out about the questions of a mail, as `show` tells it.
+"""What the fact room found out about a question, sentence by sentence, and how: for `show` and `facts find`.
 
-Invariant: sentences are the company's own, as they were when the mail was decided; what a model wrote is marked as
-such. Checked by tests/unit/workflow/test_fact_room_journey.py.
+Invariant: sentences are the company's own, by their positions; what pages of the web say, and what a model wrote on the
+way, is marked as such. Checked by tests/unit/ops/test_retrieval_report.py and
+tests/unit/workflow/test_fact_room_journey.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from datetime import date
 
-from pydantic import JsonValue, TypeAdapter, ValidationError
-
-from support_agent.answer.packet import FoundEvidence
+from support_agent.answer.packet import FoundEvidence, FoundPage, LookedInto
+from support_agent.company.documents import Document
 from support_agent.core.frozen import Frozen
+from support_agent.core.levels import Level
 from support_agent.desk.decision import Decision
+from support_agent.desk.retrieved import numbered, quoted
 from support_agent.tools.fact_room import Finding
-
-JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
-
-
-class WrittenText(Frozen):
-    """A text that the model wrote while it looked, "draft" or "question": for people, marked as such."""
-
-    kind: str
-    text: str
+from support_agent.tools.fact_trace import ModelText, Visit
 
 
-class LookStory(Frozen):
-    """What the fact room found out about a question, what it cost, and its own record of it.
+class RetrievalReport(Frozen):
+    """One question of a mail, by its number from 1: what was found, what it cost, and each step on the way.
 
-    `evidence` is in the company's own sentences; what a model wrote stands in `trace`, and from there in `written`.
+    `evidence` is in the company's own sentences; what a model wrote stands in the `model_text` of the steps.
     """
 
     question: int
+    text: str
     is_answered: bool
     reason: str
     evidence: tuple[FoundEvidence, ...]
+    pages: tuple[FoundPage, ...]
+    grounded: float | None
+    answers: float | None
+    cycles: int
     index_version: str
     tokens: int
     forward_passes: int
     seconds: float
-    written: tuple[WrittenText, ...]
-    trace: JsonValue
+    trace: tuple[Visit, ...]
+
+    @property
+    def written(self) -> tuple[ModelText, ...]:
+        """What a model wrote on the way, in order."""
+        return tuple(visit.model_text for visit in self.trace if visit.model_text)
 
 
-def looks_of(decision: Decision) -> tuple[LookStory, ...]:
-    """What was looked into for a mail, by question."""
-    return tuple(_look_story(number, found, decision) for number, found in sorted(decision.findings.items()))
+def reports_of(decision: Decision) -> tuple[RetrievalReport, ...]:
+    """What was retrieved for a mail, by question."""
+    shown = {looked.number: looked for looked in decision.looked}
+    reports = []
+    for number, found in sorted(decision.findings.items()):
+        looked = shown.get(number) or LookedInto(number=number, question="", reason_code=found.reason)
+        reports.append(_report(number, looked.question, found, looked.evidence, looked.pages))
+    return tuple(reports)
 
 
-def _look_story(number: int, found: Finding, decision: Decision) -> LookStory:
-    trace = _trace(found.trace)
-    return LookStory(
+def report_on(question: str, found: Finding, documents: dict[str, Document]) -> RetrievalReport:
+    """What was found about a question outside of any mail, in the documents that were searched."""
+    by_number = {int(document.number): document for document in documents.values()}
+    cited = (one for one in found.cited if one.document in by_number)
+    evidence = tuple(quoted(by_number[one.document], one.sentences, one.grade, most=None) for one in cited)
+    return _report(1, question, found, evidence, numbered(found.pages, documents.values()))
+
+
+def searchable(documents: Sequence[Document], today: date, level: Level) -> dict[str, Document]:
+    """The documents that a sender of this level may be sent today, by the name of their passages' source."""
+    return {f"document:{document.number}": document for document in documents if document.may_be_sent(today, level)}
+
+
+def _report(
+    number: int, text: str, found: Finding, evidence: tuple[FoundEvidence, ...], pages: tuple[FoundPage, ...]
+) -> RetrievalReport:
+    return RetrievalReport(
         question=number,
+        text=text,
         is_answered=found.is_answered,
         reason=found.reason,
-        evidence=next((looked.evidence for looked in decision.looked if looked.number == number), ()),
+        evidence=evidence,
+        pages=pages,
+        grounded=found.grounded,
+        answers=found.answers,
+        cycles=found.cycles,
         index_version=found.index_version,
         tokens=found.tokens,
         forward_passes=found.forward_passes,
         seconds=found.seconds,
-        written=tuple(_written(trace)),
-        trace=trace,
+        trace=found.trace,
     )
-
-
-def _trace(text: str) -> JsonValue:
-    """The room's record as data; as its text, where it is no JSON."""
-    try:
-        return JSON.validate_json(text)
-    except ValidationError:
-        return text
-
-
-def _written(trace: JsonValue) -> Iterator[WrittenText]:
-    """The model's texts, wherever the room marked one in its record."""
-    parts = trace if isinstance(trace, list) else list(trace.values()) if isinstance(trace, dict) else []
-    if isinstance(trace, dict) and isinstance(marked := trace.get("model_text"), dict):
-        yield WrittenText(kind=str(marked.get("kind", "text")), text=str(marked.get("text", "")))
-    for part in parts:
-        yield from _written(part)

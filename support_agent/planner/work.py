@@ -148,9 +148,9 @@ class Work(ABC):
         return self.records.options(options, self.named)
 
     def _settle(self) -> None:
-        """Record the document of which, and of whose sections, the search alone is sure: it is sent without a look."""
+        """Record the document of which, and of whose sections, the search alone is sure: it is sent at once."""
         context = self.context
-        if context.room is None or context.looks_always:
+        if context.room is None or context.always_retrieves:
             return
         try:
             matches = context.search.nearest(context.current_question)
@@ -195,9 +195,9 @@ class Work(ABC):
         return self.chooser.calibration.thresholds.get(kind, self.limits.threshold_answer)
 
     def prepare(self, document: int, sure: float) -> None:
-        """Have the fact room look into a document before it is sent.
+        """Have the fact room retrieve evidence from a document before it is sent.
 
-        It looks where it does not know yet whether the document answers, and the search alone is not sure. What answers
+        It does where it does not know yet whether the document answers, and the search alone is not sure. What answers
         may be what the case knew already, or another document.
 
         Args:

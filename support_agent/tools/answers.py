@@ -92,7 +92,7 @@ class SendDocument(Tool):
         )
 
     def _check_evidence(self, context: Context) -> None:
-        """Refuse a document in which the fact room found no answer; one that the search settled needs no look.
+        """Refuse a document in which the fact room found no answer; one that the search settled needs no evidence.
 
         Raises:
             ToolCallRejected: code `no_evidence`.

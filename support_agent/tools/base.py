@@ -210,9 +210,9 @@ class Context:
 
     `questions` are the customer's own, cut out of the mail; `data` is filled by the data tools ("@1", "@2",
     ...) and `found` by `find_documents`, by question number from 1. `sent` is what the sender was answered lately, the
-    newest first; what of it was chosen once more is put down in `repeated`. `room` looks into questions, and what it
+    newest first; what of it was chosen once more is put down in `repeated`. `room` retrieves evidence, and what it
     found stands in `findings`, by question number; None: it is off, and documents are sent without it. `settled` has,
-    by question number, the document that the search alone is sure of: unless `looks_always`, it is sent without a look.
+    by question number, the document that the search alone is sure of: unless `always_retrieves`, it is sent at once.
     `unsure` has, by question, what was not sure enough to be sent.
     `documents` are the company's, in its own language: topics and evidence are theirs. `translations` go out in their
     place, by number. `subject` is "" where no question begins with it. `vocabulary` is what the documents name;
@@ -243,7 +243,7 @@ class Context:
     sent: tuple[SentAnswer, ...] = ()
     repeated: list[SentAnswer] = field(default_factory=list)
     room: FactRoom | None = None
-    looks_always: bool = False
+    always_retrieves: bool = False
     findings: dict[int, Finding] = field(default_factory=dict)
     settled: dict[int, int] = field(default_factory=dict)
     unsure: dict[int, Unsure] = field(default_factory=dict)

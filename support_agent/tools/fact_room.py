@@ -1,25 +1,28 @@
 """What the fact room tells the tools about a question: pointers, grades and numbers, never a text for a customer.
 
-The room itself (`support_agent.facts`) is unknown here; the composition root puts it behind `FactRoom`. `trace` and
-`memory` are the room's own records, as JSON, and `pages` what stands in the web: they are kept and shown to people,
-marked as what they are, and no tool reads them. Checked by tests/unit/tools/test_fact_room.py.
+The room itself (`support_agent.facts`) is unknown here; the composition root puts it behind `FactRoom`. The trace is
+the room's own record, `memory` what it keeps of a case, as JSON, and `pages` what stands in the web: they are kept and
+shown to people, marked as what they are, and no tool reads them. Checked by tests/unit/tools/test_fact_room.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+from collections.abc import Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
-from typing import Annotated, Protocol
+from itertools import groupby
+from typing import Annotated, NamedTuple, Protocol
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from support_agent.answer.packet import FoundPage
 from support_agent.core.frozen import Frozen
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Evidence, Probability, SentenceRange, Visit
 
 
 class FindingReason(StrEnum):
-    """What came of looking into a question; all but `ANSWERED` are an honest "don't know".
+    """What came of a question; all but `ANSWERED` are an honest "don't know".
 
     The words that staff see are in the templates.
     """
@@ -45,30 +48,76 @@ MAX_ADDRESS_CHARACTERS = 2_000
 """Of a page's address: neither fetched nor shown, where it is longer."""
 
 
-class Evidence(Frozen):
-    """Sentences of one document that bear on a question, by position, ascending; `grade` that they do, if graded."""
+class Cited(NamedTuple):
+    """Sentences of one document, by position, ascending, and the grade that they bear on the question."""
 
-    document: int = Field(ge=1)
-    sentences: tuple[Annotated[int, Field(ge=0)], ...] = Field(min_length=1)
-    grade: Annotated[float, Field(ge=0, le=1)] | None = None
+    document: int
+    sentences: tuple[int, ...]
+    grade: float | None
+
+
+def _evidence(value: object) -> object:
+    """Findings of version 1 are read, too: they name a document and its positions, one by one."""
+    if not isinstance(value, list | tuple):
+        return value
+    read: list[object] = []
+    for one in value:
+        if isinstance(one, dict) and "document" in one:
+            source = f"{DOCUMENT_SOURCE}{one['document']}"
+            grade = one.get("grade")
+            read += [{"source": source, "first": a, "last": b, "grade": grade} for a, b in _runs(one["sentences"])]
+        else:
+            read.append(one)
+    return read
+
+
+def _runs(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Neighbours as (first, last)."""
+    for _, group in groupby(enumerate(positions), key=lambda pair: pair[1] - pair[0]):
+        run = [position for _, position in group]
+        yield run[0], run[-1]
+
+
+def _trace(value: object) -> object:
+    """Findings of version 1 are read, too: their trace is JSON, its visits anywhere in it; what is none is left out."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return tuple(Visit.model_validate(one) for one in _with_node(json.loads(value)))
+    except (ValueError, RecursionError):
+        return ()
+
+
+def _with_node(value: object) -> Iterator[object]:
+    if isinstance(value, dict) and "node" in value:
+        yield value
+    elif isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _with_node(part)
 
 
 class Finding(Frozen):
-    """What was found out about one question.
+    """What was found out about one question, and how.
 
-    Where `is_answered` the evidence answers it, the surest document first; else `reason` says why not, and `evidence`
-    is what looked relevant, `pages` what did in the web, for whoever gets the case. `seconds` is what the looking took;
-    `tokens` and `forward_passes` what the model read and wrote for it.
+    Where `is_answered` the evidence answers it, the surest first; else `reason` says why not, and `evidence` is what
+    seemed relevant, `pages` what did in the web, for whoever gets the case. `sentences` are those that bear the draft
+    out, one a range; none where they were not asked for. `grounded` and `answers` are the last grades of the
+    hallucination grader and the answer grader, `cycles` how often the question was asked or drafted anew. `tokens`,
+    `forward_passes` and `seconds` are the cost; `trace` stays with people.
     """
 
     reason: FindingReason
-    evidence: tuple[Evidence, ...] = ()
+    evidence: Annotated[tuple[Evidence, ...], BeforeValidator(_evidence)] = ()
+    sentences: tuple[SentenceRange, ...] = ()
     pages: tuple[FoundPage, ...] = ()
+    grounded: Probability | None = None
+    answers: Probability | None = None
+    cycles: int = Field(default=0, ge=0, le=MOST)
     index_version: str
     tokens: int = Field(default=0, ge=0, le=MOST)
     forward_passes: int = Field(default=0, ge=0, le=MOST)
     seconds: float = Field(default=0.0, ge=0)
-    trace: str = "[]"
+    trace: Annotated[tuple[Visit, ...], BeforeValidator(_trace)] = ()
 
     @property
     def is_answered(self) -> bool:
@@ -89,32 +138,47 @@ class Finding(Frozen):
                 "tokens": self.tokens + earlier.tokens,
                 "forward_passes": self.forward_passes + earlier.forward_passes,
                 "seconds": self.seconds + earlier.seconds,
-                "trace": f"[{earlier.trace}, {self.trace}]",
+                "trace": (*earlier.trace, *self.trace),
             }
         )
 
+    @property
+    def cited(self) -> tuple[Cited, ...]:
+        """Of a document with sentences that bear the draft out, these; of another its passages. The surest first."""
+        borne: dict[str, tuple[int, ...]] = {}
+        for one in self.sentences:
+            borne[one.source] = (*borne.get(one.source, ()), one.first)
+        cited: list[Cited] = []
+        told: set[str] = set()
+        for one in self.evidence:
+            if one.document is not None and one.source not in told:
+                positions = borne.get(one.source) or tuple(range(one.first, one.last + 1))
+                cited.append(Cited(one.document, positions, one.grade))
+                told |= {one.source} & borne.keys()  # what is less sure of the same document adds nothing
+        return tuple(cited)
+
     def sentences_of(self, document: int) -> tuple[int, ...]:
         """The positions in a document, ascending; none where it is no evidence."""
-        found = {place for evidence in self.evidence if evidence.document == document for place in evidence.sentences}
+        found = {position for one in self.cited if one.document == document for position in one.sentences}
         return tuple(sorted(found))
 
 
 class FactRoom(Protocol):
-    """Looks into the questions of one mail, within one budget."""
+    """Retrieves evidence for the questions of one mail, within one budget."""
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         """Find out whether documents answer a question; it never raises for what a model, an index or the web does.
 
         Args:
             question: The customer's own words.
             documents: Numbers of those that may be found: valid today, and for this sender.
-            likely: The one among them that is looked into first.
+            likely: The one among them that is searched first.
         """
         ...
 
     @property
     def memory(self) -> str | None:
-        """What is known of the case now, to be kept with it; None: nothing was looked into."""
+        """What is known of the case now, to be kept with it; None: nothing was retrieved."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Fact tools: they look inside and return pointers and scores; a customer never sees their text.
+"""Fact tools: they search inside and return pointers and scores; a customer never sees their text.
 
 Checked by tests/unit/tools/test_find_documents.py.
 """
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from support_agent.tools.base import Context, Kind, Match, Pointed, Tool
 from support_agent.tools.closed import DocumentNumber, QuestionNumber
-from support_agent.tools.looking import look_into, told
+from support_agent.tools.retrieval import retrieve, told
 
 SHOWN = 8
 """Topics named in the description of a result."""
@@ -37,7 +37,7 @@ class FindDocuments(Tool):
         is_due = self.question not in context.findings and self.question not in context.settled
         if context.room is not None and documents and is_due and _is_nearest_to_a_document(matches):
             likely = likely_document(context, self.question)
-            context.findings[self.question] = look_into(context.room, question, documents, likely)
+            context.findings[self.question] = retrieve(context.room, question, documents, likely)
         shown = ", ".join(f"{match.topic} {match.score:.2f}" for match in matches[:SHOWN])
         finding = context.findings.get(self.question)
         settled = context.settled.get(self.question)
@@ -60,7 +60,7 @@ class FindEvidence(Tool):
         document, earlier = context.sendable.get(self.number), context.findings.get(self.question)
         if context.room is not None and document is not None:
             question = context.questions[self.question - 1]
-            finding = look_into(context.room, question, {self.number: document}, self.number)
+            finding = retrieve(context.room, question, {self.number: document}, self.number)
             context.findings[self.question] = finding if earlier is None else finding.after(earlier)
         found = context.findings.get(self.question)
         description = "not looked into" if found is None else f"looked into: {told(found)}"
@@ -68,7 +68,7 @@ class FindEvidence(Tool):
 
 
 def likely_document(context: Context, question: int) -> int | None:
-    """The nearest document that may be sent, in which the fact room looks first; None: there is none."""
+    """The nearest document that may be sent, which the fact room searches first; None: there is none."""
     topics = (match.topic.partition(":") for match in context.found.get(question, ()))
     numbers = (int(number) for kind, _, number in topics if kind == "document")
     return next((number for number in numbers if number in context.sendable), None)

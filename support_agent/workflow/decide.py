@@ -18,11 +18,11 @@ from support_agent.company.company import Company
 from support_agent.company.periods.periods import periods
 from support_agent.company.text import collapse
 from support_agent.company.values import Customer
-from support_agent.config.facts import Looks
+from support_agent.config.facts import Retrieve
 from support_agent.config.settings import CompanySettings, Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.desk.decision import Decision, escalated
-from support_agent.desk.looked import looked_into
+from support_agent.desk.retrieved import retrieved
 from support_agent.mail.machines.machine_vote import MachineVote
 from support_agent.mail.machines.screening import Screening
 from support_agent.mail.message import Message
@@ -38,7 +38,7 @@ from support_agent.planner.questions import questions_of
 from support_agent.tools.base import AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FactRoom, FactRooms
-from support_agent.tools.looking import memory_of, open_room, told
+from support_agent.tools.retrieval import memory_of, open_room, told
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Decider:
             decided_at=now,
             why=_why(plan, context),
             findings=context.findings,
-            looked=looked_into(context),
+            looked=retrieved(context),
             memory=memory_of(room) if room is not None else None,
         )
 
@@ -159,7 +159,7 @@ class Decider:
             mail=f"{message.subject}\n{asked_text(message)}",
             sent=sent,
             room=room,
-            looks_always=self.settings.facts.looks is Looks.ALWAYS,
+            always_retrieves=self.settings.facts.retrieve is Retrieve.ALWAYS,
             translations=self.company.in_language(locale, today),
             vocabulary=self.company.vocabulary,
             least_section=self.settings.planner.threshold_section,

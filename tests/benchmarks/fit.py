@@ -212,7 +212,7 @@ def _intent_company(
 def record(group: Group, settings: Settings, combiner: Combiner) -> None:
     """Ask the embedded model about the short list of each question, and write its votes beside the company's mails."""
     patient = settings.model.model_copy(update={"timeout_s": 600.0})
-    model = open_model(patient, progress())
+    model = open_model(settings.model_copy(update={"model": patient}), progress())
     chooser = Chooser(model, combiner, model_votes="always")
     path = votes_file(group.name)
     kept = {one.question for one in read_votes(group.name)}

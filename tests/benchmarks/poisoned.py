@@ -19,7 +19,7 @@ from pathlib import Path
 from support_agent.app import open_decider, progress
 from support_agent.company.text import collapse, split_sentences
 from support_agent.facts.inquiry.room import Rooms
-from support_agent.facts.web.merged_search import WebPassage
+from support_agent.facts.material import WebPassage
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import Trial
 from support_agent.ops.evals.mail_labels import Label

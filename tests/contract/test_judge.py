@@ -1,4 +1,4 @@
-"""What every judge must do, whoever it is: `support_agent.facts.judge.Judge`.
+"""What every judge must do, whoever it is: `support_agent.models.judge.Judge`.
 
 Runs on the scripted stand-in, and on the judge of the product with a scripted model, with one that tells no
 probabilities, and with the embedded model itself.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from support_agent.errors import TransientError
-from support_agent.facts.judge import Judge, ModelJudge
+from support_agent.models.judge import Judge, ModelJudge
 from tests.fakes import ScriptedModel
 from tests.fakes_facts import ScriptedJudge
 from tests.servers.llama import Clock

@@ -1,4 +1,4 @@
-"""What every writer must do, whoever it is: `support_agent.facts.writer.Writer`.
+"""What every writer must do, whoever it is: `support_agent.models.writer.Writer`.
 
 Runs on the scripted stand-in, on the OpenAI client against a local server, and on the embedded model itself.
 """
@@ -13,9 +13,8 @@ import pytest
 from pydantic import SecretStr
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.facts.llama_writer import LlamaWriter
-from support_agent.facts.openai_writer import OpenAIWriter
-from support_agent.facts.writer import Draft, Material, Writer
+from support_agent.models.openai import OpenAIModel
+from support_agent.models.writer import Draft, Material, Writer
 from tests.fakes_facts import ScriptedWriter
 from tests.servers.llama import Clock
 from tests.servers.openai import FakeOpenAI, Reply, failure, message
@@ -52,19 +51,18 @@ def seat(request: pytest.FixtureRequest) -> Iterator[Seat]:
         yield Seat(scripted, scripted.texts.append, lambda: scripted.texts.append(TransientError("no text")))
     elif request.param == "openai":
         server: FakeOpenAI = request.getfixturevalue("fake_openai")
-        client = OpenAIWriter(server.base_url, "m", SecretStr("k"), timeout_s=20.0)
+        client = OpenAIModel(server.base_url, "m", SecretStr("k"), timeout_s=20.0, max_retries=0)
         yield Seat(client, lambda text: server.answer(reply_of(text)), lambda: server.answer(failure(503)))
+        client.close()
     else:
-        clock = Clock()
-        weights = request.getfixturevalue("llama_model").weights
-        writer = LlamaWriter(weights, context_tokens=512, clock=clock)
-        late, on_time = (lambda s=s: setattr(clock, "step_s", s) for s in (writer.timeout_s, 0.0))
+        clock: Clock = request.getfixturevalue("model_clock")
+        writer = request.getfixturevalue("llama_model")
+        late, on_time = (lambda s=s: setattr(clock, "step_s", s) for s in (writer.writing_timeout_s, 0.0))
         yield Seat(writer, lambda text: None, late, on_time, is_scripted=False)
-        writer.close()
 
 
 def write(seat: Seat, material: Material = CAT, *, temperature: float = 0.0, max_tokens: int = 8) -> Draft:
-    return seat.writer.write(ORDER, material, temperature=temperature, max_tokens=max_tokens, seed=1)
+    return seat.writer.generate(ORDER, material, temperature=temperature, max_tokens=max_tokens, seed=1)
 
 
 def test_what_was_ordered_is_written_from_the_material(seat: Seat) -> None:
@@ -77,7 +75,7 @@ def test_a_text_is_no_longer_than_allowed(seat: Seat) -> None:
     """The budget of a mail reserves the whole length before the call; no text may overrun it."""
     seat.prepare("The cat" if seat.is_scripted else "")
     draft = write(seat, (("Text", "a story of a thousand words " * 10),), max_tokens=2)
-    assert 1 <= draft.usage.written_tokens <= 2
+    assert 1 <= draft.usage.tree_tokens <= 2
     assert len(draft.text.split()) <= 2
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from support_agent.errors import SupportAgentError
-from support_agent.facts.judge import Judge
 from support_agent.facts.terms import FUNCTION_WORDS, stems_of
+from support_agent.models.judge import Judge
 from support_agent.tools.base import Similarity
 
 QUESTION = "Does the sentence say what the claim says, with nothing of the claim missing?"

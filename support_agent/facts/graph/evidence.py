@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple
 
 from support_agent.config.facts import EvidenceSettings
-from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entailment import FLOOR, Entailment
 from support_agent.facts.graph.extraction import LOOKED_AT
-from support_agent.facts.graph.graph import Graph, Place
+from support_agent.facts.graph.graph import Graph
 from support_agent.facts.graph.steps import Steps
 from support_agent.tools.base import Similarity
+from support_agent.tools.fact_trace import SentenceRange, Step, sentence_at
 
 CHUNK_REACH = 2
 """Sentences before and after one of the sub-graph, under its heading, that make its chunk."""
@@ -26,25 +27,10 @@ MAX_CANDIDATES = 128
 """Sentences compared with one step by similarity: half a second of embedding on two idle cores at most."""
 
 
-class Step(Frozen):
-    """One step of the trace.
+class Chained(NamedTuple):
+    """The evidence for a draft: `sentences` may be sent, `steps` are for the trace only."""
 
-    `claim` is internal text; `entities` are those it names in the graph; `candidates` how many sentences were
-    compared; `place` the chosen sentence with its probability and score, None where no sentence says it.
-    """
-
-    claim: str
-    entities: tuple[str, ...]
-    candidates: int
-    place: Place | None = None
-    probability: float = 0.0
-    score: float = 0.0
-
-
-class Evidence(Frozen):
-    """The evidence for a draft: `places` may be sent, `steps` are for the trace only."""
-
-    places: tuple[Place, ...]
+    sentences: tuple[SentenceRange, ...]
     steps: tuple[Step, ...]
 
 
@@ -69,39 +55,35 @@ class EvidenceChainer:
         self._similarity = similarity
         self._entailment = entailment
 
-    def find(self, question: str, draft: str, *, sources: AbstractSet[str] | None = None) -> Evidence:
+    def find(self, question: str, draft: str, *, sources: AbstractSet[str] | None = None) -> Chained:
         """The evidence for a draft; no model's failure and no model's text raises here.
 
         Args:
             question: The customer's, any length.
-            draft: Internal text; its steps, six at most, are looked for one by one.
+            draft: Internal text; its steps, six at most, are borne out one by one.
             sources: Look only in these; None: in all. Where the graph knows no sentence for a step, all of theirs are
                 compared; with None it has no evidence then.
         """
         steps = tuple(self._step(claim, sources) for claim in self._steps.of(question, draft))
-        places = {step.place for step in steps if step.place is not None}
+        sentences = {step.pointer for step in steps if step.pointer is not None}
         order = {key: number for number, key in enumerate(self._sources)}
-        ordered = sorted(places, key=lambda place: (order[place.source], place.position))
-        return Evidence(places=tuple(ordered), steps=steps)
+        return Chained(tuple(sorted(sentences, key=lambda one: (order[one.source], one.first))), steps)
 
     def _step(self, claim: str, sources: AbstractSet[str] | None) -> Step:
-        entities = self._graph.match(claim)
-        places = self._candidates(entities, sources)
-        step = Step(claim=claim, entities=entities, candidates=len(places))
+        places = self._candidates(self._graph.match(claim), sources)
         if not places:
-            return step
+            return Step(claim=claim)
         shortlist = self._nearest(claim, places)
         sentences = [self._text(place) for place in shortlist]
         probabilities = self._entailment.entailed(sentences, claim)
         alpha, beta = self._settings.alpha, self._settings.beta
         chosen = choose_sentence(sentences, probabilities, floor=FLOOR, alpha=alpha, beta=beta)
         if chosen is None:
-            return step
+            return Step(claim=claim)
         index, score = chosen
-        found = {"place": shortlist[index], "probability": probabilities[index], "score": score}
-        return step.model_copy(update=found)
+        return Step(claim=claim, pointer=shortlist[index], probability=probabilities[index], score=score)
 
-    def _candidates(self, entities: Sequence[str], sources: AbstractSet[str] | None) -> list[Place]:
+    def _candidates(self, entities: Sequence[str], sources: AbstractSet[str] | None) -> list[SentenceRange]:
         """The sentences of the chunks around the entities' sub-graph, those of the best chunk first."""
         middles = self._graph.around(entities, hops=self._settings.hops, sources=sources).places
         places = [place for middle in middles for place in self._chunk(middle)]
@@ -109,26 +91,26 @@ class EvidenceChainer:
             places = [place for key in self._sources if key in (sources or ()) for place in self._whole(key)]
         return [place for place in dict.fromkeys(places) if len(self._text(place)) <= LOOKED_AT][:MAX_CANDIDATES]
 
-    def _chunk(self, middle: Place) -> list[Place]:
+    def _chunk(self, middle: SentenceRange) -> list[SentenceRange]:
         source = self._sources.get(middle.source)
-        if source is None or middle.position >= len(source.sentences):  # the graph is of an older version
+        if source is None or middle.first >= len(source.sentences):  # the graph is of an older version
             return []
-        heading = source.sentences[middle.position].heading
-        first, last = max(0, middle.position - CHUNK_REACH), middle.position + CHUNK_REACH
+        heading = source.sentences[middle.first].heading
+        first, last = max(0, middle.first - CHUNK_REACH), middle.first + CHUNK_REACH
         near = [sentence.index for sentence in source.sentences[first : last + 1] if sentence.heading == heading]
-        return [Place(middle.source, index) for index in near]
+        return [sentence_at(middle.source, index) for index in near]
 
-    def _whole(self, key: str) -> list[Place]:
-        return [Place(key, index) for index in range(len(self._sources[key].sentences))]
+    def _whole(self, key: str) -> list[SentenceRange]:
+        return [sentence_at(key, index) for index in range(len(self._sources[key].sentences))]
 
-    def _nearest(self, claim: str, places: Sequence[Place]) -> list[Place]:
+    def _nearest(self, claim: str, places: Sequence[SentenceRange]) -> list[SentenceRange]:
         """The most similar sentences, in the order of the candidates."""
         scores = self._similarity.similarities(claim, [self._text(place) for place in places])
         best = sorted(range(len(places)), key=lambda index: (-scores[index], index))[: self._settings.shortlist]
         return [places[index] for index in sorted(best)]
 
-    def _text(self, place: Place) -> str:
-        return self._sources[place.source].sentences[place.position].text
+    def _text(self, place: SentenceRange) -> str:
+        return self._sources[place.source].sentences[place.first].text
 
 
 def choose_sentence(

@@ -18,7 +18,7 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.terms import FUNCTION_WORDS, MIN_STEMMED, key_of, stems_of
 
 LOOKED_AT = 2_000
-"""Characters of a sentence that are looked at; what is behind them names no entity."""
+"""Characters of a sentence that are read; what is behind them names no entity."""
 ENTITIES_PER_SENTENCE = 8
 ENTITY_WORDS = 6
 """Words of one entity at most."""

@@ -23,29 +23,25 @@ from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import ENTITY_WORDS, Extraction, Extractor, checked, checksum_of
 from support_agent.facts.terms import key_of, stems_of
+from support_agent.tools.fact_trace import SentenceRange, sentence_at
 
 MAX_ENTITIES = 50_000
 MAX_ENTITIES_PER_SOURCE = 500
 """So that one document cannot crowd out the others; the ones its sentences name most often stay."""
 MAX_EDGES = 250_000
 MATCHED_WORDS = 1_000
-"""Words of a text that are looked up."""
+"""Words of a text that are matched."""
 MATCHED_ENTITIES = 32
-"""Entities of one text that are looked up; the ones named first."""
+"""Entities of one text that are matched; the ones named first."""
 SUBGRAPH_ENTITIES = 256
 """The nearest, and of equally near ones the rarest: a name that stands everywhere leads nowhere."""
 SUBGRAPH_PLACES = 128
 PLACES_PER_ENTITY = 512
-"""Sentences of one entity that are looked at; one that has more says little by itself."""
+"""Sentences of one entity that are read; one that has more says little by itself."""
 
 
-class Place(NamedTuple):
-    """A whole sentence by its position: `position` counts from 0 in its source."""
-
-    source: str
-    position: int
-
-
+_Place = tuple[str, int]
+"""A whole sentence inside of the graph: its source, and its position in it."""
 Pair = tuple[str, str]
 """The keys of two entities, in the order of the alphabet."""
 
@@ -58,7 +54,7 @@ class Subgraph(Frozen):
     """
 
     entities: tuple[tuple[str, int], ...] = ()
-    places: tuple[Place, ...] = ()
+    places: tuple[SentenceRange, ...] = ()
 
 
 class Made(NamedTuple):
@@ -92,11 +88,14 @@ class Graph:
     def n_edges(self) -> int:
         return int(self._graph.number_of_edges())
 
-    def places(self, key: str, sources: AbstractSet[str] | None = None) -> tuple[Place, ...]:
+    def places(self, key: str, sources: AbstractSet[str] | None = None) -> tuple[SentenceRange, ...]:
         """The first sentences that name an entity of the graph, in these sources or in all; not too many."""
-        return tuple(islice(_of_sources(self._graph.nodes[key]["places"], sources), PLACES_PER_ENTITY))
+        return tuple(sentence_at(*place) for place in self._naming(key, sources))
 
-    def joining(self, keys: Iterable[str], sources: AbstractSet[str]) -> dict[Pair, tuple[Place, ...]]:
+    def _naming(self, key: str, sources: AbstractSet[str] | None) -> Iterable[_Place]:
+        return islice(_of_sources(self._graph.nodes[key]["places"], sources), PLACES_PER_ENTITY)
+
+    def joining(self, keys: Iterable[str], sources: AbstractSet[str]) -> dict[Pair, tuple[SentenceRange, ...]]:
         """The related pairs among some entities, each in the order of the alphabet, with the sentences that name both.
 
         Args:
@@ -105,8 +104,8 @@ class Graph:
         """
         among = self._graph.subgraph(keys).edges(data="places")
         found = {tuple(sorted((one, other))): places for one, other, places in among}
-        kept = {pair: [place for place in found[pair] if place.source in sources] for pair in found}
-        return {pair: tuple(places) for pair, places in sorted(kept.items()) if places}
+        kept = {pair: [place for place in found[pair] if place[0] in sources] for pair in found}
+        return {pair: tuple(sentence_at(*place) for place in kept[pair]) for pair in sorted(kept) if kept[pair]}
 
     def match(self, text: str) -> tuple[str, ...]:
         """Keys of the entities a text names, the longest name at each word, in the text's order."""
@@ -146,16 +145,16 @@ class Graph:
     def _is_named(self, key: str, sources: AbstractSet[str] | None) -> bool:
         return sources is None or not self._graph.nodes[key]["places"].keys().isdisjoint(sources)
 
-    def _places(self, near: Mapping[str, int], sources: AbstractSet[str] | None) -> tuple[Place, ...]:
+    def _places(self, near: Mapping[str, int], sources: AbstractSet[str] | None) -> tuple[SentenceRange, ...]:
         """The sentences that name the entities; each name counts by how near and how rare it is."""
-        weights: Counter[Place] = Counter()
+        weights: Counter[_Place] = Counter()
         for key, distance in near.items():
             node = self._graph.nodes[key]
             rarity = 1.0 / (1.0 + node["n_places"]) ** 0.5
-            for place in self.places(key, sources):
+            for place in self._naming(key, sources):
                 weights[place] += rarity / (1 + distance)
         ranked = sorted(weights.items(), key=lambda item: (-round(item[1], 9), item[0]))
-        return tuple(place for place, _ in ranked[:SUBGRAPH_PLACES])
+        return tuple(sentence_at(*place) for place, _ in ranked[:SUBGRAPH_PLACES])
 
 
 def graph_of(
@@ -233,19 +232,19 @@ def _add_entities(graph: nx.Graph, source: str, rows: Rows, kept: frozenset[str]
                 node["n_places"] += 1
 
 
-def _of_sources(places: Mapping[str, Sequence[int]], sources: AbstractSet[str] | None) -> Generator[Place]:
+def _of_sources(places: Mapping[str, Sequence[int]], sources: AbstractSet[str] | None) -> Generator[_Place]:
     """An entity's sentences in these sources, in the order of their keys."""
     for source in places if sources is None else sorted(places.keys() & sources):
         for index in places[source]:
-            yield Place(source, index)
+            yield source, index
 
 
 def _add_edges(graph: nx.Graph, keys: Sequence[str], found: Sequence[Rows], kept: frozenset[str], most: int) -> None:
     """Join what one sentence names, as far as the bound goes."""
-    places: dict[Pair, list[Place]] = defaultdict(list)
+    places: dict[Pair, list[_Place]] = defaultdict(list)
     for source, rows in zip(keys, found, strict=True):
         for index, row in enumerate(rows):
             for pair in combinations(sorted(kept.intersection(row)), 2):
-                places[pair].append(Place(source, index))
+                places[pair].append((source, index))
     for pair in sorted(places, key=lambda pair: (-len(places[pair]), pair))[:most]:
         graph.add_edge(*pair, places=places[pair])

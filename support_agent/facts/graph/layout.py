@@ -52,7 +52,7 @@ def picture_of(graph: EntityGraph) -> Picture:
         for row, index in enumerate(column):
             entity = graph.entities[index]
             x, y = MARGIN + number * (WIDTH + ACROSS), top + row * (HEIGHT + DOWN)
-            boxes[index] = Box(x, y, _cut(entity.name), entity.hops)
+            boxes[index] = Box(x, y, shortened(entity.name, LABEL_CHARACTERS), entity.hops)
     return Picture(
         width=2 * MARGIN + len(columns) * (WIDTH + ACROSS),
         height=2 * MARGIN + tallest * (HEIGHT + DOWN),
@@ -88,5 +88,6 @@ def _curve(one: Box, other: Box) -> str:
     return f"M{start},{left.middle} C{bend},{left.middle} {bend},{right.middle} {end},{right.middle}"
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= LABEL_CHARACTERS else f"{name[: LABEL_CHARACTERS - 1].rstrip()}…"
+def shortened(text: str, most: int) -> str:
+    """The text, or as much of its beginning as fits with an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"

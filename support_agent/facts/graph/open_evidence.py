@@ -15,14 +15,14 @@ from support_agent.facts.chunks import Source
 from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, SimilarEntailment
 from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.graph.extraction import Extractor, RuleExtractor
-from support_agent.facts.graph.graph import Graph, Place, graph_of
+from support_agent.facts.graph.graph import Graph, graph_of
 from support_agent.facts.graph.shown import EntityGraph, shown
 from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
 from support_agent.facts.graph.written_extraction import KeptExtractor, WrittenExtractor
-from support_agent.facts.judge import Judge
-from support_agent.facts.trace import BorneOut
-from support_agent.facts.writer import Writer
+from support_agent.models.judge import Judge
+from support_agent.models.writer import Writer
 from support_agent.tools.base import Similarity
+from support_agent.tools.fact_trace import Step
 
 
 def open_extractor(settings: EvidenceSettings, writer: Writer, *, seed: int) -> Extractor:
@@ -76,11 +76,11 @@ class Chaining:
             entailment=_entailment(self.settings, self.similarity, judge),
         )
 
-    def shown(self, steps: Sequence[BorneOut], among: AbstractSet[str]) -> EntityGraph:
+    def shown(self, steps: Sequence[Step], among: AbstractSet[str]) -> EntityGraph:
         """The sub-graph around some steps as people are shown it, in these sources; a mail needs none."""
         named = [key for step in steps for key in self.graph.match(step.claim)]
         near = self.graph.around(named, hops=self.settings.hops, sources=among)
-        chosen = {Place(step.pointer.source, step.pointer.first) for step in steps if step.pointer is not None}
+        chosen = {step.pointer for step in steps if step.pointer is not None}
         return shown(self.graph, near, {source.key: source for source in self.sources}, chosen, among=among)
 
 

@@ -13,9 +13,9 @@ from collections.abc import Set as AbstractSet
 from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import ENTITY_WORDS, LOOKED_AT, heading_of
-from support_agent.facts.graph.graph import Graph, Pair, Place, Subgraph
+from support_agent.facts.graph.graph import Graph, Pair, Subgraph
 from support_agent.facts.terms import stems_of
-from support_agent.facts.trace import Pointer
+from support_agent.tools.fact_trace import SentenceRange
 
 STEP_ENTITIES = 12
 ENTITIES = 24
@@ -38,7 +38,7 @@ class GraphRelation(Frozen):
 
     one: int
     other: int
-    pointer: Pointer
+    pointer: SentenceRange
 
 
 class EntityGraph(Frozen):
@@ -52,7 +52,7 @@ def shown(
     graph: Graph,
     near: Subgraph,
     sources: Mapping[str, Source],
-    chosen: AbstractSet[Place],
+    chosen: AbstractSet[SentenceRange],
     *,
     among: AbstractSet[str],
 ) -> EntityGraph:
@@ -74,14 +74,12 @@ def shown(
     return EntityGraph(entities=tuple(entities), relations=tuple(_relations(kept, hops, joined, chosen)))
 
 
-def _standing(places: Iterable[Place], sources: Mapping[str, Source]) -> list[Place]:
+def _standing(places: Iterable[SentenceRange], sources: Mapping[str, Source]) -> list[SentenceRange]:
     """The sentences that are there: the graph may be of an older version."""
-    return [
-        place for place in places if place.source in sources and place.position < len(sources[place.source].sentences)
-    ]
+    return [place for place in places if place.source in sources and place.first < len(sources[place.source].sentences)]
 
 
-def _kept(ranked: Sequence[str], hops: Mapping[str, int], joined: Mapping[Pair, Sequence[Place]]) -> list[str]:
+def _kept(ranked: Sequence[str], hops: Mapping[str, int], joined: Mapping[Pair, Sequence[SentenceRange]]) -> list[str]:
     """The first ones; of those that no step names only what is related to one before it."""
     kept = [key for key in ranked if hops[key] == 0][:STEP_ENTITIES]
     related: dict[str, set[str]] = {}
@@ -95,7 +93,10 @@ def _kept(ranked: Sequence[str], hops: Mapping[str, int], joined: Mapping[Pair, 
 
 
 def _relations(
-    kept: Sequence[str], hops: Mapping[str, int], joined: Mapping[Pair, Sequence[Place]], chosen: AbstractSet[Place]
+    kept: Sequence[str],
+    hops: Mapping[str, int],
+    joined: Mapping[Pair, Sequence[SentenceRange]],
+    chosen: AbstractSet[SentenceRange],
 ) -> list[GraphRelation]:
     """Those that evidence states first, then those that lead away from the steps."""
     order = {key: number for number, key in enumerate(kept)}
@@ -103,21 +104,17 @@ def _relations(
     ends = {pair: sorted(order[key] for key in pair) for pair in best}
     away = {(one, other): hops[one] != hops[other] for one, other in best}
     ranked = sorted(best, key=lambda pair: (best[pair] not in chosen, not away[pair], ends[pair]))[:RELATIONS]
-    return [GraphRelation(one=ends[pair][0], other=ends[pair][1], pointer=_pointer(best[pair])) for pair in ranked]
+    return [GraphRelation(one=ends[pair][0], other=ends[pair][1], pointer=best[pair]) for pair in ranked]
 
 
-def _pointer(place: Place) -> Pointer:
-    return Pointer(source=place.source, first=place.position, last=place.position)
-
-
-def _best(places: Sequence[Place], chosen: AbstractSet[Place]) -> Place:
+def _best(places: Sequence[SentenceRange], chosen: AbstractSet[SentenceRange]) -> SentenceRange:
     """A sentence that is evidence, or the first."""
     return next((place for place in places if place in chosen), places[0])
 
 
-def _name(key: str, sources: Mapping[str, Source], place: Place) -> str:
+def _name(key: str, sources: Mapping[str, Source], place: SentenceRange) -> str:
     """The entity as its sentence, or the heading above, writes it."""
-    sentence = sources[place.source].sentences[place.position]
+    sentence = sources[place.source].sentences[place.first]
     texts = (sentence.text, heading_of(sentence, sources[place.source]))
     return next(filter(None, (_written(key, text[:LOOKED_AT]) for text in texts)), key)[:NAME_CHARACTERS]
 

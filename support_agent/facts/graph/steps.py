@@ -1,4 +1,4 @@
-"""The steps a draft's reasoning has: what each single sentence of evidence is looked for.
+"""The steps a draft's reasoning has: one sentence of evidence is found for each.
 
 Steps are internal text: they choose sentences, and none of them is shown to a customer. Checked by
 tests/unit/facts/graph/test_steps.py.
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from support_agent.company.text import collapse, split_sentences
 from support_agent.errors import SupportAgentError
-from support_agent.facts.writer import Writer
+from support_agent.models.writer import Writer
 
 MAX_STEPS = 6
 """Of one draft; each costs a search and some forward passes."""
@@ -42,7 +42,7 @@ class DraftSteps:
     """The draft's own sentences: needs no model."""
 
     def of(self, question: str, draft: str) -> tuple[str, ...]:
-        """As `Steps.of`; the question is not looked at."""
+        """As `Steps.of`; the question does not matter."""
         paragraphs = (_NUMBERING.sub("", line) for line in draft[:DRAFT_CHARACTERS].splitlines())
         return _readable(sentence for paragraph in paragraphs for sentence in split_sentences(paragraph))
 
@@ -58,7 +58,7 @@ class WrittenSteps:
         """As `Steps.of`."""
         material = (("question", question), ("draft", draft))
         try:
-            written = self._writer.write(
+            written = self._writer.generate(
                 INSTRUCTION, material, temperature=0.0, max_tokens=WRITTEN_TOKENS, seed=self._seed
             ).text
         except SupportAgentError:

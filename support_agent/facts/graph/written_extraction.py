@@ -27,7 +27,7 @@ from support_agent.facts.graph.extraction import (
     checksum_of,
     heading_of,
 )
-from support_agent.facts.writer import Writer
+from support_agent.models.writer import Writer
 
 SENTENCES_PER_ASKING = 8
 """Sentences the model is shown at once; more make a small model forget the first ones."""
@@ -64,7 +64,7 @@ class WrittenExtractor:
             (str(number), ": ".join(filter(None, (heading_of(sentence, source), sentence.text[:LOOKED_AT]))))
             for number, sentence in enumerate(sentences, start=start + 1)
         ]
-        draft = self._writer.write(INSTRUCTION, shown, temperature=0.0, max_tokens=WRITTEN_TOKENS, seed=self._seed)
+        draft = self._writer.generate(INSTRUCTION, shown, temperature=0.0, max_tokens=WRITTEN_TOKENS, seed=self._seed)
         return _read(draft.text, range(start, start + len(sentences)))
 
 

@@ -1,4 +1,4 @@
-"""What a draft claims that can be looked up word by word: numbers, dates, addresses and names.
+"""What a draft claims that can be checked word by word: numbers, dates, addresses and names.
 
 A claim is compared by its meaning where that is sure ("1,000" and "1000", "5 November 2026" and "2026-11-05") and by
 its letters elsewhere. Where a writing has two readings, either counts. Found are claims that stand in the draft and in

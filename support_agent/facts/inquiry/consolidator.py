@@ -1,6 +1,6 @@
 """Turns what a retriever finds into evidence: links passages to entities, joins them to chains, prunes the rest.
 
-Sources about an entity of the question are looked through by themselves too, and what speaks of it belongs to its
+Sources about an entity of the question are searched by themselves too, and what speaks of it belongs to its
 chain. A chain is followed one step on: a passage that shares another entity with it, and a telling word with the
 question, is joined. What names no entity holds for all of them and is a chain of its own; what is said of others is
 pruned, and counted. Entities are things that must not be taken for each other: products, houses.
@@ -25,9 +25,9 @@ from collections.abc import Set as AbstractSet
 
 from support_agent.core.frozen import Frozen
 from support_agent.facts.graph.entities import Linker
-from support_agent.facts.inquiry.memory import Evidence
 from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.terms import FUNCTION_WORDS, words_of
+from support_agent.tools.fact_trace import SentenceRange
 
 STEM = 6
 """Letters by which words are compared: enough for an ending to make no difference."""
@@ -35,20 +35,20 @@ MIN_LETTERS = 4
 
 
 class Chain(Frozen):
-    """Evidence about the same: the entities it was linked by, or none, and the pointers."""
+    """Evidence about the same: the entities it was linked by, or none, and the sentences, the nearest first."""
 
     entities: tuple[str, ...]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[SentenceRange, ...]
 
 
 class Consolidated(Frozen):
-    """What a look came to: chains, the one with the nearest evidence first; `pruned` passages bear on nothing asked."""
+    """What was retrieved: chains, the one with the nearest evidence first; `pruned` passages bear on nothing asked."""
 
     chains: tuple[Chain, ...]
     pruned: int
 
     @property
-    def evidence(self) -> tuple[Evidence, ...]:
+    def evidence(self) -> tuple[SentenceRange, ...]:
         """The chains' pointers, in their order."""
         return tuple(evidence for chain in self.chains for evidence in chain.evidence)
 
@@ -95,7 +95,7 @@ class Consolidator:
         return tuple(passage for passage in passages if any(_is_in(passage, span) for span in spans))[:n]
 
 
-def _is_in(passage: Passage, span: Evidence) -> bool:
+def _is_in(passage: Passage, span: SentenceRange) -> bool:
     return passage.source == span.source and span.first <= passage.first and passage.last <= span.last
 
 
@@ -147,14 +147,14 @@ def _as_pointers(chains: dict[tuple[str, ...], list[int]], passages: Sequence[Pa
     return Consolidated(chains=tuple(made), pruned=len(passages) - len(seen))
 
 
-def _joined(passages: Iterable[Passage]) -> tuple[Evidence, ...]:
-    """Passages of a source that touch or overlap as one pointer with the best score; the nearest first."""
-    spans: list[Evidence] = []
+def _joined(passages: Iterable[Passage]) -> tuple[SentenceRange, ...]:
+    """Passages of a source that touch or overlap as one range, by the best score of them; the nearest first."""
+    scores: dict[SentenceRange, float] = {}
+    last: SentenceRange | None = None
     for passage in sorted(passages, key=lambda passage: (passage.source, passage.first, passage.last)):
-        last = spans[-1] if spans else None
-        if last is not None and last.source == passage.source and passage.first <= last.last + 1:
-            end, score = max(last.last, passage.last), max(last.score, passage.score)
-            spans[-1] = Evidence(source=last.source, first=last.first, last=end, score=score)
-        else:
-            spans.append(Evidence(source=passage.source, first=passage.first, last=passage.last, score=passage.score))
-    return tuple(sorted(spans, key=lambda evidence: (-evidence.score, evidence.place)))
+        span, score = passage.place, passage.score
+        if last is not None and last.source == span.source and span.first <= last.last + 1:
+            score = max(score, scores.pop(last))
+            span = SentenceRange(source=span.source, first=last.first, last=max(last.last, span.last))
+        scores[span], last = score, span
+    return tuple(sorted(scores, key=lambda span: (-scores[span], span.source, span.first, span.last)))

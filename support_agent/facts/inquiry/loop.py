@@ -1,4 +1,4 @@
-"""Looks into one question: the policy chooses, the means do it, the memory keeps it, until the question ends.
+"""Inquires into one question: the policy chooses, the means do it, the memory keeps it, until the question ends.
 
 Invariant: it ends, with an answer that was possible or with a person, and with all evidence found on the way: also
 where the model or a source fails. Checked by tests/unit/facts/inquiry/test_loop.py.
@@ -17,7 +17,6 @@ from support_agent.errors import PermanentError, SupportAgentError, raised_at
 from support_agent.facts.inquiry.memory import (
     Ending,
     Memory,
-    ScoredSpan,
     Utility,
     ended,
     with_draft,
@@ -26,31 +25,32 @@ from support_agent.facts.inquiry.memory import (
 )
 from support_agent.facts.inquiry.policy import ACTIONS, Action, Limits, Policy, choice, possible
 from support_agent.facts.inquiry.utility import feedback_of
+from support_agent.tools.fact_trace import Evidence
 
 log = structlog.get_logger(__name__)
 Pick = Callable[[Policy, Memory], Action]
 
 
-class Look(NamedTuple):
-    """What one look found, in the documents or in the web."""
+class Retrieval(NamedTuple):
+    """What one retrieval found, in the documents or in the web."""
 
-    found: Sequence[ScoredSpan]
+    found: Sequence[Evidence]
     is_web: bool = False
 
 
 class Means(Protocol):
     """What a policy's choices are done with."""
 
-    def look(self, memory: Memory) -> Look:
-        """Evidence for the question, found by one more look."""
+    def retrieve(self, memory: Memory) -> Retrieval:
+        """Evidence for the question, by one more retrieval."""
         ...
 
     def write(self, memory: Memory) -> str:
         """A draft from the evidence and the feedback."""
         ...
 
-    def worth(self, memory: Memory) -> Utility:
-        """What the last draft is worth."""
+    def evaluate(self, memory: Memory) -> Utility:
+        """The evaluation of the last draft."""
         ...
 
 
@@ -63,7 +63,7 @@ class Inquiry:
 
 
 def inquire(memory: Memory, policy: Policy, means: Means, pick: Pick = choice) -> Inquiry:
-    """Look into the question in hand until it ends; what fails ends it with a person.
+    """Inquire into the question in hand until it ends; what fails ends it with a person.
 
     Args:
         memory: Of a question that has not ended.
@@ -71,15 +71,15 @@ def inquire(memory: Memory, policy: Policy, means: Means, pick: Pick = choice) -
         means: Do it.
         pick: Takes one action by the policy's probabilities.
     """
-    for _ in range(2 * policy.limits.looks + policy.limits.drafts + 1):  # the web once for each question asked
+    for _ in range(2 * policy.limits.retrievals + policy.limits.drafts + 1):  # the web once for each question asked
         try:
             memory = advance(memory, pick(policy, memory), means, policy.limits)
         except SupportAgentError as error:
             return Inquiry(ended(memory, Ending.ESCALATED), error)
-        except Exception as error:  # of a library, or of ours: the evidence so far is worth more than a trace
+        except Exception as error:  # of a library, or of ours: the evidence so far matters more than a trace
             # without its words, which may be a model's
             log.error("inquiry_failed", error=type(error).__name__, at=raised_at(error))
-            defect = PermanentError(f"looking failed with {type(error).__name__}", code="defect")
+            defect = PermanentError(f"the inquiry failed with {type(error).__name__}", code="defect")
             return Inquiry(ended(memory, Ending.ESCALATED), defect)
         if memory.ending is not None:
             return Inquiry(memory)
@@ -96,11 +96,11 @@ def advance(memory: Memory, action: Action, means: Means, limits: Limits) -> Mem
         action = Action.ESCALATE
     match action:
         case Action.ACQUIRE:
-            look = means.look(memory)
-            return with_evidence(memory, look.found, is_web=look.is_web)
+            retrieval = means.retrieve(memory)
+            return with_evidence(memory, retrieval.found, is_web=retrieval.is_web)
         case Action.DRAFT:
             drafted = with_draft(memory, means.write(memory))
-            utility = means.worth(drafted)
+            utility = means.evaluate(drafted)
             return with_utility(drafted, utility, feedback_of(utility))
         case Action.ANSWER:
             return ended(memory, Ending.ANSWERED)

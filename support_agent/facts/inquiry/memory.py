@@ -1,7 +1,7 @@
-"""What is known of one case while its questions are looked into: the six parts (q, e, o, u, f, h), as one value.
+"""The working memory of one case: what is known of its questions, as six parts (q, e, o, u, f, h) of one value.
 
-q the question in hand, e the evidence found for it, o the drafts written from it, u what each draft is worth, f what
-was wrong with the last one, h what has happened in the case. A memory never changes: each step makes a new one.
+q the question in hand, e the evidence found for it, o the drafts written from it, u the evaluation of each draft, f
+what was wrong with the last one, h what has happened in the case. A memory never changes: each step makes a new one.
 
 Invariant: a step never loses evidence. What was found for a question stays in `evidence` until the question ends, then
 stands in `history`. Drafts are model text: they stay in this room and in the trace. Checked by
@@ -14,50 +14,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
-from support_agent.facts.material import Span
-from support_agent.facts.trace import DOCUMENT_SOURCE
 from support_agent.models.language_model import Usage
+from support_agent.tools.fact_trace import Evidence
 
 FORMAT: Literal[1] = 1
 """Of the stored JSON; a memory of another format is not read."""
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
-
-
-class ScoredSpan(Span, Protocol):
-    """What memory needs of a passage: where it stands, and how near it was."""
-
-    @property
-    def score(self) -> float: ...
-
-
-class Evidence(Frozen):
-    """A pointer to a passage: whole sentences `first` to `last` of a source ("document:6" or a page's address).
-
-    `score` says how well it bears on the question, and compares only with others of whoever gave it: the document
-    grader's probability, or a retriever's score. No text.
-    """
-
-    source: str = Field(min_length=1)
-    first: int = Field(ge=0)
-    last: int
-    score: float = Field(default=0.0, allow_inf_nan=False)
-
-    @model_validator(mode="after")
-    def _is_forward(self) -> Evidence:
-        if self.last < self.first:
-            raise ValueError(f"evidence ends at sentence {self.last}, before it begins at {self.first}")
-        return self
-
-    @property
-    def place(self) -> tuple[str, int, int]:
-        """What makes it the same evidence, whatever its score."""
-        return self.source, self.first, self.last
 
 
 class Check(StrEnum):
@@ -87,7 +55,7 @@ class Failure(Frozen):
 
 
 class Utility(Frozen):
-    """What one draft is worth: failed checks, the model's own doubts, and overlap with the evidence.
+    """The evaluation of one draft: failed checks, the model's own doubts, and overlap with the evidence.
 
     `supported` and `answers` are probabilities of "yes", None where the model was not asked: because the outcome was
     settled, or because that question is switched off. `knowledge_f1` is against the evidence's text.
@@ -133,8 +101,8 @@ class Ending(StrEnum):
     ESCALATED = "escalated"
 
 
-class Looked(Frozen):
-    """Evidence was looked for, in the documents or in the web: how many passages came, how many of them were new."""
+class Retrieved(Frozen):
+    """Evidence was retrieved, from the documents or the web: how many passages came, how many of them were new."""
 
     kind: Literal["looked"] = "looked"
     found: int = Field(ge=0)
@@ -143,7 +111,7 @@ class Looked(Frozen):
 
 
 class Drafted(Frozen):
-    """A draft was written and judged; its worth, 0..1, and how many checks failed."""
+    """A draft was written and judged; its score, 0..1, and how many checks failed."""
 
     kind: Literal["drafted"] = "drafted"
     score: Share
@@ -159,7 +127,7 @@ class Settled(Frozen):
     evidence: tuple[Evidence, ...]
 
 
-Fact = Annotated[Looked | Drafted | Settled, Field(discriminator="kind")]
+Fact = Annotated[Retrieved | Drafted | Settled, Field(discriminator="kind")]
 
 
 class Memory(Frozen):
@@ -191,15 +159,15 @@ class Memory(Frozen):
         return self
 
     @property
-    def looks(self) -> tuple[Looked, ...]:
-        """The looks into the documents for the question in hand; one into the web takes none of them away."""
-        return tuple(fact for fact in self._of_this_question() if isinstance(fact, Looked) and not fact.is_web)
+    def retrievals(self) -> tuple[Retrieved, ...]:
+        """The retrievals from documents for the question in hand; those from the web do not count."""
+        return tuple(fact for fact in self._of_this_question() if isinstance(fact, Retrieved) and not fact.is_web)
 
     @property
-    def last_look(self) -> Looked | None:
-        """The last look for evidence for the question in hand, wherever it was; None: there was none."""
+    def last_retrieval(self) -> Retrieved | None:
+        """The last retrieval for the question in hand, from wherever; None: there was none."""
         facts = reversed(self._of_this_question())
-        return next((fact for fact in facts if isinstance(fact, Looked)), None)
+        return next((fact for fact in facts if isinstance(fact, Retrieved)), None)
 
     @property
     def earlier_questions(self) -> tuple[str, ...]:
@@ -209,45 +177,45 @@ class Memory(Frozen):
 
     @property
     def last_utility(self) -> Utility | None:
-        """What the last draft is worth; None: there is none, or it was not judged yet."""
+        """The evaluation of the last draft; None: there is none, or it was not judged yet."""
         return self.utilities[-1] if self.utilities and len(self.utilities) == len(self.drafts) else None
 
     @property
-    def is_look_due(self) -> bool:
-        """Whether no document is evidence, or none was looked for yet since the last draft, or the beginning."""
+    def is_retrieval_due(self) -> bool:
+        """Whether no document is evidence, or none was retrieved since the last draft, or the beginning."""
         last = next((fact for fact in reversed(self._of_this_question()) if not isinstance(fact, Settled)), None)
-        return not self.has_documents or not isinstance(last, Looked)
+        return not self.has_documents or not isinstance(last, Retrieved)
 
     @property
     def has_documents(self) -> bool:
         """Whether a document is among the evidence: pages of others alone never make an answer."""
-        return any(evidence.source.startswith(DOCUMENT_SOURCE) for evidence in self.evidence)
+        return any(evidence.is_document for evidence in self.evidence)
 
-    def _of_this_question(self) -> Sequence[Looked | Drafted | Settled]:
+    def _of_this_question(self) -> Sequence[Retrieved | Drafted | Settled]:
         """What has happened since the last question ended."""
         facts = self.history[:-1] if self.ending is not None else self.history
         past = [index for index, fact in enumerate(facts) if isinstance(fact, Settled)]
         return facts[past[-1] + 1 :] if past else facts
 
 
-def begin(case_id: str, question: str, evidence: Iterable[ScoredSpan] = ()) -> Memory:
-    """The memory of a new case; `evidence` is what is known before any look."""
+def begin(case_id: str, question: str, evidence: Iterable[Evidence] = ()) -> Memory:
+    """The memory of a new case; `evidence` is what is known before any retrieval."""
     return Memory(case_id=case_id, question=question, evidence=_merged((), evidence))
 
 
-def recalled(memory: Memory, evidence: Iterable[ScoredSpan]) -> Memory:
-    """With what the case knows already and what bears on its question, before any look."""
+def recalled(memory: Memory, evidence: Iterable[Evidence]) -> Memory:
+    """With what the case knows already and what bears on its question, before any retrieval."""
     _must_be_open(memory)
     return _changed(memory, evidence=_merged(memory.evidence, evidence))
 
 
-def with_evidence(memory: Memory, found: Iterable[ScoredSpan], *, is_web: bool = False) -> Memory:
-    """After a look: old evidence stays where it stands, new comes behind it, and the better score of two counts."""
+def with_evidence(memory: Memory, found: Iterable[Evidence], *, is_web: bool = False) -> Memory:
+    """After a retrieval: old evidence keeps its place, new comes behind it, and the better grade of two counts."""
     found = tuple(found)
     _must_be_open(memory)
     evidence = _merged(memory.evidence, found)
-    looked = Looked(found=len(found), new=len(evidence) - len(memory.evidence), is_web=is_web)
-    return _changed(memory, evidence=evidence, history=(*memory.history, looked))
+    retrieved = Retrieved(found=len(found), new=len(evidence) - len(memory.evidence), is_web=is_web)
+    return _changed(memory, evidence=evidence, history=(*memory.history, retrieved))
 
 
 def with_draft(memory: Memory, draft: str) -> Memory:
@@ -285,7 +253,7 @@ def ended(memory: Memory, ending: Ending) -> Memory:
     return _changed(memory, history=(*memory.history, settled), ending=ending)
 
 
-def with_question(memory: Memory, question: str, evidence: Iterable[ScoredSpan] = ()) -> Memory:
+def with_question(memory: Memory, question: str, evidence: Iterable[Evidence] = ()) -> Memory:
     """The case's next question; `evidence` is what of the case's knowledge bears on it.
 
     Drafts, utilities and feedback begin anew; the history stays.
@@ -296,11 +264,6 @@ def with_question(memory: Memory, question: str, evidence: Iterable[ScoredSpan] 
     if memory.ending is None:
         raise ValueError("the question in hand has not ended")
     return Memory(case_id=memory.case_id, question=question, evidence=_merged((), evidence), history=memory.history)
-
-
-def to_json(memory: Memory) -> str:
-    """The memory as JSON, for the store."""
-    return memory.model_dump_json()
 
 
 def from_json(text: str | bytes) -> Memory:
@@ -324,12 +287,11 @@ def _must_be_open(memory: Memory) -> None:
         raise ValueError(f"the question has ended: {memory.ending}")
 
 
-def _merged(known: Sequence[Evidence], found: Iterable[ScoredSpan]) -> tuple[Evidence, ...]:
+def _merged(known: Sequence[Evidence], found: Iterable[Evidence]) -> tuple[Evidence, ...]:
     by_place = {evidence.place: evidence for evidence in known}
-    for place in found:
-        new = Evidence(source=place.source, first=place.first, last=place.last, score=place.score)
+    for new in found:
         old = by_place.get(new.place)
-        if old is None or old.score < new.score:
+        if old is None or old.certainty < new.certainty:
             by_place[new.place] = new
     return tuple(by_place.values())
 

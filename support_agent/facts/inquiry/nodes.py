@@ -1,4 +1,4 @@
-"""The boxes of the grading workflow, for one question: what a look, a draft and its worth are made of.
+"""The boxes of the grading workflow, for one question: what retrieves, drafts and evaluates.
 
 Every grade is a yes/no of the judge. A draft is written only to be graded: it shows whether the passages say enough,
 and is thrown away. A node that cannot change what comes out is left out: the router without a web search, a grade of a
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from support_agent.company.text import collapse
 from support_agent.config.facts import GradingSettings
@@ -28,26 +28,15 @@ from support_agent.facts.grading_words import (
     ROUTE_ASK,
     TRIED,
 )
-from support_agent.facts.graph.evidence import EvidenceChainer, Step
-from support_agent.facts.graph.graph import Place
-from support_agent.facts.inquiry.loop import Look
-from support_agent.facts.inquiry.memory import Check, Evidence, Failure, Memory, Settled, Utility, recalled
+from support_agent.facts.graph.evidence import EvidenceChainer
+from support_agent.facts.inquiry.loop import Retrieval
+from support_agent.facts.inquiry.memory import Check, Failure, Memory, Settled, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
-from support_agent.facts.material import (
-    AnySpan,
-    Passage,
-    Retriever,
-    WebPassage,
-    WebRetriever,
-    distinct,
-    named,
-    pointer_of,
-    text_of,
-)
+from support_agent.facts.material import AnyRange, Passage, Retriever, WebPassage, WebRetriever, distinct, named
 from support_agent.facts.spending import Calls
-from support_agent.facts.trace import BorneOut, GradedPointer, ModelText, Node, Pointer, Visit
-from support_agent.facts.writer import Material
+from support_agent.models.writer import Material
+from support_agent.tools.fact_trace import Evidence, ModelText, Node, SentenceRange, Step, Visit
 
 DRAFT_TEMPERATURE = 0.4
 REWRITE_TEMPERATURE = 0.0
@@ -68,7 +57,7 @@ class Nodes:
     web: WebRetriever | None
     settings: GradingSettings
     clock: Callable[[], float]
-    read: Callable[[Pointer], Passage | None]
+    read: Callable[[SentenceRange], Passage | None]
     question: str
     visits: list[Visit] = field(default_factory=list)
     _asked: str = ""
@@ -78,12 +67,12 @@ class Nodes:
     _is_index_asked: bool = False
     _repeats: int = 0
     """Rewritten questions that were none: the next one is written warmer."""
-    _passages: dict[Pointer, Passage] = field(default_factory=dict)
+    _passages: dict[SentenceRange, Passage] = field(default_factory=dict)
     """All that was seen, as it was seen last."""
-    _pages: dict[Pointer, WebPassage] = field(default_factory=dict)
+    _pages: dict[SentenceRange, WebPassage] = field(default_factory=dict)
     """What of it the web showed."""
-    _grades: dict[Pointer, float] = field(default_factory=dict)
-    _graded: dict[Pointer, str] = field(default_factory=dict)
+    _grades: dict[SentenceRange, float] = field(default_factory=dict)
+    _graded: dict[SentenceRange, str] = field(default_factory=dict)
     """The text that the grade is of: a page of the web may say something else the next time."""
     _node: Node = Node.RETRIEVER
     _cycle: int = 0
@@ -105,7 +94,7 @@ class Nodes:
 
     def choose(self, policy: Policy, memory: Memory) -> Action:
         """The likeliest action; a choice that was weighed or paid for is a row of the trace."""
-        self._begin(Node.POLICY, max(len(memory.looks), len(memory.drafts), 1) - 1)
+        self._begin(Node.POLICY, max(len(memory.retrievals), len(memory.drafts), 1) - 1)
         probabilities = policy.probabilities(memory)
         action, surely = likeliest(probabilities), max(probabilities)
         if surely < 1 or self.calls.has_cost:
@@ -120,39 +109,39 @@ class Nodes:
         self._begin(Node.MEMORY, 0)
         return recalled(memory, self._relevant(known))
 
-    def look(self, memory: Memory) -> Look:
-        """See `Means.look`: by the published branching, after what the last draft was worth."""
-        cycle, last = len(memory.looks), memory.last_utility
-        if memory.last_look is None:
+    def retrieve(self, memory: Memory) -> Retrieval:
+        """See `Means.retrieve`: by the published branching, by the evaluation of the last draft."""
+        cycle, last = len(memory.retrievals), memory.last_utility
+        if memory.last_retrieval is None:
             is_web = not self._is_ours(cycle)
         else:
             is_web = last is not None and last.is_hallucination
             if is_web and (not self.web or self._asked in self._searched):
-                return Look(())
+                return Retrieval(())
             if last is not None and last.is_from_web_only:
-                return Look(())
+                return Retrieval(())
         if not is_web and self._is_index_asked and not self._rewrite(memory, cycle):
-            return Look(())
+            return Retrieval(())
         found = self._search_web(cycle) if is_web else self._retrieve(cycle)
         self._begin(Node.DOCUMENT_GRADER, cycle)
-        return Look(self._relevant(found), is_web)
+        return Retrieval(self._relevant(found), is_web)
 
     def write(self, memory: Memory) -> str:
         """See `Means.write`: cooler after each hallucination, and told what was wrong with the draft before."""
-        self._begin(Node.GENERATOR, max(len(memory.looks) - 1, len(memory.drafts)))
+        self._begin(Node.GENERATOR, max(len(memory.retrievals) - 1, len(memory.drafts)))
         hand = self._in_hand(memory)
         failed = sum(utility.is_hallucination or utility.is_from_web_only for utility in memory.utilities)
         temperature = _stepped(DRAFT_TEMPERATURE, -failed * TEMPERATURE_STEP)
         order = " ".join([DRAFT_ORDER, DRAFT_AGAIN, *memory.feedback]) if self._tells(memory) else DRAFT_ORDER
-        material = [*named(map(text_of, hand.values())), (QUESTION, self.question)]
+        material = [*named(one.shown for one in hand.values()), (QUESTION, self.question)]
         text = self._write("draft", order, material, temperature, self.settings.draft_tokens)
         draft = text.text.strip()[: LONGEST + 1]  # a longer one fails, and is not kept whole
         decided = "written" if draft else "nothing written"
         self._note(decided, temperature=temperature, passages=tuple(hand), model_text=text)
         return draft
 
-    def worth(self, memory: Memory) -> Utility:
-        """See `Means.worth`; a draft that stands in pages of the web too is graded once more, on documents alone."""
+    def evaluate(self, memory: Memory) -> Utility:
+        """See `Means.evaluate`; a draft that stands in pages of the web too is graded once more, on documents alone."""
         hand, draft = self._in_hand(memory), memory.drafts[-1]
         utility = self._supported(hand, draft, "supported", "hallucination", memory)
         if utility.failures:
@@ -162,19 +151,18 @@ class Nodes:
             return utility
         return self._in_documents(hand, utility, draft, memory)
 
-    def evidence(self, memory: Memory, *, is_answered: bool) -> tuple[GradedPointer, ...]:
-        """What answers, from documents; else all that looked relevant, for whoever gets the case. The best first."""
-        hand = [pointer for pointer in self._in_hand(memory) if pointer.is_document]
-        kept = hand if is_answered else [_pointer(evidence) for evidence in memory.evidence]
-        graded = [GradedPointer(pointer=pointer, grade=self._grades.get(pointer)) for pointer in kept]
-        return tuple(sorted(graded, key=lambda one: -(one.grade or 0.0)))
+    def evidence(self, memory: Memory, *, is_answered: bool) -> tuple[Evidence, ...]:
+        """What answers, from documents; else all that seemed relevant, for whoever gets the case. The best first."""
+        hand = [place for place in self._in_hand(memory) if place.is_document]
+        kept = hand if is_answered else [evidence.place for evidence in memory.evidence]
+        return tuple(sorted(map(self._evidence, kept), key=lambda one: -one.certainty))
 
-    def pages(self, evidence: Iterable[GradedPointer]) -> tuple[WebPassage, ...]:
+    def pages(self, evidence: Iterable[Evidence]) -> tuple[WebPassage, ...]:
         """What of the evidence stands in the web, as it was found last."""
-        return tuple(self._pages[one.pointer] for one in evidence if one.pointer in self._pages)
+        return tuple(self._pages[one.place] for one in evidence if one.place in self._pages)
 
-    def sentences(self, memory: Memory, chainer: EvidenceChainer) -> tuple[Pointer, ...]:
-        """The sentences of the documents in hand that bear the last draft out, one a pointer, in the documents' order.
+    def sentences(self, memory: Memory, chainer: EvidenceChainer) -> tuple[SentenceRange, ...]:
+        """The sentences of the documents in hand that bear the last draft out, one a range, in the documents' order.
 
         Raises:
             SupportAgentError: of what the chainer asks.
@@ -182,11 +170,9 @@ class Nodes:
         self._begin(Node.EVIDENCE, self._cycle_of(memory))
         documents = frozenset(pointer.source for pointer in self._in_hand(memory) if pointer.is_document)
         found = chainer.find(self.question, memory.drafts[-1], sources=documents)
-        steps = tuple(_borne_out(step) for step in found.steps)
-        pointers = tuple(_sentence(place) for place in found.places)
-        n_found = sum(step.pointer is not None for step in steps)
-        self._note(f"{n_found} of {len(steps)} steps borne out", passages=pointers, steps=steps)
-        return pointers
+        n_found = sum(step.pointer is not None for step in found.steps)
+        self._note(f"{n_found} of {len(found.steps)} steps borne out", passages=found.sentences, steps=found.steps)
+        return found.sentences
 
     def stopped(self, decided: str) -> None:
         """The end in the middle of a node."""
@@ -209,7 +195,7 @@ class Nodes:
         self._begin(Node.RETRIEVER, cycle)
         self._is_index_asked = True
         found = self._kept(self.retriever.find(self._asked, self.settings.passages))
-        self._note(f"{len(found)} passages", passages=tuple(map(pointer_of, found)))
+        self._note(f"{len(found)} passages", passages=_places(found))
         return found
 
     def _search_web(self, cycle: int) -> list[WebPassage]:
@@ -225,9 +211,9 @@ class Nodes:
                 decided = f"the search failed: {error.code}"
             except Exception as error:  # a source's own defect costs nothing but itself, too
                 decided = f"the search failed: {type(error).__name__}"
-        pages = self._kept(passage for passage in found if not pointer_of(passage).is_document)
-        self._pages |= {pointer_of(page): page for page in pages}
-        self._note(decided or f"{len(pages)} passages", passages=tuple(map(pointer_of, pages)))
+        pages = self._kept(passage for passage in found if not passage.is_document)
+        self._pages |= {page.place: page for page in pages}
+        self._note(decided or f"{len(pages)} passages", passages=_places(pages))
         return pages
 
     def _rewrite(self, memory: Memory, cycle: int) -> bool:
@@ -252,7 +238,7 @@ class Nodes:
     def _relevant(self, found: Iterable[Passage]) -> list[Evidence]:
         """What helps; what was graded before for this question keeps its grade."""
         threshold = self.settings.threshold_document
-        seen = {pointer_of(passage): passage for passage in found}
+        seen = {passage.place: passage for passage in found}
         self._passages |= seen
         kept = self._graded_in_turn(seen) if threshold > 0 else list(seen)
         looked_at = [pointer for pointer in seen if threshold == 0 or pointer in self._graded]
@@ -262,37 +248,40 @@ class Nodes:
             passages=tuple(looked_at),
             passage_grades=tuple(self._grades[pointer] for pointer in looked_at if threshold > 0),
         )
-        return [_evidence(pointer, self._grades.get(pointer, 0.0)) for pointer in kept]
+        return list(map(self._evidence, kept))
 
-    def _graded_in_turn(self, seen: Mapping[Pointer, Passage]) -> list[Pointer]:
+    def _evidence(self, place: SentenceRange) -> Evidence:
+        return Evidence(**dict(place), grade=self._grades.get(place))
+
+    def _graded_in_turn(self, seen: Mapping[SentenceRange, Passage]) -> list[SentenceRange]:
         """What helps, until there is enough of it; a draft is written from all that does."""
-        kept: list[Pointer] = []
+        kept: list[SentenceRange] = []
         enough = len(seen) if self.settings.writes_drafts else self.settings.enough_passages
         for pointer, passage in seen.items():
-            self._grade(pointer, text_of(passage))
+            self._grade(pointer, passage.shown)
             if self._grades[pointer] >= self.settings.threshold_document:
                 kept.append(pointer)
             if len(kept) == enough:
                 break
         return kept
 
-    def _grade(self, pointer: Pointer, text: str) -> None:
+    def _grade(self, pointer: SentenceRange, text: str) -> None:
         if self._graded.get(pointer) != text:
             grade = self.calls.yes(DOCUMENT_ASK, [(PASSAGE, text), (QUESTION, self.question)])
             self._grades[pointer], self._graded[pointer] = grade.probability, text
 
     def _known(self, memory: Memory) -> list[Passage]:
-        """What earlier questions of the case found, the last first, as it stands today; at most as many as a look."""
+        """What earlier questions of the case found, the last first, as it stands today; as many as of a retrieval."""
         settled = [fact for fact in reversed(memory.history) if isinstance(fact, Settled)]
-        pointers = dict.fromkeys(_pointer(evidence) for fact in settled for evidence in fact.evidence)
+        pointers = dict.fromkeys(evidence.place for fact in settled for evidence in fact.evidence)
         read = (self.read(pointer) for pointer in pointers if pointer.is_document)
         return self._kept(passage for passage in read if passage is not None)
 
     # Drafting and judging
 
-    def _in_hand(self, memory: Memory) -> dict[Pointer, Passage]:
+    def _in_hand(self, memory: Memory) -> dict[SentenceRange, Passage]:
         """What a draft is written from: the best documents and the best pages; documents alone after a web draft."""
-        pointers = [_pointer(evidence) for evidence in sorted(memory.evidence, key=lambda evidence: -evidence.score)]
+        pointers = [evidence.place for evidence in sorted(memory.evidence, key=lambda evidence: -evidence.certainty)]
         documents = [pointer for pointer in pointers if pointer.is_document][: self.settings.passages]
         pages = [pointer for pointer in pointers if not pointer.is_document][: self.settings.passages]
         last = memory.utilities[-1] if memory.utilities else None
@@ -302,9 +291,11 @@ class Nodes:
     def _tells(self, memory: Memory) -> bool:
         return self.settings.feedback and bool(memory.feedback)
 
-    def _supported(self, hand: Mapping[Pointer, Passage], draft: str, yes: str, no: str, memory: Memory) -> Utility:
+    def _supported(
+        self, hand: Mapping[SentenceRange, Passage], draft: str, yes: str, no: str, memory: Memory
+    ) -> Utility:
         self._begin(Node.HALLUCINATION_GRADER, self._cycle_of(memory))
-        utility = supported(self.calls, self.question, draft, [text_of(one) for one in hand.values()], self._standard)
+        utility = supported(self.calls, self.question, draft, [one.shown for one in hand.values()], self._standard)
         if utility.failures or utility.supported is not None:
             checks = ", ".join(dict.fromkeys(failure.check.value for failure in utility.failures))
             decided = f"{no}: {checks}" if checks else yes
@@ -321,7 +312,9 @@ class Nodes:
         self._note(decided, grade=judged.answers, threshold=self._standard.answers)
         return judged
 
-    def _in_documents(self, hand: Mapping[Pointer, Passage], utility: Utility, draft: str, memory: Memory) -> Utility:
+    def _in_documents(
+        self, hand: Mapping[SentenceRange, Passage], utility: Utility, draft: str, memory: Memory
+    ) -> Utility:
         """The same draft on the documents alone: a page could say that any document answers."""
         documents = {pointer: passage for pointer, passage in hand.items() if pointer.is_document}
         alone = self._supported(documents, draft, "supported by documents alone", "supported by the web only", memory)
@@ -342,10 +335,10 @@ class Nodes:
         self, kind: Literal["draft", "question"], order: str, material: Material, temperature: float, max_tokens: int
     ) -> ModelText:
         seed = self.settings.seed + self._cycle
-        draft = self.calls.write(order, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
+        draft = self.calls.generate(order, material, temperature=temperature, max_tokens=max_tokens, seed=seed)
         return ModelText(kind=kind, text=draft.text, writer=self.calls.name, seed=seed)
 
-    def _kept(self, passages: Iterable[AnySpan]) -> list[AnySpan]:
+    def _kept(self, passages: Iterable[AnyRange]) -> list[AnyRange]:
         """The first ones, each once."""
         return distinct(passages)[: self.settings.passages]
 
@@ -353,32 +346,42 @@ class Nodes:
 
     @staticmethod
     def _cycle_of(memory: Memory) -> int:
-        return max(len(memory.looks), len(memory.drafts)) - 1
+        return max(len(memory.retrievals), len(memory.drafts)) - 1
 
     def _begin(self, node: Node, cycle: int) -> None:
         self._node, self._cycle, self._started_s = node, cycle, self.clock()
 
-    def _note(self, decided: str, **seen: Any) -> None:
-        """The row of the node at work, with all that was spent since the row before; `seen`: other fields of it."""
-        cost = self.calls.take_cost().model_copy(update={"seconds": self.clock() - self._started_s})
-        self.visits.append(Visit(node=self._node, cycle=self._cycle, decided=decided, cost=cost, **seen))
+    def _note(
+        self,
+        decided: str,
+        *,
+        grade: float | None = None,
+        threshold: float | None = None,
+        temperature: float | None = None,
+        passages: tuple[SentenceRange, ...] = (),
+        passage_grades: tuple[float, ...] = (),
+        model_text: ModelText | None = None,
+        steps: tuple[Step, ...] = (),
+    ) -> None:
+        """The row of the node at work, with all that was spent since the row before."""
+        visit = Visit(
+            node=self._node,
+            cycle=self._cycle,
+            decided=decided,
+            grade=grade,
+            threshold=threshold,
+            temperature=temperature,
+            cost=self.calls.take_cost().model_copy(update={"seconds": self.clock() - self._started_s}),
+            passages=passages,
+            passage_grades=passage_grades,
+            model_text=model_text,
+            steps=steps,
+        )
+        self.visits.append(visit)
 
 
-def _pointer(evidence: Evidence) -> Pointer:
-    return Pointer(source=evidence.source, first=evidence.first, last=evidence.last)
-
-
-def _evidence(pointer: Pointer, score: float) -> Evidence:
-    return Evidence(source=pointer.source, first=pointer.first, last=pointer.last, score=score)
-
-
-def _sentence(place: Place) -> Pointer:
-    return Pointer(source=place.source, first=place.position, last=place.position)
-
-
-def _borne_out(step: Step) -> BorneOut:
-    pointer = None if step.place is None else _sentence(step.place)
-    return BorneOut(claim=step.claim, pointer=pointer, probability=step.probability, score=step.score)
+def _places(passages: Iterable[Passage]) -> tuple[SentenceRange, ...]:
+    return tuple(passage.place for passage in passages)
 
 
 def _stepped(temperature: float, step: float) -> float:

@@ -1,4 +1,4 @@
-"""What to do next about a question: look for evidence, write a draft, answer, or hand it to a person.
+"""What to do next about a question: retrieve evidence, write a draft, answer, or hand it to a person.
 
 Three rules (always, self-ask, never) and one policy that is trained: a softmax over weighted features of the memory.
 Each says how likely it is to take each action; the program takes the likeliest.
@@ -11,17 +11,17 @@ Source: LLM-Augmenter (Peng et al. 2023): policy, and its rules.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from support_agent.core.frozen import Frozen
-from support_agent.facts.inquiry.memory import Drafted, Ending, Looked, Memory, Settled
-from support_agent.facts.judge import Judge
+from support_agent.facts.inquiry.memory import Drafted, Ending, Memory, Retrieved, Settled
+from support_agent.models.judge import Judge
 
 Floats = NDArray[np.float64]
 
@@ -65,12 +65,15 @@ NEEDS_ASK = "Must the company's documents be looked into to answer this question
 
 
 class Limits(Frozen):
-    """How often, for one question, the documents are looked into and a draft is written.
+    """How often, for one question, evidence is retrieved and a draft is written.
 
     Without drafts evidence is enough.
     """
 
-    looks: int = Field(default=3, ge=1, le=11)
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
+    retrievals: int = Field(default=3, ge=1, le=11, alias="looks")
+    """Kept as `looks` in recorded cases and in the files of trained policies."""
     drafts: int = Field(default=3, ge=0, le=11)
 
 
@@ -94,7 +97,7 @@ def possible(memory: Memory, limits: Limits) -> tuple[bool, ...]:
     is_sound = utility is not None and utility.is_sound and not is_unread(memory)
     may_answer = memory.has_documents and (is_sound or not limits.drafts)
     may_draft = memory.has_documents and len(memory.drafts) < limits.drafts
-    return (len(memory.looks) < limits.looks, may_draft, may_answer, True)
+    return (len(memory.retrievals) < limits.retrievals, may_draft, may_answer, True)
 
 
 def is_unread(memory: Memory) -> bool:
@@ -104,7 +107,7 @@ def is_unread(memory: Memory) -> bool:
             return False
         if isinstance(fact, Settled):
             break
-        if isinstance(fact, Looked) and fact.new:
+        if isinstance(fact, Retrieved) and fact.new:
             return True
     return bool(memory.evidence)
 
@@ -122,16 +125,16 @@ def likeliest(probabilities: Sequence[float]) -> Action:
 
 def features(memory: Memory, limits: Limits) -> Floats:
     """What a trained policy sees of a memory, shape (len(FEATURES),): counts and shares, no word of it."""
-    utility, look = memory.last_utility, memory.last_look
-    scores = sorted((evidence.score for evidence in memory.evidence), reverse=True)
+    utility, retrieval = memory.last_utility, memory.last_retrieval
+    scores = sorted((evidence.certainty for evidence in memory.evidence), reverse=True)
     endings = [fact.ending for fact in memory.history if isinstance(fact, Settled)]
     row = (
         1.0,
         float(bool(scores)),
         min(len(scores), MANY) / MANY,
         _lead(scores),
-        min(len(memory.looks) / limits.looks, 1.0),
-        look.new / look.found if look and look.found else 0.0,
+        min(len(memory.retrievals) / limits.retrievals, 1.0),
+        retrieval.new / retrieval.found if retrieval and retrieval.found else 0.0,
         float(is_unread(memory)),
         min(len(memory.drafts) / max(limits.drafts, 1), 1.0),
         float(utility is not None and utility.is_sound),
@@ -154,66 +157,53 @@ def _lead(scores: Sequence[float]) -> float:
     return 1.0 - second / scores[0]
 
 
-class Always:
-    """Looks for evidence until there is some, and before each draft."""
+class Rule:
+    """Answers where that is possible, else retrieves where that is wanted, else drafts, else hands over.
 
-    name = "always"
+    Args:
+        name: Is kept with what it decided.
+        limits: How often it may retrieve and draft.
+        is_wanted: Whether to retrieve; asked only where that is possible.
+    """
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-
-    def probabilities(self, memory: Memory) -> tuple[float, ...]:
-        """See `Policy.probabilities`; one of them is 1."""
-        return _rule(memory, self.limits, is_wanted=memory.is_look_due)
-
-
-class Never:
-    """Looks for nothing: answers from what the case knows already, or hands over."""
-
-    name = "never"
-
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, name: str, limits: Limits, is_wanted: Callable[[Memory], bool]) -> None:
+        self.name, self.limits, self._is_wanted = name, limits, is_wanted
 
     def probabilities(self, memory: Memory) -> tuple[float, ...]:
-        """See `Policy.probabilities`; one of them is 1."""
-        return _rule(memory, self.limits, is_wanted=False)
-
-
-class SelfAsk:
-    """Asks the model, before each draft, whether evidence is needed."""
-
-    name = "self-ask"
-
-    def __init__(self, judge: Judge, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-        self._judge = judge
-
-    def probabilities(self, memory: Memory) -> tuple[float, ...]:
-        """See `Policy.probabilities`; one of them is 1. The model is asked only where a look could follow.
+        """See `Policy.probabilities`; one of them is 1.
 
         Raises:
-            TransientError, PermanentError: as the judge.
+            TransientError, PermanentError: as the judge of `self_ask`.
         """
-        is_open = possible(memory, self.limits)[0] and memory.is_look_due
-        return _rule(memory, self.limits, is_wanted=is_open and self._needs(memory))
+        may_retrieve, may_draft, may_answer, _ = possible(memory, self.limits)
+        is_wanted = may_retrieve and self._is_wanted(memory)
+        if may_answer:
+            action = Action.ANSWER
+        elif is_wanted:
+            action = Action.ACQUIRE
+        else:
+            action = Action.DRAFT if may_draft else Action.ESCALATE
+        return tuple(float(action is each) for each in ACTIONS)
 
-    def _needs(self, memory: Memory) -> bool:
+
+def always(limits: Limits) -> Rule:
+    """Retrieves evidence until there is some, and before each draft."""
+    return Rule("always", limits, lambda memory: memory.is_retrieval_due)
+
+
+def never(limits: Limits) -> Rule:
+    """Retrieves nothing: answers from what the case knows already, or hands over."""
+    return Rule("never", limits, lambda _: False)
+
+
+def self_ask(judge: Judge, limits: Limits) -> Rule:
+    """Asks the model, before each draft, whether evidence is needed."""
+
+    def is_needed(memory: Memory) -> bool:
         known = f"{len(memory.evidence)} passages"
-        opinion = self._judge.yes(NEEDS_ASK, (("Question", memory.question), ("Found so far", known)))
-        return opinion.probability >= SURE
+        return judge.yes(NEEDS_ASK, (("Question", memory.question), ("Found so far", known))).probability >= SURE
 
-
-def _rule(memory: Memory, limits: Limits, *, is_wanted: bool) -> tuple[float, ...]:
-    """Answer where that is possible, else look where a look is wanted, else draft, else hand over."""
-    may_look, may_draft, may_answer, _ = possible(memory, limits)
-    if may_answer:
-        action = Action.ANSWER
-    elif may_look and is_wanted:
-        action = Action.ACQUIRE
-    else:
-        action = Action.DRAFT if may_draft else Action.ESCALATE
-    return tuple(float(action is each) for each in ACTIONS)
+    return Rule("self-ask", limits, lambda memory: memory.is_retrieval_due and is_needed(memory))
 
 
 class Softmax:

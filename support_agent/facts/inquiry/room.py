@@ -7,34 +7,29 @@ tests/unit/facts/inquiry/test_room.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import structlog
 
 from support_agent.company.documents import Document
 from support_agent.errors import PermanentError
-from support_agent.facts import passages
 from support_agent.facts.chunks import read_alone
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.consolidator import Consolidator
-from support_agent.facts.inquiry.memory import Memory, begin, from_json, to_json, with_question
+from support_agent.facts.inquiry.memory import Memory, begin, from_json, with_question
 from support_agent.facts.inquiry.workflow import CASE, Workflow
 from support_agent.facts.material import Passage, Retriever, distinct
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import DOCUMENT_SOURCE, Findings, Outcome, Pointer
 from support_agent.facts.web.public_query import NamelessSearch
-from support_agent.tools.fact_room import Evidence, Finding
+from support_agent.tools.fact_room import Finding
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE, SentenceRange
 
 MAX_FACTS = 200
 """What a memory keeps of the history of its case: the last ones."""
 MAX_CHARACTERS = 200_000
 """Of a memory as it is kept; what keeps it takes a few more."""
-
-MAX_SENTENCES = 1_000
-"""Of one passage: no chunk has as many."""
 
 log = structlog.get_logger(__name__)
 Among = Callable[[AbstractSet[str]], Retriever]
@@ -45,7 +40,7 @@ class Rooms:
     """`tools.fact_room.FactRooms` on one workflow.
 
     Args:
-        workflow: What looks into questions; its retriever and what it reads again are those of each look.
+        workflow: What answers questions; its retriever and what it reads again are those of each of them.
         among: The passages of these sources ("document:6") and no others.
         linker: Knows what the documents tell apart.
         documents: The company's, by number.
@@ -55,11 +50,6 @@ class Rooms:
     among: Among
     linker: Linker
     documents: Mapping[int, Document]
-
-    @cached_property
-    def _by_name(self) -> Mapping[str, Document]:
-        """The documents by the names of their sources: a long case points at many."""
-        return {f"{DOCUMENT_SOURCE}{number}": document for number, document in self.documents.items()}
 
     def open(self, case_id: str, memory: str | None, names: Collection[str] = ()) -> Room:
         """See `FactRooms.open`."""
@@ -79,16 +69,16 @@ class Rooms:
         ordered = LikelyFirst(self.among(first), found) if first else found
         return Consolidator(ordered, self.linker, lambda sources: self.among(sources & allowed), context)
 
-    def passage(self, pointer: Pointer, allowed: AbstractSet[int]) -> Passage | None:
-        """What stands at a pointer today; None: nothing, or what may not be found."""
-        document = self._by_name.get(pointer.source)
-        if document is None or document.number not in allowed or pointer.last >= len(document.sentences):
+    def passage(self, place: SentenceRange, allowed: AbstractSet[int]) -> Passage | None:
+        """What stands at a place today; None: nothing, or what may not be found."""
+        document = self.documents.get(place.document or 0) if place.document in allowed else None
+        if document is None or place.last >= len(document.sentences):
             return None
-        text = " ".join(read_alone(document.sentences)[pointer.first : pointer.last + 1])
-        heading = document.sentences[pointer.first].heading
-        return passages.Passage(
-            source=pointer.source, first=pointer.first, last=pointer.last, heading=heading, text=text, score=0.0
-        )
+        sentences, start = document.sentences, place.first
+        while start and sentences[start - 1].paragraph == sentences[place.first].paragraph:
+            start -= 1  # a row is read with its table's header
+        texts = read_alone(sentences[start : place.last + 1])[place.first - start :]
+        return Passage(**dict(place.place), heading=sentences[place.first].heading, text=" ".join(texts))
 
 
 @dataclass(frozen=True)
@@ -125,14 +115,14 @@ class Room:
         """See `FactRoom.memory`; of a long case the oldest is forgotten."""
         if self._memory is None:
             return None
-        memory, text = self._memory, to_json(self._memory)
+        memory, text = self._memory, self._memory.model_dump_json()
         while len(text) > MAX_CHARACTERS and len(memory.history) > 1:
             memory = memory.model_copy(update={"history": memory.history[len(memory.history) // 2 :]})
-            text = to_json(memory)
+            text = memory.model_dump_json()
         return text
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
-        """See `FactRoom.look`."""
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+        """See `FactRoom.retrieve`."""
         memory = self._begun(question)
         keys = {f"{DOCUMENT_SOURCE}{number}" for number in documents}
         workflow = replace(
@@ -141,44 +131,14 @@ class Room:
             web=self._web,
             read=lambda pointer: self._rooms.passage(pointer, documents),
         )
-        findings, self._memory = workflow.look_into(memory, self._budget)
-        return finding_of(findings)
+        finding, self._memory = workflow.retrieve(memory, self._budget)
+        return finding
 
     def _begun(self, question: str) -> Memory:
         if self._memory is None:
             return begin(self._case_id, question)
         kept = self._memory.model_copy(update={"history": self._memory.history[-MAX_FACTS:]})
         return with_question(kept, question)
-
-
-def finding_of(findings: Findings) -> Finding:
-    """What leaves the room of what was found."""
-    outcome = findings.outcome
-    return Finding(
-        reason=outcome.reason,
-        evidence=tuple(evidence_of(outcome)),
-        pages=findings.pages,
-        index_version=outcome.index_version,
-        tokens=outcome.cost.tokens,
-        forward_passes=outcome.cost.forward_passes,
-        seconds=outcome.cost.seconds,
-        trace=findings.model_dump_json(exclude={"pages"}),
-    )
-
-
-def evidence_of(outcome: Outcome) -> Iterator[Evidence]:
-    """Of a document with sentences that bear the draft out, these; of another its passages. The surest first."""
-    sentences: dict[str, list[int]] = {}
-    for one in outcome.sentences:
-        sentences.setdefault(one.source, []).append(one.first)
-    for pointer, grade in [(graded.pointer, graded.grade) for graded in outcome.evidence if graded.pointer.is_document]:
-        last = min(pointer.last, pointer.first + MAX_SENTENCES)
-        positions = sentences.get(pointer.source, range(pointer.first, last + 1))
-        if positions:
-            number = int(pointer.source.removeprefix(DOCUMENT_SOURCE))
-            yield Evidence(document=number, sentences=tuple(positions), grade=grade)
-        if pointer.source in sentences:  # what is less sure of the same document adds nothing
-            sentences[pointer.source] = []
 
 
 def _read(case_id: str, memory: str | None) -> Memory | None:

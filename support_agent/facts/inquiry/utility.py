@@ -1,4 +1,4 @@
-"""What a draft is worth: overlap with what is known, rule checks, the model's own criticism, and feedback in words.
+"""Evaluates a draft: overlap with what is known, rule checks, the model's own criticism, and feedback in words.
 
 A draft is model text and never leaves; what is made of it here is numbers, and sentences of the program's own. A
 number, a date or an address that stands in no evidence keeps an answer from going out, whatever the model thinks.
@@ -21,14 +21,14 @@ from support_agent.core.frozen import Frozen
 from support_agent.facts.grading_words import ANSWER_ASK, HALLUCINATION_ASK, NOTE, QUESTION
 from support_agent.facts.inquiry.claims import unknown_addresses, unknown_dates, unknown_names, unknown_numbers
 from support_agent.facts.inquiry.memory import Check, Failure, Utility
-from support_agent.facts.judge import Judge
 from support_agent.facts.material import named
+from support_agent.models.judge import Judge
 
 _TO_SPACE = str.maketrans(dict.fromkeys(string.punctuation, " "))
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 
 LONGEST = 4_000
-"""Characters of a draft that is looked at; a longer one fails, whatever it says."""
+"""Characters of a draft that is evaluated; a longer one fails, whatever it says."""
 
 _SENTENCES = {
     Check.EMPTY: "The draft was empty: answer the question in one or two sentences, from the evidence.",
@@ -104,13 +104,10 @@ def rule_failures(question: str, draft: str, evidence: Sequence[str]) -> tuple[F
     return tuple(Failure(check=check, token=token) for check, tokens in unknown.items() for token in tokens)
 
 
-def assess(
-    judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard | None = None
-) -> Utility:
-    """What a draft is worth: rule checks, then the model's criticism of itself.
+def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard) -> Utility:
+    """Whether the draft says nothing but what the evidence says: by rules, then by the model's criticism of itself.
 
-    The model is asked nothing that cannot change the outcome: not after a rule failed, and not whether an unsupported
-    draft answers.
+    The model is asked nothing that cannot change the outcome: not after a rule failed.
 
     Args:
         judge: The model, by its yes/no probabilities.
@@ -121,13 +118,6 @@ def assess(
     Raises:
         TransientError, PermanentError: as the judge.
     """
-    standard = standard or Standard()
-    utility = supported(judge, question, draft, evidence, standard)
-    return utility if utility.failures else answering(judge, question, draft, utility, standard)
-
-
-def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], standard: Standard) -> Utility:
-    """The first half of `assess`: whether the draft says nothing but what the evidence says."""
     failures, overlap = rule_failures(question, draft, evidence), knowledge_f1(draft, " ".join(evidence))
     if not failures and overlap < standard.knowledge:
         failures = (Failure(check=Check.OVERLAP),)
@@ -140,7 +130,7 @@ def supported(judge: Judge, question: str, draft: str, evidence: Sequence[str], 
 
 
 def answering(judge: Judge, question: str, draft: str, utility: Utility, standard: Standard) -> Utility:
-    """The second half of `assess`: whether a draft that is supported answers the question."""
+    """Whether a draft that is supported answers the question; see `supported`."""
     if not standard.answers:
         return utility
     grade = judge.yes(ANSWER_ASK, [(QUESTION, question), (NOTE, draft)])

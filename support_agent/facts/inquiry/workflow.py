@@ -3,12 +3,12 @@
     router -> retriever | web search -> document grader -> draft -> hallucination grader -> answer grader -> answered
     nothing relevant: rewrite, retrieve.    hallucination: web search, a cooler draft.    no answer: a warmer rewrite.
 
-The policy says at each turn whether to look further, draft, answer or hand over (`facts.inquiry.loop`); the nodes of
+The policy says at each turn whether to retrieve more, draft, answer or hand over (`facts.inquiry.loop`); the nodes of
 the figure (`facts.inquiry.nodes`) are what it does that with; the memory of the case keeps what came of it.
 
-Invariant: it ends, with `max_cycles` new looks into the documents and drafts at most, and begins no call whose tokens
-the mail's budget may not hold; whatever fails ends in "don't know"; only passages of documents make an answer. Checked
-by tests/unit/facts/inquiry/test_workflow.py and tests/integration/facts/test_grading.py.
+Invariant: it ends, with `max_cycles` new retrievals and drafts at most, and begins no call whose tokens the mail's
+budget may not hold; whatever fails ends in "don't know"; only passages of documents make an answer. Checked by
+tests/unit/facts/inquiry/test_workflow.py and tests/integration/facts/test_grading.py.
 
 Sources: figure 1 of the paper on advanced RAG for local models: adaptive, corrective and self-reflective RAG as one
 graph, with its four passages and its temperatures; LLM-Augmenter (Peng et al. 2023): memory, policy, utility, feedback.
@@ -28,27 +28,27 @@ from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.loop import Inquiry, inquire
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
 from support_agent.facts.inquiry.nodes import Nodes
-from support_agent.facts.inquiry.policy import Always, Limits, Policy
-from support_agent.facts.judge import Judge
+from support_agent.facts.inquiry.policy import Limits, Policy, always
 from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetriever
-from support_agent.facts.spending import Budget, Calls, CountTokens, NoRoom, most_tokens
-from support_agent.facts.trace import Cost, Findings, Outcome, Pointer
-from support_agent.facts.writer import Writer
-from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, FindingReason
+from support_agent.facts.spending import Budget, Calls, NoRoom
+from support_agent.models.judge import Judge
+from support_agent.models.writer import Writer
+from support_agent.tools.fact_room import MAX_PAGE_CHARACTERS, MOST_PAGES, Finding, FindingReason
+from support_agent.tools.fact_trace import Cost, SentenceRange
 
 CASE = "-"
 """The case of a question that belongs to none."""
 
 PolicyFor = Callable[[Judge, Limits], Policy]
-Read = Callable[[Pointer], Passage | None]
+Read = Callable[[SentenceRange], Passage | None]
 
 
-def look_always(judge: Judge, limits: Limits) -> Policy:
-    """The published figure: evidence is looked for before each draft."""
-    return Always(limits)
+def retrieve_always(judge: Judge, limits: Limits) -> Policy:
+    """The published figure: evidence is retrieved before each draft."""
+    return always(limits)
 
 
-def knows_nothing(pointer: Pointer) -> Passage | None:
+def knows_nothing(pointer: SentenceRange) -> Passage | None:
     """Reads no passage again: each question begins without what is known."""
     return None
 
@@ -67,7 +67,6 @@ class Workflow:
         policy: Makes the policy that chooses what is done next.
         chaining: Makes what finds the sentences that bear a draft out; None: the passages are the evidence.
         read: Reads the passage again that an earlier question of the case found; None: it is gone.
-        count_tokens: How many tokens a text has, at most; the default holds for any model.
     """
 
     judge: Judge
@@ -76,17 +75,16 @@ class Workflow:
     web: WebRetriever | None
     settings: GradingSettings
     clock: Callable[[], float]
-    policy: PolicyFor = look_always
+    policy: PolicyFor = retrieve_always
     chaining: Chaining | None = None
     read: Read = knows_nothing
-    count_tokens: CountTokens = most_tokens
 
-    def find(self, question: str, budget: Budget) -> Findings:
-        """Look into a question that belongs to no case; see `look_into`."""
-        return self.look_into(begin(CASE, question), budget)[0]
+    def find(self, question: str, budget: Budget) -> Finding:
+        """Find evidence for a question that belongs to no case; see `retrieve`."""
+        return self.retrieve(begin(CASE, question), budget)[0]
 
-    def look_into(self, memory: Memory, budget: Budget) -> tuple[Findings, Memory]:
-        """Look into the question in hand. Never raises for what the model, the index or the web does.
+    def retrieve(self, memory: Memory, budget: Budget) -> tuple[Finding, Memory]:
+        """Find evidence for the question in hand. Never raises for what the model, the index or the web does.
 
         Args:
             memory: Of a question that has not ended, in the customer's own words.
@@ -99,12 +97,12 @@ class Workflow:
         if inquiry.error is not None:
             nodes.stopped(_decided(inquiry.error))
         sentences = self._sentences(inquiry.memory, nodes)
-        return self._findings(inquiry, nodes, sentences), inquiry.memory
+        return self._finding(inquiry, nodes, sentences), inquiry.memory
 
     def nodes(self, memory: Memory, budget: Budget) -> Nodes:
-        """What the question in hand is looked into with."""
+        """What the question in hand is answered with."""
         return Nodes(
-            calls=Calls(self.judge, self.writer, budget, self.count_tokens),
+            calls=Calls(self.judge, self.writer, budget),
             retriever=self.retriever,
             web=self.web,
             settings=self.settings,
@@ -120,7 +118,7 @@ class Workflow:
             return Inquiry(ended(memory, Ending.ESCALATED), error)
         return inquire(memory, self.policy(nodes.calls, self.limits), nodes, nodes.choose)
 
-    def _sentences(self, memory: Memory, nodes: Nodes) -> tuple[Pointer, ...]:
+    def _sentences(self, memory: Memory, nodes: Nodes) -> tuple[SentenceRange, ...]:
         """What of the evidence bears the draft out; none where that cannot be found out: the passages stand for it."""
         if self.chaining is None or memory.ending is not Ending.ANSWERED or not memory.drafts:
             return ()
@@ -130,12 +128,12 @@ class Workflow:
             nodes.stopped(_decided(error))
             return ()
 
-    def entity_graph(self, found: Findings) -> EntityGraph:
+    def entity_graph(self, found: Finding) -> EntityGraph:
         """The entities of a draft's steps and what surrounds them in the documents of the evidence, for people."""
         steps = next((visit.steps for visit in reversed(found.trace) if visit.steps), ())
         if self.chaining is None or not steps:
             return EntityGraph()
-        among = frozenset(one.pointer.source for one in found.outcome.evidence if one.pointer.is_document)
+        among = frozenset(one.source for one in found.evidence)
         return self.chaining.shown(steps, among)
 
     @property
@@ -146,26 +144,29 @@ class Workflow:
 
     @property
     def limits(self) -> Limits:
-        """How often a question is looked up and drafted, by the settings."""
+        """How often evidence is retrieved and a draft written, by the settings."""
         most = self.settings.max_cycles + 1
-        return Limits(looks=most, drafts=most if self.settings.writes_drafts else 0)
+        return Limits(retrievals=most, drafts=most if self.settings.writes_drafts else 0)
 
-    def _findings(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[Pointer, ...]) -> Findings:
-        memory, visits = inquiry.memory, tuple(nodes.visits)
-        reason = _reason(inquiry)
+    def _finding(self, inquiry: Inquiry, nodes: Nodes, sentences: tuple[SentenceRange, ...]) -> Finding:
+        memory, trace, reason = inquiry.memory, tuple(nodes.visits), _reason(inquiry)
         last = memory.last_utility
-        outcome = Outcome(
+        evidence = nodes.evidence(memory, is_answered=reason is FindingReason.ANSWERED)
+        cost = sum((visit.cost for visit in trace), Cost())
+        return Finding(
             reason=reason,
-            evidence=nodes.evidence(memory, is_answered=reason is FindingReason.ANSWERED),
+            evidence=tuple(one for one in evidence if one.is_document),
             sentences=sentences,
+            pages=tuple(map(_found_page, nodes.pages(evidence)[:MOST_PAGES])),
             grounded=last.supported if last else None,
             answers=last.answers if last else None,
-            cycles=max(len(memory.looks), len(memory.drafts), 1) - 1,
-            cost=sum((visit.cost for visit in visits), Cost()),
+            cycles=max(len(memory.retrievals), len(memory.drafts), 1) - 1,
             index_version=self.version,
+            tokens=cost.tokens,
+            forward_passes=cost.forward_passes,
+            seconds=cost.seconds,
+            trace=trace,
         )
-        pages = tuple(map(_found_page, nodes.pages(outcome.evidence)[:MOST_PAGES]))
-        return Findings(outcome=outcome, trace=visits, pages=pages)
 
 
 def _found_page(passage: WebPassage) -> FoundPage:
@@ -186,7 +187,7 @@ def _reason(inquiry: Inquiry) -> FindingReason:
     if memory.ending is Ending.ANSWERED:
         return FindingReason.ANSWERED
     if not memory.evidence:
-        return FindingReason.IRRELEVANT if memory.last_look else FindingReason.POLICY
+        return FindingReason.IRRELEVANT if memory.last_retrieval else FindingReason.POLICY
     if not memory.has_documents:
         return FindingReason.ONLY_WEB
     if last is None or last.is_sound:

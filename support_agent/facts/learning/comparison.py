@@ -12,7 +12,7 @@ import numpy as np
 
 from support_agent.core.frozen import Frozen
 from support_agent.facts.inquiry.memory import Memory
-from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Never, Policy, SelfAsk, Softmax
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Policy, Softmax, always, never, self_ask
 from support_agent.facts.learning.policy_weights import PolicyWeights
 from support_agent.facts.learning.recorded import Measured, RecordedCase, measure
 from support_agent.facts.learning.training import sampled
@@ -46,9 +46,9 @@ def compared(weights: PolicyWeights, cases: Sequence[RecordedCase]) -> tuple[Mea
 
     return (
         _trained(weights, cases),
-        measure("always", lambda _: Always(limits), cases),
-        measure("self-ask", lambda model: SelfAsk(model, limits), cases),
-        measure("never", lambda _: Never(limits), cases),
+        measure("always", lambda _: always(limits), cases),
+        measure("self-ask", lambda model: self_ask(model, limits), cases),
+        measure("never", lambda _: never(limits), cases),
         measure("random", lambda _: chance, cases, pick),
     )
 

@@ -10,15 +10,15 @@ from typing import assert_never
 
 from support_agent.config.facts import FactSettings, PolicyKind
 from support_agent.errors import ConfigError
-from support_agent.facts.inquiry.policy import Limits, Never, SelfAsk, Softmax
-from support_agent.facts.inquiry.workflow import PolicyFor, look_always
+from support_agent.facts.inquiry.policy import Limits, Softmax, never, self_ask
+from support_agent.facts.inquiry.workflow import PolicyFor, retrieve_always
 from support_agent.facts.learning.policy_weights import load
 
 
 def policy_for(settings: FactSettings) -> PolicyFor:
     """What makes the configured policy for a question, of its judge and its limits.
 
-    A trained one looks and drafts at most as often as it was trained for, and as is set: what its file says neither
+    A trained one retrieves and drafts at most as often as it was trained for, and as is set: what its file says neither
     lifts a limit nor takes the graded draft away that an answer needs.
 
     Raises:
@@ -26,11 +26,11 @@ def policy_for(settings: FactSettings) -> PolicyFor:
     """
     match settings.policy:
         case PolicyKind.ALWAYS:
-            return look_always
+            return retrieve_always
         case PolicyKind.SELF_ASK:
-            return SelfAsk
+            return self_ask
         case PolicyKind.NEVER:
-            return lambda _, limits: Never(limits)
+            return lambda _, limits: never(limits)
         case PolicyKind.TRAINED:
             if settings.policy_file is None:
                 raise ConfigError("facts.policy_file is not set: name the file that `support-agent facts train` wrote")
@@ -42,4 +42,6 @@ def policy_for(settings: FactSettings) -> PolicyFor:
 
 def within(limits: Limits, own: Limits) -> Limits:
     """The narrower limits of the two; drafts are written where they are set to be, whatever the policy's own say."""
-    return Limits(looks=min(limits.looks, own.looks), drafts=min(limits.drafts, own.drafts or limits.drafts))
+    return Limits(
+        retrievals=min(limits.retrievals, own.retrievals), drafts=min(limits.drafts, own.drafts or limits.drafts)
+    )

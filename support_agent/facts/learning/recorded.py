@@ -1,7 +1,8 @@
-"""Recorded cases: what each path of actions came to where the real room looked into a real question, to learn from.
+"""Recorded cases: what each path of actions came to where the real room answered a real question, to learn from.
 
-A case is a tree: after each path of looks and drafts the memory, what the last action took, and whether an answer would
-help from there. Any policy is played on it without a model, for the same actions gave the same when it was recorded.
+A case is a tree: after each path of retrievals and drafts the memory, what the last action took, and whether an answer
+would help from there. Any policy is played on it without a model, for the same actions gave the same when it was
+recorded.
 
 Invariant: what is played is what was recorded: an action that failed then ends with a person. Checked by
 tests/unit/facts/learning/test_recorded.py.
@@ -24,10 +25,10 @@ from support_agent.errors import ConfigError, PermanentError
 from support_agent.facts.inquiry.loop import Pick
 from support_agent.facts.inquiry.memory import Memory
 from support_agent.facts.inquiry.policy import ACTIONS, Action, Limits, Policy, choice, possible
-from support_agent.facts.judge import Grade, Judge
-from support_agent.facts.trace import Probability
-from support_agent.facts.writer import Material
+from support_agent.models.judge import Grade, Judge
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Material
+from support_agent.tools.fact_trace import Probability
 
 Path_ = tuple[Action, ...]
 PolicyOf = Callable[[Judge], Policy]
@@ -52,7 +53,7 @@ REWARDS: Mapping[Outcome, float] = {
 }
 """A wrong answer is worse than none."""
 SECOND = -0.005
-"""The reward of a second that an action took: a look of three seconds costs what the draft of ten costs thrice."""
+"""The reward of a second that an action took: a retrieval of three seconds costs what the draft of ten costs thrice."""
 NORMAL_95 = 1.96
 FEWEST = 2
 """Cases that a margin can be told of."""
@@ -151,7 +152,7 @@ class Measured(Frozen):
     reward: float
     margin: float
     outcomes: dict[Outcome, float]
-    looks: float
+    retrievals: float
     drafts: float
     seconds: float
 
@@ -192,7 +193,7 @@ def measure(name: str, policy_for: PolicyOf, cases: Sequence[RecordedCase], pick
         reward=float(totals.mean()),
         margin=float(NORMAL_95 * totals.std(ddof=1) / np.sqrt(len(totals))),
         outcomes={each: sum(one.outcome is each for one in episodes) / len(episodes) for each in Outcome},
-        looks=actions.count(Action.ACQUIRE) / len(episodes),
+        retrievals=actions.count(Action.ACQUIRE) / len(episodes),
         drafts=actions.count(Action.DRAFT) / len(episodes),
         seconds=sum(one.seconds for one in episodes) / len(episodes),
     )

@@ -19,13 +19,12 @@ from support_agent.errors import ConfigError, PermanentError, SupportAgentError
 from support_agent.facts.inquiry.loop import advance
 from support_agent.facts.inquiry.memory import Memory, begin
 from support_agent.facts.inquiry.nodes import Nodes
-from support_agent.facts.inquiry.policy import ACTIONS, Action, SelfAsk, possible
+from support_agent.facts.inquiry.policy import ACTIONS, Action, possible, self_ask
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.judge import Grade, Judge
 from support_agent.facts.learning.recorded import Path_, RecordedCase, State, read_cases
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import DOCUMENT_SOURCE
-from support_agent.facts.writer import Material
+from support_agent.models.judge import Grade, Judge
+from support_agent.models.writer import Material
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +71,7 @@ def record(
     Args:
         path: One JSON object a line; it need not be there.
         asked: Questions with keys of their own.
-        workflow: Looks into each question as into a mail's.
+        workflow: Answers each question as one of a mail's.
         documents: What is found, by number.
         cases: How many cases the file is to have; fewer where fewer are asked.
         seed: Of their order.
@@ -133,7 +132,7 @@ def recorded(asking: Asking, workflow: Workflow, documents: Mapping[int, Documen
     if workflow.settings.max_cycles > MOST_CYCLES:
         raise ConfigError(f"grading.max_cycles = {workflow.settings.max_cycles}: at most {MOST_CYCLES} are recorded")
     opinions = _Opinions(workflow.judge)
-    rule = SelfAsk(opinions, limits)
+    rule = self_ask(opinions, limits)
     states: list[State] = []
 
     def follow(path: Path_, memory: Memory, nodes: Nodes, noted: int) -> None:
@@ -161,12 +160,11 @@ def recorded(asking: Asking, workflow: Workflow, documents: Mapping[int, Documen
 
 def _helps(asking: Asking, nodes: Nodes, memory: Memory, documents: Mapping[int, Document]) -> bool:
     """Whether the surest document of the evidence answers, and a section of it that does is among the evidence."""
-    found = [one.pointer for one in nodes.evidence(memory, is_answered=True)]
-    sources = [pointer.source for pointer in found]
-    number = int(sources[0].removeprefix(DOCUMENT_SOURCE)) if sources else 0
-    if number not in asking.answers:
+    found = nodes.evidence(memory, is_answered=True)
+    number = found[0].document if found else None
+    if number is None or number not in asking.answers:
         return False
-    spans = [one for one in found if one.source == sources[0]]
+    spans = [one for one in found if one.document == number]
     sentences = documents[number].sentences
     headings = {sentence.heading for one in spans for sentence in sentences[one.first : one.last + 1]}
     return not asking.answers[number] or bool(asking.answers[number] & headings)

@@ -25,11 +25,11 @@ from support_agent.facts.inquiry.policy import (
     ACTIONS,
     FEATURES,
     Action,
-    Always,
     Floats,
     Limits,
     Policy,
     Softmax,
+    always,
     features,
     possible,
     softmax,
@@ -96,7 +96,7 @@ def trained(
     def saved(values: Floats, done: int, people: int = 0) -> PolicyWeights:
         return weights_of(values, limits=limits, episodes=done, seed=seed, people=people)
 
-    weights = imitated(Always(limits), cases, course)
+    weights = imitated(always(limits), cases, course)
     yield saved(weights, 0)
     for done, learned in reinforced(weights, cases, episodes, seed, course):
         weights = learned
@@ -150,7 +150,7 @@ def _fitted(weights: Floats, shown: Sequence[tuple[Memory, Action]], limits: Lim
 def handed_over(memory: Memory) -> Memory | None:
     """The memory as it was when the policy handed its question over; None: it did not.
 
-    An ended question looks, to `features` and `possible`, like one that nothing was written on.
+    An ended question is, to `features` and `possible`, like one that nothing was written on.
     """
     if memory.ending is not Ending.ESCALATED:
         return None
@@ -184,12 +184,12 @@ def _gradient(plays: Sequence[Episode], policy: Softmax, course: Course) -> Floa
 
 def _shown(case: EscalatedCase, limits: Limits) -> Action:
     """What the policy should have done where it gave up; giving up, where that was not possible."""
-    may_look, may_draft, may_answer, _ = possible(case.memory, limits)
+    may_retrieve, may_draft, may_answer, _ = possible(case.memory, limits)
     match case.deed:
         case Deed.SENT_EVIDENCE if may_answer:
             return Action.ANSWER
         case Deed.SENT_EVIDENCE if may_draft:
             return Action.DRAFT
-        case Deed.SENT_OTHER if may_look:
+        case Deed.SENT_OTHER if may_retrieve:
             return Action.ACQUIRE
     return Action.ESCALATE

@@ -21,8 +21,9 @@ from pydantic import Field
 from support_agent.config.search import SearchSettings
 from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError
-from support_agent.facts.chunks import Chunk, Cutting, cut, in_characters, page_source
+from support_agent.facts.chunks import Cutting, cut, in_characters, page_source
 from support_agent.facts.index import TextEmbedder
+from support_agent.facts.material import Passage, WebPassage
 from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.page_collection import PageCollection, PageText
 from support_agent.facts.web.pages import Clock, Page
@@ -34,24 +35,6 @@ log = structlog.get_logger(__name__)
 
 PUBLISHED = in_characters(400, 100)
 Outcome = Literal["found", "kept", "timed_out", "failed"]
-
-
-class WebPassage(Frozen):
-    """A chunk of a page, for the inside alone.
-
-    `source` is the page's address, `first` and `last` the positions of its sentences there, inclusive; `heading` the
-    page's title; `score` the cosine with the question, -1..1; `found_by` the sources that named it. Where `is_excerpt`
-    the text is what `found_by` shows of the page, and the positions count in that.
-    """
-
-    source: str
-    first: int
-    last: int
-    heading: str
-    text: str
-    score: float
-    found_by: tuple[str, ...]
-    is_excerpt: bool
 
 
 class SourceReport(Frozen):
@@ -79,7 +62,7 @@ class _Told(NamedTuple):
 
 class _Chunk(NamedTuple):
     page: Page
-    piece: Chunk
+    piece: Passage
     found_by: tuple[str, ...]
 
 

@@ -4,7 +4,7 @@ A right answer is a true positive, a wrong one a false positive, and no answer (
 precision is right / (right + wrong), and recall right / (right + no answer). F1 is 2 * right / (questions + right): it
 rises with the share that is right, and whether the others are wrong or unanswered changes nothing of it. Intervals are
 Wilson's (1927); that of F1 is made from that of the share that is right. Checked by
-tests/unit/papers/test_answer_counts.py.
+tests/unit/benchmarks/papers/test_answer_counts.py.
 Source: the precision, recall and F1 of LLM-ENHANCER.
 """
 

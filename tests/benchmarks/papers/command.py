@@ -1,6 +1,6 @@
 """What the commands of these benchmarks have in common: options, settings, errors in one line, the model's yes or no.
 
-Exit codes are those of `support-agent`. Checked by tests/unit/papers/test_commands.py.
+Exit codes are those of `support-agent`. Checked by tests/unit/benchmarks/papers/test_commands.py.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Annotated
 
 import typer
 
-from support_agent.app import close, configure_log, open_model, open_writer, progress
+from support_agent.app import close, configure_log, open_model, progress
 from support_agent.cli.options import FAILED, USAGE, settings_of
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError, SupportAgentError
-from support_agent.facts.judge import Judge, ModelJudge
-from support_agent.facts.writer import Writer
+from support_agent.models.judge import Judge, ModelJudge
+from support_agent.models.writer import Writer
 
 WRITING_S = 600.0
 """For one text: a benchmark waits."""
@@ -82,13 +82,12 @@ def open_judge_and_writer(settings: Settings) -> Iterator[tuple[Judge, Writer]]:
     Raises:
         ConfigError: it cannot be used.
     """
-    model = open_model(settings.model, progress())
     patient = settings.grading.model_copy(update={"timeout_s": max(settings.grading.timeout_s, WRITING_S)})
-    writer = open_writer(settings.model_copy(update={"grading": patient}), model)
+    model = open_model(settings.model_copy(update={"grading": patient}), progress())
     try:
-        yield ModelJudge(model, prior=settings.grading.prior), writer
+        yield ModelJudge(model, prior=settings.grading.prior), model
     finally:
-        close(writer, model)
+        close(model)
 
 
 @contextmanager
@@ -98,7 +97,7 @@ def open_judge(settings: Settings) -> Iterator[Judge]:
     Raises:
         ConfigError: it cannot be used.
     """
-    model = open_model(patient(settings).model, progress())
+    model = open_model(patient(settings), progress())
     try:
         yield ModelJudge(model, prior=settings.grading.prior)
     finally:

@@ -3,7 +3,8 @@
 The two are told apart and never mixed: the words find no answer that is said in other words, the model believes some
 that are wrong. By its words an answer is contained where they stand in the text one after the other, numbers and dates
 by their value: "1,000" is 1000, "thirty" is 30, "November 5th, 2026" is 2026-11-05, and an answer may leave out the
-year; capitals, accents, punctuation and articles do not count. Checked by tests/unit/papers/test_comparator.py.
+year; capitals, accents, punctuation and articles do not count. Checked by
+tests/unit/benchmarks/papers/test_comparator.py.
 Source: the answer comparator of LLM-ENHANCER.
 """
 
@@ -16,7 +17,7 @@ from collections.abc import Sequence
 from support_agent.company.periods.words import MONTH_NUMBERS, SHORT_MONTH_NUMBERS
 from support_agent.core.frozen import Frozen
 from support_agent.facts.inquiry.claims import AMBIGUOUS_NAMES, NUMBER_NAMES
-from support_agent.facts.judge import Judge
+from support_agent.models.judge import Judge
 
 CONTAINED_ASK = "Does the text give the right answer to the question?"
 YES = 0.5

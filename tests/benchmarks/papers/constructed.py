@@ -9,7 +9,7 @@ that shares most words with them, or its title. Rows of tables are never drawn, 
 
 Answers that are made by rules stay nearer to their sentences than answers of people or models would: what is measured
 on them is an upper bound. The same documents and seed give the same cases. Checked by
-tests/unit/papers/test_constructed.py.
+tests/unit/benchmarks/papers/test_constructed.py.
 Source: GE-Chat (2025) measures evidence on 1,000 questions with answers and their evidence in a document.
 """
 

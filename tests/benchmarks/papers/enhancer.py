@@ -9,7 +9,7 @@ single sources: it takes their seconds one after another, and its answer is the 
 
 Without `--live` the web is `local_web`, whose services wait so long each: there, compare the seconds with each other
 only. How answers are counted stands in `answer_counts`, which questions there are in `web_questions`.
-Every search remembers nothing. Checked by tests/unit/papers/test_enhancer.py.
+Every search remembers nothing. Checked by tests/unit/benchmarks/papers/test_enhancer.py.
 Source: LLM-ENHANCER, Algorithms 1 and 2 (merging, splitting at 400 characters with an overlap of 100), its rows.
 """
 
@@ -33,11 +33,11 @@ from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Cutting, in_characters
 from support_agent.facts.grading_words import DRAFT_ORDER, QUESTION
 from support_agent.facts.index import TextEmbedder
-from support_agent.facts.judge import Judge
 from support_agent.facts.material import named
 from support_agent.facts.web.merged_search import Merged, MergedSearch
 from support_agent.facts.web.open_search import open_sources
-from support_agent.facts.writer import Material, Writer
+from support_agent.models.judge import Judge
+from support_agent.models.writer import Material, Writer
 from tests.benchmarks.papers.answer_counts import Measure, Scores, Verdict, is_no_answer, scores_of, verdict_of
 from tests.benchmarks.papers.command import DataOption, open_judge_and_writer, quiet_settings, run
 from tests.benchmarks.papers.comparator import compare, is_contained
@@ -184,7 +184,7 @@ def _from_web(question: Question, sources: Sequence[Service], parts: Parts) -> A
 
 def _written(order: str, material: Material, parts: Parts) -> tuple[str, float]:
     started_s = parts.stopwatch()
-    draft = parts.writer.write(order, material, temperature=0.0, max_tokens=parts.tokens, seed=parts.seed)
+    draft = parts.writer.generate(order, material, temperature=0.0, max_tokens=parts.tokens, seed=parts.seed)
     return draft.text.strip(), parts.stopwatch() - started_s
 
 

@@ -5,7 +5,7 @@ its shortlist. The right one is the sentence that the claim was made of; a false
 companies the model's probability is measured beside the calibrated one; `--part fitting` fits the two numbers of the
 calibration on other companies: `evidence.slope` and `evidence.intercept`. `--slope` and `--intercept` measure numbers
 that are not configured yet. The intervals hold 95% of the resamples of the claims; the calibration is worth shipping
-where all of the gain's is above 0. Checked by tests/unit/papers/test_entailment.py.
+where all of the gain's is above 0. Checked by tests/unit/benchmarks/papers/test_entailment.py.
 Source: Platt 1999, with his smoothed targets; expected calibration error as in Naeini et al. 2015.
 """
 
@@ -32,7 +32,7 @@ from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.steps import DraftSteps
-from support_agent.facts.judge import Judge
+from support_agent.models.judge import Judge
 from support_agent.tools.base import Similarity
 from tests.benchmarks.companies import demo_settings
 from tests.benchmarks.papers.command import open_judge, run

@@ -5,7 +5,7 @@ by the graph; the same without the graph; two that it must be better than (for e
 that is nearest by meaning, or that shares most words); and direct prompting: the language model cites sentences by
 number. The cases are those of `constructed.py`, of the companies that nothing is fitted to, or marked by people. Ways
 that need the model run on a sample. The intervals hold 95% of the resamples of the cases.
-Checked by tests/unit/papers/test_evidence.py.
+Checked by tests/unit/benchmarks/papers/test_evidence.py.
 Source: GE-Chat (2025), which compares itself with direct prompting on 1,000 cases.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 import typer
 from pydantic import AliasChoices, Field
 
-from support_agent.app import close, open_embedder, open_model, open_writer, progress
+from support_agent.app import close, open_embedder, open_model, progress
 from support_agent.cli.options import ConfigOption, JsonOption, print_data
 from support_agent.cli.terminal import as_table
 from support_agent.company.company import Company
@@ -30,8 +30,8 @@ from support_agent.core.frozen import Frozen
 from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Source, document_source, page_source
-from support_agent.facts.judge import Judge, ModelJudge
-from support_agent.facts.writer import Writer
+from support_agent.models.judge import Judge, ModelJudge
+from support_agent.models.writer import Writer
 from support_agent.ops.evals.files import data_file
 from support_agent.tools.base import Similarity
 from tests.benchmarks.companies import demo_settings
@@ -265,12 +265,11 @@ def open_both(settings: Settings) -> Iterator[tuple[Judge, Writer]]:
     Raises:
         ConfigError: it cannot be used.
     """
-    model = open_model(patient(settings).model, progress())
-    writer = open_writer(patient(settings), model)
+    model = open_model(patient(settings), progress())
     try:
-        yield ModelJudge(model, prior=settings.grading.prior), writer
+        yield ModelJudge(model, prior=settings.grading.prior), model
     finally:
-        close(writer, model)
+        close(model)
 
 
 if __name__ == "__main__":

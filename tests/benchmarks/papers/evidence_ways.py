@@ -1,7 +1,7 @@
 """The ways to find the sentences behind an answer that `evidence.py` compares.
 
 Each is a function from a question, an answer and a source to positions of the source's sentences. Checked by
-tests/unit/papers/test_evidence.py.
+tests/unit/benchmarks/papers/test_evidence.py.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from support_agent.facts.graph.extraction import Extraction, Extractor, RuleExtr
 from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
 from support_agent.facts.inquiry.utility import knowledge_f1
-from support_agent.facts.judge import Grade, Judge
-from support_agent.facts.writer import Material, Writer
+from support_agent.models.judge import Grade, Judge
+from support_agent.models.writer import Material, Writer
 from support_agent.tools.base import Similarity
 
 CITED_ASK = (
@@ -76,7 +76,7 @@ def nearest_by_graph(
             similarity=similarity,
             entailment=entailment(),
         )
-        return {place.position for place in chainer.find(question, answer, sources={source.key}).places}
+        return {one.first for one in chainer.find(question, answer, sources={source.key}).sentences}
 
     return find
 
@@ -97,7 +97,7 @@ def by_prompting(writer: Writer, seed: int) -> FindEvidence:
     def find(question: str, answer: str, source: Source) -> set[int]:
         numbered = [(str(number), sentence.text) for number, sentence in enumerate(source.sentences, start=1)]
         material = (*numbered, ("question", question), ("answer", answer))
-        draft = writer.write(CITED_ASK, material, temperature=0.0, max_tokens=CITED_TOKENS, seed=seed)
+        draft = writer.generate(CITED_ASK, material, temperature=0.0, max_tokens=CITED_TOKENS, seed=seed)
         cited = {int(number) - 1 for number in _NUMBER.findall(draft.text)}
         return cited & set(range(len(source.sentences)))
 

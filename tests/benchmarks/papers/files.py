@@ -1,6 +1,6 @@
 """Records out of a file, one a line, with an error that names the line.
 
-Checked by tests/unit/papers/test_files.py.
+Checked by tests/unit/benchmarks/papers/test_files.py.
 """
 
 from __future__ import annotations

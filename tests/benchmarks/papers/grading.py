@@ -1,10 +1,11 @@
 """`python -m tests.benchmarks.papers.grading --company NAME --chunk-tokens 256`: the tables of the grading workflow.
 
-Twelve questions to each company, looked into plainly (the passages that are found, and a draft from them) and by the
+Twelve questions to each company, answered plainly (the passages that are found, and a draft from them) and by the
 whole workflow, with the web as servers on loopback: the path of each question (table b), and by kind of question how
 many ended right in what time (table a). Tables 1 of the paper are those with chunks of 256 tokens, 2 with 512. The
 drafts' seed is `grading.seed`; intervals are Wilson's. `--company all` adds up over the companies; what the product
-decides was never chosen on those of `REPORTED`. Checked by tests/unit/papers/test_grading.py and test_commands.py.
+decides was never chosen on those of `REPORTED`. Checked by tests/unit/benchmarks/papers/test_grading.py and
+test_commands.py.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from support_agent.facts.inquiry.memory import begin, with_draft, with_evidence
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.workflow import CASE, Workflow
 from support_agent.facts.spending import Budget, Calls
-from support_agent.facts.trace import Cost, Findings, Outcome
-from support_agent.ops.fact_story import searchable
-from support_agent.tools.fact_room import FindingReason
+from support_agent.ops.retrieval_report import searchable
+from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_trace import Cost
 from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings
 from tests.benchmarks.papers.command import DataOption, quiet_settings, run
 from tests.benchmarks.papers.local_web import known_by, local_web
@@ -49,7 +50,7 @@ ALL = "all"
 OVERLAP_SHARE = 8
 """A chunk repeats at most one part in so many of the one before it; the paper does not say."""
 
-Find = Callable[[str, Budget], Findings]
+Find = Callable[[str, Budget], Finding]
 
 
 class ChunkTokens(StrEnum):
@@ -72,11 +73,11 @@ def open_ways(settings: Settings, company: Company) -> Iterator[Mapping[Way, Fin
         yield {Way.PLAIN: partial(plain, workflow), Way.WHOLE: workflow.find}
 
 
-def plain(workflow: Workflow, question: str, budget: Budget) -> Findings:
+def plain(workflow: Workflow, question: str, budget: Budget) -> Finding:
     """Retrieval and a draft, without a grade: every question is answered with what was found."""
     off = {"threshold_document": 0.0, "threshold_router": 0.0}
     nodes = Nodes(
-        calls=Calls(workflow.judge, workflow.writer, budget, workflow.count_tokens),
+        calls=Calls(workflow.judge, workflow.writer, budget),
         retriever=workflow.retriever,
         web=None,
         settings=workflow.settings.model_copy(update=off),
@@ -85,15 +86,16 @@ def plain(workflow: Workflow, question: str, budget: Budget) -> Findings:
         question=question,
     )
     memory = begin(CASE, question)
-    memory = with_evidence(memory, nodes.look(memory).found)
+    memory = with_evidence(memory, nodes.retrieve(memory).found)
     memory = with_draft(memory, nodes.write(memory))
-    outcome = Outcome(
+    cost = sum((visit.cost for visit in nodes.visits), Cost())
+    return Finding(
         reason=FindingReason.ANSWERED,
         evidence=nodes.evidence(memory, is_answered=True),
-        cost=sum((visit.cost for visit in nodes.visits), Cost()),
         index_version=workflow.version,
+        trace=tuple(nodes.visits),
+        **dict(cost),
     )
-    return Findings(outcome=outcome, trace=tuple(nodes.visits))
 
 
 def evaluate(

@@ -4,7 +4,7 @@ Each service answers after a time of its own, so that waiting for all at once di
 other. The product's sources reach it by the addresses of their settings, which are trusted as any configured ones are.
 
 Invariant: where there are as many pages as services or more, each page is known to one service at least, and to each
-service some page is not. Checked by tests/unit/papers/test_local_web.py.
+service some page is not. Checked by tests/unit/benchmarks/papers/test_local_web.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A draft that is true and refused loses an answerable question; one that is false
 sections of three companies has a true note and a false one, most of whose numbers stand in the section too, so that no
 rule finds them. Each is graded with its section and the next one as passages, in each of `FORMS`: `now` is the
 product's. Told are the AUROC with a 95 % interval (bootstrap of the sections, seed 1), and how many true notes have a
-grade above that of every false one. Checked by tests/unit/papers/test_notes.py.
+grade above that of every false one. Checked by tests/unit/benchmarks/papers/test_notes.py.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from support_agent.config.toml_file import read_toml
 from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import cut, document_source, in_characters
 from support_agent.facts.grading_words import HALLUCINATION_ASK, NOTE, PASSAGE, QUESTION
-from support_agent.facts.judge import Judge
 from support_agent.facts.material import named
+from support_agent.models.judge import Judge
 from tests.benchmarks.companies import COMPANIES
 from tests.benchmarks.papers.command import open_judge, quiet_settings, run
 

@@ -2,7 +2,7 @@
 
 PART `training`: the tuning mails, and those to the companies that may be developed on; `reported`: the labelled mails,
 and those to the others. `support-agent facts train TRAINING --reported REPORTED --picture CURVE.svg` learns from them
-and compares: trained, always, self-ask, never and random. Checked by tests/unit/papers/test_policy.py.
+and compares: trained, always, self-ask, never and random. Checked by tests/unit/benchmarks/papers/test_policy.py.
 Source: LLM-Augmenter (Peng et al. 2023), policy learning by REINFORCE.
 """
 
@@ -21,7 +21,7 @@ from support_agent.company.company import Company
 from support_agent.core.levels import CUSTOMER
 from support_agent.facts.learning.recording import Asking, record
 from support_agent.ops.evals.mail_questions import asking, askings
-from support_agent.ops.fact_story import searchable
+from support_agent.ops.retrieval_report import searchable
 from support_agent.planner.pieces import Read
 from support_agent.planner.questions import questions_of
 from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings, mails_of

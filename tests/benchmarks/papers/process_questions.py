@@ -2,7 +2,7 @@
 
 Questions are easy (one sentence answers, in nearly its words), regular (other words), hard (several sentences or
 documents together) or unanswerable. Those of each company are in `process/NAME.toml`. Checked by
-tests/unit/papers/test_process_questions.py.
+tests/unit/benchmarks/papers/test_process_questions.py.
 """
 
 from __future__ import annotations

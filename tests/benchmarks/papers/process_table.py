@@ -1,6 +1,6 @@
 """The rows of the process table and their totals: what each question went through, and whether it ended right.
 
-Checked by tests/unit/papers/test_grading.py.
+Checked by tests/unit/benchmarks/papers/test_grading.py.
 Source: tables 1a, 1b, 2a and 2b of the paper on advanced RAG for local models: a is the summary by kind of question of
 plain retrieval with a draft and of the whole workflow, b the path of each question.
 """
@@ -14,8 +14,8 @@ from scipy.stats import binomtest  # type: ignore[import-untyped]
 
 from support_agent.cli.terminal import NOTHING, as_table
 from support_agent.core.frozen import Frozen
-from support_agent.facts.trace import Findings, Node, Pointer, Probability, Visit
-from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_trace import Node, Probability, SentenceRange, Visit
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.process_questions import Documents, Kind, Question
 
@@ -110,31 +110,30 @@ class Report(Frozen):
     bars: Bars
 
 
-def process_row(company: str, way: Way, question: Question, findings: Findings, documents: Documents) -> ProcessRow:
+def process_row(company: str, way: Way, question: Question, found: Finding, documents: Documents) -> ProcessRow:
     """What one question went through, and whether it ended right."""
-    outcome = findings.outcome
     by_name = {source.key: number for number, source in documents.items()}
-    answered = outcome.evidence if outcome.is_answered else ()
-    pointers = [graded.pointer for graded in answered if graded.pointer.source in by_name]
+    answered = found.evidence if found.is_answered else ()
+    pointers = [one for one in answered if one.source in by_name]
     held: dict[int, set[int]] = {}
     for pointer in pointers:
         held.setdefault(by_name[pointer.source], set()).update(range(pointer.first, pointer.last + 1))
-    drafts = [visit.model_text.text for visit in findings.trace if visit.node is Node.GENERATOR and visit.model_text]
+    drafts = [visit.model_text.text for visit in found.trace if visit.node is Node.GENERATOR and visit.model_text]
     return ProcessRow(
         company=company,
         way=way,
         kind=question.kind,
         question=question.question,
-        nodes=tuple(visit.node for visit in findings.trace),
-        cycles=outcome.cycles,
-        grades=tuple(grade for visit in findings.trace for grade in _grades(visit)),
-        tokens=outcome.cost.tokens,
-        forward_passes=outcome.cost.forward_passes,
-        seconds=outcome.cost.seconds,
-        outcome=outcome.reason,
+        nodes=tuple(visit.node for visit in found.trace),
+        cycles=found.cycles,
+        grades=tuple(grade for visit in found.trace for grade in _grades(visit)),
+        tokens=found.tokens,
+        forward_passes=found.forward_passes,
+        seconds=found.seconds,
+        outcome=found.reason,
         documents=tuple(held),
         expected=question.expected,
-        is_right=_is_right(question, tuple(held), is_answered=outcome.is_answered),
+        is_right=_is_right(question, tuple(held), is_answered=found.is_answered),
         sections_found=sum(bool(one.positions(documents) & held.get(one.document, set())) for one in question.sections),
         sections=len(question.sections),
         is_contained=is_contained(question.answers, _text(pointers, by_name, documents)) if question.answers else None,
@@ -153,7 +152,7 @@ def _is_right(question: Question, found: Sequence[int], *, is_answered: bool) ->
     return bool(found) and found[0] in question.expected and set(question.expected) <= set(found)
 
 
-def _text(pointers: Sequence[Pointer], by_name: dict[str, int], documents: Documents) -> str:
+def _text(pointers: Sequence[SentenceRange], by_name: dict[str, int], documents: Documents) -> str:
     """The sentences that are pointed at."""
     passages = (documents[by_name[one.source]].sentences[one.first : one.last + 1] for one in pointers)
     return "\n".join(sentence.text for passage in passages for sentence in passage)

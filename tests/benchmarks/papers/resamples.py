@@ -1,6 +1,6 @@
 """Resamples of what was measured, drawn with replacement, and what 95% of their values lie between.
 
-Checked by tests/unit/papers/test_evidence.py, test_entailment.py and test_dstc11_measures.py.
+Checked by tests/unit/benchmarks/papers/test_evidence.py, test_entailment.py and test_dstc11_measures.py.
 Source: the percentile bootstrap (Efron 1979).
 """
 

@@ -1,6 +1,6 @@
 """What the benchmarks search: single sentences, each a source of its own, by the fact room's own index, in memory.
 
-Checked by tests/unit/papers/test_retrieval.py, test_wikiqa.py and test_dstc11_selection.py.
+Checked by tests/unit/benchmarks/papers/test_retrieval.py, test_wikiqa.py and test_dstc11_selection.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from support_agent.company.documents import Sentence
 from support_agent.config.facts import Ways
 from support_agent.facts.chunks import Source, in_characters
 from support_agent.facts.index import Collection, TextEmbedder, memory_client
-from support_agent.facts.material import Retriever
-from support_agent.facts.passages import Passage, PassageIndex
+from support_agent.facts.material import Passage, Retriever
+from support_agent.facts.passages import PassageIndex
 from support_agent.models.embedding.port import Vectors
 
 WHOLE_CHARACTERS = 10_000

@@ -3,7 +3,7 @@
 34 questions of our own to two companies: two documents answer each together, or a row of a table and a text. They are
 asked as a mail's, without the language model: what is compared are the passages of one retrieval, by the search alone,
 with the likely document first, and consolidated (linker and chainer) as the fact room does. The demo's questions may be
-developed on, the shop's are only reported. Checked by tests/unit/papers/test_two_hops.py.
+developed on, the shop's are only reported. Checked by tests/unit/benchmarks/papers/test_two_hops.py.
 Source: the setting of OTT-QA (Chen et al. 2021), as LLM-Augmenter (Peng et al. 2023) evaluates its consolidator.
 """
 
@@ -36,7 +36,7 @@ from support_agent.facts.inquiry.room import LikelyFirst
 from support_agent.facts.material import Passage, Retriever
 from support_agent.facts.passages import PassageIndex
 from support_agent.facts.search import CompanySearch
-from support_agent.facts.trace import DOCUMENT_SOURCE
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 from tests.benchmarks.companies import demo_settings, open_company
 from tests.benchmarks.papers.command import run
 from tests.benchmarks.papers.files import read_json_lines

@@ -4,7 +4,7 @@
 of them distract. A whole sentence seldom stands in a draft: where WikiQASent.pos.ans.tsv of the same download lies
 beside the file, the phrases that its annotators marked are the answers. `recent` is made: events of 2026 about people,
 products and places that do not exist, so that no model can know them. `own` is any search.jsonl, without pages, for the
-sources of the configuration. Checked by tests/unit/papers/test_web_questions.py.
+sources of the configuration. Checked by tests/unit/benchmarks/papers/test_web_questions.py.
 """
 
 from __future__ import annotations

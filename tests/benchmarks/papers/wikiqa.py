@@ -2,7 +2,7 @@
 
 Measured is how high they rank the sentence that answers among those of one page.
 Counted are questions with at least one right sentence, as is usual; every sentence of the page is ranked, what a part
-does not find comes last, in the order of the page. Checked by tests/unit/papers/test_wikiqa.py.
+does not find comes last, in the order of the page. Checked by tests/unit/benchmarks/papers/test_wikiqa.py.
 Source: WikiQA (Yang, Yih and Meek 2015), with its columns, its MAP and its MRR.
 """
 

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 
 from support_agent.config.facts import GradingSettings
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.judge import ModelJudge
-from support_agent.facts.llama_writer import LlamaWriter
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Node
+from support_agent.models.judge import ModelJudge
 from support_agent.models.llama import LlamaModel
 from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_trace import Node
 from tests.fakes_facts import Piece, ScriptedRetriever
 from tests.integration.facts.test_judge import CODES, REFUND, section
-from tests.servers.llama import Clock
 
 pytestmark = pytest.mark.model
 
@@ -27,38 +24,30 @@ RIGHT = Piece(source="document:1", first=0, last=2, text=section(*REFUND))
 WRONG = Piece(source="document:7", first=21, last=24, text=section(*CODES))
 
 
-@pytest.fixture
-def writer(llama_model: LlamaModel, model_clock: Clock) -> Iterator[LlamaWriter]:
-    opened = LlamaWriter(llama_model.weights, context_tokens=1024, clock=model_clock)
-    yield opened
-    opened.close()
-
-
-def workflow(model: LlamaModel, writer: LlamaWriter, found: list[Piece]) -> Workflow:
+def workflow(model: LlamaModel, found: list[Piece]) -> Workflow:
     return Workflow(
         judge=ModelJudge(model, prior=SETTINGS.prior),
-        writer=writer,
+        writer=model,
         retriever=ScriptedRetriever([found]),
         web=None,
         settings=SETTINGS,
         clock=time.monotonic,
-        count_tokens=model.weights.count,
     )
 
 
-def test_the_document_that_answers_is_found_and_the_other_is_not(llama_model: LlamaModel, writer: LlamaWriter) -> None:
+def test_the_document_that_answers_is_found_and_the_other_is_not(llama_model: LlamaModel) -> None:
     """Three graders and a draft, all real; the budget is kept and what came out is a pointer."""
     budget = Budget(2_000)
-    findings = workflow(llama_model, writer, [WRONG, RIGHT]).find(QUESTION, budget)
-    assert findings.outcome.reason is FindingReason.ANSWERED
-    assert [graded.pointer.source for graded in findings.outcome.evidence] == ["document:1"]
-    assert 0 < findings.outcome.cost.tokens == budget.spent_tokens <= budget.max_tokens
+    findings = workflow(llama_model, [WRONG, RIGHT]).find(QUESTION, budget)
+    assert findings.reason is FindingReason.ANSWERED
+    assert [graded.source for graded in findings.evidence] == ["document:1"]
+    assert 0 < findings.tokens == budget.spent_tokens <= budget.max_tokens
     grader = next(visit for visit in findings.trace if visit.node is Node.DOCUMENT_GRADER)
     assert grader.cost.forward_passes == 2
 
 
-def test_where_no_document_answers_nothing_is_drafted(llama_model: LlamaModel, writer: LlamaWriter) -> None:
+def test_where_no_document_answers_nothing_is_drafted(llama_model: LlamaModel) -> None:
     """An honest "don't know", at the cost of one grade."""
-    findings = workflow(llama_model, writer, [WRONG]).find(QUESTION, Budget(2_000))
-    assert findings.outcome.reason is FindingReason.IRRELEVANT
-    assert findings.outcome.cost.forward_passes == 1
+    findings = workflow(llama_model, [WRONG]).find(QUESTION, Budget(2_000))
+    assert findings.reason is FindingReason.IRRELEVANT
+    assert findings.forward_passes == 1

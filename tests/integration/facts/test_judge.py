@@ -16,7 +16,7 @@ from support_agent.facts.grading_words import (
     PASSAGE,
     QUESTION,
 )
-from support_agent.facts.judge import ModelJudge
+from support_agent.models.judge import ModelJudge
 from support_agent.models.llama import LlamaModel
 
 pytestmark = pytest.mark.model

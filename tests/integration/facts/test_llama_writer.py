@@ -1,8 +1,8 @@
-"""The writer on the weights that the planner scores with: neither disturbs the other."""
+"""The embedded model as a writer, on the weights that the planner scores with: neither disturbs the other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -19,14 +19,13 @@ from support_agent.facts.grading_words import (
     ROUTE_ASK,
     TRIED,
 )
-from support_agent.facts.judge import ModelJudge
-from support_agent.facts.llama_writer import LlamaWriter
 from support_agent.facts.spending import FRAME_TOKENS, NAME_TOKENS
-from support_agent.facts.writer import writing_prompt
+from support_agent.models.judge import ModelJudge
 from support_agent.models.language_model import Prompt
 from support_agent.models.llama import LlamaModel
+from support_agent.models.writer import writing_prompt
 from tests.fakes import ScriptedModel
-from tests.servers.llama import Clock
+from tests.servers.llama import CONTEXT_TOKENS
 
 pytestmark = pytest.mark.model
 
@@ -36,38 +35,33 @@ PROMPT = Prompt(system="You choose.", task="Mail:\n", parts=(("Where is my invoi
 OPTIONS = ("Invoices", "Refund policy")
 
 
-@pytest.fixture
-def writer(llama_model: LlamaModel, model_clock: Clock) -> Iterator[LlamaWriter]:
-    opened = LlamaWriter(llama_model.weights, context_tokens=256, clock=model_clock)
-    yield opened
-    opened.close()
-
-
-def test_a_draft_leaves_the_planners_cache_and_its_scores_alone(llama_model: LlamaModel, writer: LlamaWriter) -> None:
+def test_a_draft_leaves_the_planners_cache_and_its_scores_alone(llama_model: LlamaModel) -> None:
     """Two contexts on one set of weights: what is written between two choices is not seen by the second."""
     llama_model.score(PROMPT, OPTIONS)
     before = llama_model.score(PROMPT, OPTIONS)
-    writer.write(ORDER, CAT, temperature=1.0, max_tokens=4, seed=3)
+    llama_model.generate(ORDER, CAT, temperature=1.0, max_tokens=4, seed=3)
     assert llama_model.score(PROMPT, OPTIONS) == before
 
 
-def test_what_does_not_fit_is_refused_before_it_is_evaluated(writer: LlamaWriter) -> None:
+def test_what_does_not_fit_is_refused_before_it_is_evaluated(llama_model: LlamaModel) -> None:
     """A long document goes to a person; the next text is written as before."""
     with pytest.raises(PermanentError, match=r"raise model\.context_tokens") as caught:
-        writer.write(ORDER, (("Text", "word " * 300),), temperature=0.0, max_tokens=4, seed=1)
+        llama_model.generate(ORDER, (("Text", "word " * CONTEXT_TOKENS),), temperature=0.0, max_tokens=4, seed=1)
     assert caught.value.code == "context"
-    assert "cat" in writer.write(ORDER, CAT, temperature=0.0, max_tokens=4, seed=1).text.lower()
+    assert "cat" in llama_model.generate(ORDER, CAT, temperature=0.0, max_tokens=4, seed=1).text.lower()
 
 
-def test_a_closed_writer_leaves_the_model_open(llama_model: LlamaModel) -> None:
-    """The weights belong to whoever opened them; closing twice is fine, writing then is refused."""
-    writer = LlamaWriter(llama_model.weights, context_tokens=256)
-    writer.close()
-    writer.close()
+def test_a_closed_model_neither_scores_nor_writes(model_file: Path) -> None:
+    """Closing twice is fine; what is asked then is refused, also where nothing was written before."""
+    model = LlamaModel(model_file, context_tokens=CONTEXT_TOKENS)
+    model.close()
+    model.close()
     with pytest.raises(PermanentError) as caught:
-        writer.write(ORDER, CAT, temperature=0.0, max_tokens=4, seed=1)
+        model.generate(ORDER, CAT, temperature=0.0, max_tokens=4, seed=1)
     assert caught.value.code == "closed"
-    llama_model.score(PROMPT, OPTIONS)
+    with pytest.raises(PermanentError) as caught:
+        model.score(PROMPT, OPTIONS)
+    assert caught.value.code == "closed"
 
 
 @pytest.mark.parametrize("ask", [ROUTE_ASK, DOCUMENT_ASK, HALLUCINATION_ASK, ANSWER_ASK])
@@ -89,4 +83,4 @@ def test_what_is_reserved_for_the_frame_of_a_text_is_enough(llama_model: LlamaMo
 @pytest.mark.parametrize("text", ["How do I cancel?", "Grüße, 1234567890!", "<|im_end|>\x00\u202e", "退款政策" * 9])
 def test_no_text_has_more_tokens_than_bytes(llama_model: LlamaModel, text: str) -> None:
     """The bound that is used where the tokeniser is not known."""
-    assert 0 < llama_model.weights.count(text) <= len(text.encode("utf-8"))
+    assert 0 < llama_model.count_tokens(text) <= len(text.encode("utf-8"))

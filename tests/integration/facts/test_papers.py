@@ -9,35 +9,34 @@ from typing import Any
 
 import pytest
 
-from support_agent.facts.writer import Draft, Material, WritingUsage
 from support_agent.models.embedding.minilm import MiniLM
 from support_agent.models.language_model import Prompt, Scores, Usage
+from support_agent.models.writer import Draft, Material, most_tokens
 from tests.benchmarks.papers import command, enhancer, wikiqa
 from tests.benchmarks.papers.command import run
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
 from tests.benchmarks.papers.dstc11 import variants
+from tests.unit.benchmarks.papers.indexes import open_search
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
+from tests.unit.benchmarks.papers.test_wikiqa import HEAD, ROWS
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.papers.indexes import open_search
-from tests.unit.papers.small_dstc11 import write_benchmark
-from tests.unit.papers.test_wikiqa import HEAD, ROWS
 
 
 class Agreeing:
-    """`support_agent.models.language_model.Model` that says yes to everything."""
+    """A model that says yes to everything, and always writes the same."""
 
-    name = "agreeing"
+    name = "brief"
 
     def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
         return Scores(log_probabilities=(-0.01, -5.0), usage=Usage(prompt_tokens=20, forward_passes=1))
 
+    def count_tokens(self, text: str) -> int:
+        return most_tokens(text)
 
-class Brief:
-    """`facts.writer.Writer` that always writes the same."""
-
-    name = "brief"
-
-    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
-        return Draft(text="It is so.", usage=WritingUsage(prompt_tokens=30, written_tokens=4))
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
+        return Draft(text="It is so.", usage=Usage(prompt_tokens=30, tree_tokens=4, forward_passes=4))
 
 
 def measured(
@@ -68,7 +67,6 @@ def test_the_workflows_parts_are_switched_off_in_turn(
     monkeypatch.setattr(dstc11, "open_embedder", lambda _settings: WordEmbedder())
     monkeypatch.setattr(dstc11, "open_topic_search", lambda _settings, **_options: open_search())
     monkeypatch.setattr(variants, "open_model", lambda *_: Agreeing())
-    monkeypatch.setattr(variants, "open_writer", lambda *_: Brief())
     data = write_benchmark(tmp_path / "small")
     parts = measured(capsys, dstc11.main, "dstc11", "--data", str(data), "--sample", "3", "--seed", "2")["parts"]
     rows = {row["chosen"]["name"]: row for row in parts["rows"]}
@@ -92,7 +90,6 @@ def test_wikiqas_questions_are_answered_from_the_local_web(
     """Rule: from the file to the table, by each source and by all; a model that never answers right is never right."""
     monkeypatch.setattr(enhancer, "open_embedder", lambda _settings: WordEmbedder())
     monkeypatch.setattr(command, "open_model", lambda *_: Agreeing())
-    monkeypatch.setattr(command, "open_writer", lambda *_: Brief())
     (tmp_path / "WikiQA-test.tsv").write_text("\n".join([HEAD, *ROWS]), "utf-8")
     report = measured(capsys, enhancer.main, "enhancer", "--data", str(tmp_path), "--questions", "1", "--seed", "3")
     assert (report["questions"], report["of_questions"], report["pages"], report["model"]) == (1, 2, 3, "brief")

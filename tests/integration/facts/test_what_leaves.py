@@ -12,10 +12,10 @@ from support_agent.facts.grading_words import DOCUMENT_ASK, HALLUCINATION_ASK, R
 from support_agent.facts.graph.entities import Linker
 from support_agent.facts.inquiry.room import Rooms
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.judge import Grade
 from support_agent.facts.web.open_search import open_merged_search
-from support_agent.facts.writer import Material
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Material
 from support_agent.tools.fact_room import Finding
 from tests.fakes_facts import Piece, ScriptedRetriever, ScriptedWriter
 from tests.fakes_search import HandClock
@@ -39,7 +39,7 @@ SEATS = Piece(source="document:13", first=0, last=0, text="Seats can be added.")
 
 
 class Grader:
-    """`facts.judge.Judge`: to the web first, only `YEARLY` helps, and every draft is a hallucination."""
+    """`models.judge.Judge`: to the web first, only `YEARLY` helps, and every draft is a hallucination."""
 
     def yes(self, question: str, material: Material) -> Grade:
         fixed = {ROUTE_ASK: 0.1, HALLUCINATION_ASK: 0.1}
@@ -58,7 +58,7 @@ def looked(web: object, names: tuple[str, ...]) -> Finding:
         clock=lambda: 0.0,
     )
     rooms = Rooms(workflow, lambda _: workflow.retriever, Linker(()), {})
-    return rooms.open("case", None, names).look(QUESTION, {1, 13})
+    return rooms.open("case", None, names).retrieve(QUESTION, {1, 13})
 
 
 def recorded(servers: dict[str, WebServer]) -> list[str]:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from support_agent import app
 from support_agent.cli import main as cli
-from support_agent.config.settings import ModelSettings
+from support_agent.config.settings import Settings
 from support_agent.models.language_model import Model
 from support_agent.models.progress import Progress
 
 COMMAND: Sequence[str] = (sys.executable, "-m", "tests.integration.journey.program")
 
 
-def open_model(settings: ModelSettings, progress: Progress) -> Model:
+def open_model(settings: Settings, progress: Progress) -> Model:
     """In place of the model; imported where it is opened, so that commands without one start as soon as they do."""
     from tests.integration.journey.lives import Undecided
 
@@ -30,7 +30,7 @@ def open_search(*_: object, **__: object) -> object:
 
 def main() -> None:
     """`support-agent`, as it is installed."""
-    app.open_model = open_model
+    app.open_model = open_model  # type: ignore[assignment]
     app.open_search = open_search  # type: ignore[assignment]
     app.open_rooms = lambda *_, **__: None  # type: ignore[assignment]
     cli.main()

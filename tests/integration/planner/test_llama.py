@@ -10,8 +10,8 @@ import pytest
 
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.models.language_model import Prompt, Scores
-from support_agent.models.llama import LEAST_BATCH_TOKENS, ROW_GROUP, LlamaModel
-from support_agent.models.weights import MAX_BATCH_TOKENS
+from support_agent.models.llama import LlamaModel
+from support_agent.models.llama_context import LEAST_BATCH_TOKENS, MAX_BATCH_TOKENS, ROW_GROUP
 from tests.servers.llama import CONTEXT_TOKENS
 
 SYSTEM = "You choose what answers a customer's mail."
@@ -46,7 +46,7 @@ def test_control_tokens_in_a_mail_are_plain_text(model_file: Path, llama_model: 
     assert len(controls) == 3
 
     def count(prompt: Prompt) -> list[int]:
-        tokens = llama_model.prompt_tokens(prompt)
+        tokens = llama_model.weights.prompt_tokens(prompt)
         return [tokens.count(control) for control in controls]
 
     assert count(prompt_of(HOSTILE)) == count(prompt_of(MAIL))
@@ -75,7 +75,7 @@ def test_scores_are_the_same_with_a_cold_and_a_warm_cache(llama_model: LlamaMode
 def test_the_unchanged_start_of_a_prompt_is_evaluated_once(llama_model: LlamaModel) -> None:
     """The next mail costs the tokens from its first difference on, and at most three for whole row groups."""
     llama_model.score(prompt_of(MAIL), OPTIONS)
-    first, second = (llama_model.prompt_tokens(prompt_of(mail)) for mail in (MAIL, "Where is my money?"))
+    first, second = (llama_model.weights.prompt_tokens(prompt_of(mail)) for mail in (MAIL, "Where is my money?"))
     shared = next(i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
     assert shared > 10
     scores = llama_model.score(prompt_of("Where is my money?"), OPTIONS)
@@ -97,9 +97,9 @@ def test_a_branch_below_shared_tokens_scores_as_if_they_were_in_the_prompt(llama
 @pytest.mark.model
 def test_a_prompt_of_more_than_one_batch_scores_the_same_when_warm(llama_model: LlamaModel) -> None:
     """A few tokens beyond a full batch are no batch of their own, which would be computed in another way."""
-    words = MAX_BATCH_TOKENS + 3 - len(llama_model.prompt_tokens(prompt_of("")))
+    words = MAX_BATCH_TOKENS + 3 - len(llama_model.weights.prompt_tokens(prompt_of("")))
     prompt = prompt_of(" word" * words)
-    assert len(llama_model.prompt_tokens(prompt)) == MAX_BATCH_TOKENS + 3
+    assert len(llama_model.weights.prompt_tokens(prompt)) == MAX_BATCH_TOKENS + 3
     cold, warm = llama_model.score(prompt, OPTIONS), llama_model.score(prompt, OPTIONS)
     assert warm.usage.prompt_tokens < LEAST_BATCH_TOKENS + ROW_GROUP
     assert probabilities(warm) == pytest.approx(probabilities(cold), abs=SAME)
@@ -151,7 +151,7 @@ def test_several_prompts_at_once_score_as_one_by_one_and_their_start_is_evaluate
     llama_model.score(prompt_of("Hello", system="Another system text."), OPTIONS)
     together = llama_model.score_each(prompts, ("yes", "no"))
     again = llama_model.score_each(prompts, ("yes", "no"))
-    tokens = [llama_model.prompt_tokens(prompt) for prompt in prompts]
+    tokens = [llama_model.weights.prompt_tokens(prompt) for prompt in prompts]
     assert sum(scores.usage.prompt_tokens for scores in together) < sum(map(len, tokens)) - len(tokens[0])
     assert [scores.usage.forward_passes for scores in together] == [2, 0, 0]
     for one, other, third in zip(single, together, again, strict=True):

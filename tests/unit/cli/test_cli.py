@@ -17,7 +17,7 @@ import structlog
 from sqlalchemy import text
 
 from support_agent.cli import main as cli
-from support_agent.config.settings import ModelSettings
+from support_agent.config.settings import Settings
 from support_agent.errors import PermanentError
 from support_agent.models.language_model import Model
 from support_agent.models.progress import Progress
@@ -112,8 +112,9 @@ cache_dir = "{folder / "models"}"
 def desk(office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A workspace with one answered mail, in the working folder; model and search are fakes, the fact room is off."""
 
-    def open_model(settings: ModelSettings, progress: Progress) -> Model:
-        named = settings.name if settings.planner == "openai" else settings.path and settings.path.stem
+    def open_model(settings: Settings, progress: Progress) -> Model:
+        model = settings.model
+        named = model.name if model.planner == "openai" else model.path and model.path.stem
         return SureModel(1e-9 if named == UNSURE else 0.999)
 
     def open_search(*_: object, **__: object) -> WordSearch:

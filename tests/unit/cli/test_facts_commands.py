@@ -25,8 +25,8 @@ from support_agent.facts.graph.open_evidence import Chaining
 from support_agent.facts.graph.shown import EntityGraph
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Findings, GradedPointer, Outcome, Pointer
-from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_trace import Evidence
 from tests.fakes_facts import Piece, ScriptedJudge, ScriptedRetriever, ScriptedWriter
 from tests.unit.facts.graph.fakes import WordSimilarity
 
@@ -68,12 +68,12 @@ class Finder:
         self.asked: list[tuple[str, int]] = []
         self.allowed: set[str] = set()
 
-    def find(self, question: str, budget: Budget) -> Findings:
+    def find(self, question: str, budget: Budget) -> Finding:
         self.asked.append((question, budget.max_tokens))
-        evidence = (GradedPointer(pointer=Pointer(source="document:1", first=0, last=0), grade=0.9),)
-        return Findings(outcome=Outcome(reason=self.reason, evidence=evidence, index_version="v"), trace=())
+        evidence = (Evidence(source="document:1", first=0, last=0, grade=0.9),)
+        return Finding(reason=self.reason, evidence=evidence, index_version="v")
 
-    def entity_graph(self, found: Findings) -> EntityGraph:
+    def entity_graph(self, found: Finding) -> EntityGraph:
         assert self.may_show, "it is built for the page alone"
         return EntityGraph()
 
@@ -115,7 +115,7 @@ def test_script_gets_the_whole_story(
     finder = Finder(FindingReason.ANSWERED)
     assert run(monkeypatch, finder, "--json") == 0
     story = json.loads(capsys.readouterr().out)
-    assert (story["question"], story["is_answered"], story["evidence"][0]["document"]) == (QUESTION, True, 1)
+    assert (story["text"], story["is_answered"], story["evidence"][0]["number"]) == (QUESTION, True, 1)
     assert (finder.asked, "document:1" in finder.allowed) == ([(QUESTION, 20_000)], True)
 
 
@@ -130,7 +130,7 @@ def test_page_has_the_evidence_the_steps_and_what_was_rejected(
     assert json.loads(captured.out) == story
     assert "page.html: written" in captured.err
     page = (workspace / "page.html").read_text(encoding="utf-8")
-    said = story["evidence"][0]["sentences"][0]
+    said = story["evidence"][0]["sentences"][0]["text"]
     assert f'<mark class="strong">{said}</mark>' in page
     assert re.search(rf'<div class="model">\s*<p class="label">[^<]*</p>\s*<p dir="auto">{re.escape(said)}</p>', page)
     assert '<g class="hop0">' in page

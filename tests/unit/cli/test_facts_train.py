@@ -130,4 +130,4 @@ def test_labelled_mails_are_recorded(workspace: Path, monkeypatch: pytest.Monkey
     assert run(str(MAILS / "tuning"), "--out", "cases.jsonl", "--cases", "3", command="record") == 0
     cases = read_cases(workspace / "cases.jsonl")
     assert len(cases) == 3
-    assert {case.limits for case in cases} == {Limits(looks=2, drafts=0)}
+    assert {case.limits for case in cases} == {Limits(retrievals=2, drafts=0)}

@@ -265,3 +265,14 @@ def test_a_trained_policy_needs_its_file(tmp_path: Path) -> None:
     assert "needs policy_file: `support-agent facts train` writes one" in str(refused.value)
     settings = load(write(tmp_path, '[facts]\npolicy = "trained"\npolicy_file = "policy-1.json"\n'))
     assert settings.facts.policy_file == tmp_path / "policy-1.json"
+
+
+def test_a_renamed_setting_is_refused_with_its_new_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rule: a setting of an earlier version neither counts nor is ignored."""
+    file = tmp_path / "support-agent.toml"
+    file.write_text('[facts]\nlooks = "never"\n', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"facts\.looks is now facts\.retrieve: rename it"):
+        load(file)
+    monkeypatch.setenv("SUPPORT_AGENT__FACTS__LOOKS", "never")
+    with pytest.raises(ConfigError, match="did you mean SUPPORT_AGENT__FACTS__RETRIEVE"):
+        load(None)

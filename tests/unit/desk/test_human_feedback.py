@@ -9,17 +9,18 @@ import pytest
 
 from support_agent.company.documents import Document, parse_document
 from support_agent.desk.human_feedback import TELLING_CHARACTERS, escalated_cases
-from support_agent.facts.inquiry.memory import Ending, Evidence, Memory, begin, ended, to_json, with_evidence
+from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended, with_evidence
 from support_agent.facts.inquiry.policy import Limits, possible
 from support_agent.facts.learning.training import Deed, EscalatedCase
 from support_agent.store.plans import Plans
 from support_agent.store.records import MailId
+from support_agent.tools.fact_trace import Evidence
 from tests.fakes_journey import DESK, Office, write
 from tests.unit.seen import OFF_TOPIC, PACKET, PERSON_REPLY, REFUND
 
 REFUNDS, SIGN_IN = "https://harborfile.example/help/refund-policy", "https://harborfile.example/help/sign-in"
-OPEN = with_evidence(begin("case", OFF_TOPIC), [Evidence(source="document:1", first=0, last=2, score=0.5)])
-GIVEN_UP = to_json(ended(OPEN, Ending.ESCALATED))
+OPEN = with_evidence(begin("case", OFF_TOPIC), [Evidence(source="document:1", first=0, last=2, grade=0.5)])
+GIVEN_UP = ended(OPEN, Ending.ESCALATED).model_dump_json()
 
 
 def escalated(
@@ -99,7 +100,9 @@ def test_the_memory_is_that_of_the_moment_of_giving_up(office: Office, monkeypat
     assert possible(case.memory, Limits()) == (True, True, False, True)
 
 
-@pytest.mark.parametrize("memory", [None, to_json(OPEN), to_json(ended(OPEN, Ending.ANSWERED)), '{"format": 2}'])
+@pytest.mark.parametrize(
+    "memory", [None, OPEN.model_dump_json(), ended(OPEN, Ending.ANSWERED).model_dump_json(), '{"format": 2}']
+)
 def test_a_case_that_the_policy_did_not_give_up_teaches_nothing(
     office: Office, monkeypatch: pytest.MonkeyPatch, memory: str | None
 ) -> None:
@@ -146,5 +149,5 @@ def test_what_two_documents_have_in_common_is_the_one_that_was_found(
 def test_evidence_of_the_web_is_no_document(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule: the machine sends documents of the company only, so what a page said needed a person."""
     web: Memory = begin("case", "?", [Evidence(source="https://elsewhere.example/1", first=0, last=0)])
-    escalated(office, monkeypatch, f"See {REFUNDS}", memory=to_json(ended(web, Ending.ESCALATED)))
+    escalated(office, monkeypatch, f"See {REFUNDS}", memory=ended(web, Ending.ESCALATED).model_dump_json())
     assert [case.deed for case in learned(office)] == [Deed.SENT_OTHER]

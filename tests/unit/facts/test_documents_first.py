@@ -47,7 +47,7 @@ def passages(ways: Ways = Ways.BOTH) -> PassageIndex:
     return index
 
 
-def test_by_meaning_only_the_nearest_documents_are_looked_into() -> None:
+def test_by_meaning_only_the_nearest_documents_are_retrieved() -> None:
     """Rule: a passage that is alike in words of no weight, in a document about something else, takes no place."""
     topics = FixedTopics("field:plan", "document:4", "series:payments", "document:5", "document:1", "document:2")
     index = passages(Ways.VECTORS)
@@ -87,7 +87,7 @@ def test_nothing_is_found_outside_the_allowed_documents(ways: Ways) -> None:
     assert DocumentsFirst(topics, passages(ways), frozenset()).find("hf-w12 money", 20) == ()
 
 
-def test_where_no_topic_is_near_all_allowed_documents_are_looked_into() -> None:
+def test_where_no_topic_is_near_all_allowed_documents_are_retrieved() -> None:
     """Rule: a company without topics is searched all the same."""
     found = DocumentsFirst(FixedTopics("field:plan"), passages(Ways.VECTORS), EVERY).find("money", 20)
     assert {passage.source for passage in found} == EVERY

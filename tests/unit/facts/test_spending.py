@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from support_agent.errors import TransientError
-from support_agent.facts.spending import FRAME_TOKENS, NAME_TOKENS, Budget, Calls, NoRoom, most_tokens
+from support_agent.facts.spending import FRAME_TOKENS, NAME_TOKENS, Budget, Calls, NoRoom
+from support_agent.models.writer import most_tokens
 from tests.fakes_facts import ScriptedJudge, ScriptedWriter
 
 MATERIAL = [("Text", "ten bytes!")]
@@ -14,7 +15,7 @@ GRADE_TOKENS = 2 * (FRAME_TOKENS + NAME_TOKENS) + 10
 
 
 def calls_on(budget: Budget, judge: ScriptedJudge, writer: ScriptedWriter | None = None) -> Calls:
-    return Calls(judge, writer or ScriptedWriter([]), budget, most_tokens)
+    return Calls(judge, writer or ScriptedWriter([]), budget)
 
 
 def test_a_grade_begins_where_its_most_tokens_fit_and_not_with_one_less() -> None:
@@ -29,11 +30,13 @@ def test_a_text_begins_where_its_prompt_and_its_whole_length_fit() -> None:
     writer = ScriptedWriter(["text"])
     needed = FRAME_TOKENS + NAME_TOKENS + 10 + 50
     with pytest.raises(NoRoom):
-        calls_on(Budget(needed - 1), ScriptedJudge({}), writer).write(
+        calls_on(Budget(needed - 1), ScriptedJudge({}), writer).generate(
             "order", MATERIAL, temperature=0, max_tokens=50, seed=1
         )
     assert not writer.history
-    calls_on(Budget(needed), ScriptedJudge({}), writer).write("order", MATERIAL, temperature=0, max_tokens=50, seed=1)
+    calls_on(Budget(needed), ScriptedJudge({}), writer).generate(
+        "order", MATERIAL, temperature=0, max_tokens=50, seed=1
+    )
     assert len(writer.history) == 1
 
 

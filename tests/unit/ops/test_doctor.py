@@ -271,8 +271,8 @@ def test_the_vector_store_is_told_with_its_texts(settings: Settings, entries: in
 @pytest.mark.parametrize(
     ("section", "values", "what"),
     [
-        ("facts", {}, "looks: doubtful, policy always, without drafts; no web is asked"),
-        ("facts", {"looks": "never"}, "off: a document answers by the choice alone"),
+        ("facts", {}, "retrieve: doubtful, policy always, without drafts; no web is asked"),
+        ("facts", {"retrieve": "never"}, "off: a document answers by the choice alone"),
         ("grading", {"drafts": True}, "policy always, with drafts; no web is asked"),
         ("search", {"sources": ("wikipedia",)}, "questions leave the house for wikipedia"),
     ],

@@ -15,19 +15,9 @@ from support_agent.company.documents import Document, load_documents
 from support_agent.config.packaged_files import packaged
 from support_agent.errors import ConfigError
 from support_agent.facts.graph.shown import EntityGraph, GraphEntity, GraphRelation
-from support_agent.facts.trace import (
-    BorneOut,
-    Cost,
-    Findings,
-    GradedPointer,
-    ModelText,
-    Node,
-    Outcome,
-    Pointer,
-    Visit,
-)
 from support_agent.ops.facts_page import check_page, facts_page, write_page
-from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_trace import Evidence, ModelText, Node, SentenceRange, Step, Visit
 
 DOCUMENTS = {f"document:{one.number}": one for one in load_documents(packaged("policies"))}
 FIRST = DOCUMENTS["document:1"]
@@ -52,8 +42,8 @@ HOSTILE = (
 )
 
 
-def at(source: str, first: int, last: int | None = None) -> Pointer:
-    return Pointer(source=source, first=first, last=first if last is None else last)
+def at(source: str, first: int, last: int | None = None) -> SentenceRange:
+    return SentenceRange(source=source, first=first, last=first if last is None else last)
 
 
 def entities(name: str = "Refunds") -> EntityGraph:
@@ -74,12 +64,12 @@ def found(
     claim: str = CLAIM,
     rewritten: str = REWRITTEN,
     page: str = PAGE,
-) -> Findings:
-    """Findings with a node of each kind that has something to show: two steps, one of them borne out."""
+) -> Finding:
+    """Finding with a node of each kind that has something to show: two steps, one of them borne out."""
     passages = (at("document:1", 0, 2), at("document:9", 1, 2), at(page, 0, 1))
     steps = (
-        BorneOut(claim=claim, pointer=at("document:1", 1), probability=0.93, score=0.21),
-        BorneOut(claim=UNBORNE + claim),
+        Step(claim=claim, pointer=at("document:1", 1), probability=0.93, score=0.21),
+        Step(claim=UNBORNE + claim),
     )
     question = ModelText(kind="question", text=rewritten, writer="model", seed=1)
     written = ModelText(kind="draft", text=draft, writer="model", seed=1)
@@ -97,15 +87,18 @@ def found(
         Visit(node=Node.HALLUCINATION_GRADER, cycle=0, decided="supported", grade=0.81, threshold=0.55),
         Visit(node=Node.EVIDENCE, cycle=0, decided="1 of 2 steps borne out", steps=steps),
     )
-    outcome = Outcome(
+    is_answered = reason is FindingReason.ANSWERED
+    return Finding(
         reason=reason,
-        evidence=(GradedPointer(pointer=passages[0], grade=0.75),),
-        sentences=(at("document:1", 1),) if reason is FindingReason.ANSWERED else (),
+        evidence=(Evidence(**dict(passages[0]), grade=0.75),),
+        sentences=(at("document:1", 1),) if is_answered else (),
         grounded=0.81,
-        cost=Cost(tokens=380, forward_passes=41, seconds=1.5),
+        tokens=380,
+        forward_passes=41,
+        seconds=1.5,
         index_version="v",
+        trace=trace if is_answered else trace[:-1],
     )
-    return Findings(outcome=outcome, trace=trace if outcome.is_answered else trace[:-1])
 
 
 class Read(HTMLParser):
@@ -160,11 +153,11 @@ def test_the_sentence_that_bears_a_step_out_is_highlighted_by_how_surely_it_does
     assert any("near" in classes for classes in page.classes_of(sentence(0)))
 
 
-def test_where_nothing_answers_what_looked_relevant_is_highlighted_by_its_grade() -> None:
+def test_where_nothing_answers_what_seemed_relevant_is_highlighted_by_its_grade() -> None:
     page = page_of(reason=FindingReason.HALLUCINATION)
     assert page.marked("fair")[1:] == [sentence(0), sentence(1), sentence(2)]
     assert "Not answered: hallucination" in [said for said, _ in page.texts]
-    assert "What looked relevant" in " ".join(said for said, _ in page.texts)
+    assert "What seemed relevant" in " ".join(said for said, _ in page.texts)
 
 
 def test_the_document_is_there_whole() -> None:
@@ -305,7 +298,7 @@ def test_a_document_of_before_is_shown_as_far_as_it_goes() -> None:
 
 
 def test_findings_of_nothing_are_a_page() -> None:
-    nothing = Findings(outcome=Outcome(reason=FindingReason.FAILED, index_version=""), trace=())
+    nothing = Finding(reason=FindingReason.FAILED, index_version="")
     said = [text for text, _ in Read(facts_page(QUESTION, nothing, DOCUMENTS, EntityGraph())).texts]
     assert {"No document has evidence.", "Not answered: failed"} <= set(said)
 

@@ -322,7 +322,7 @@ def test_an_answer_needs_the_fact_rooms_evidence_here_too() -> None:
     """The program looks before a document is sent; the model is never offered to."""
     for finding, outcome in ((found(says(7, 0)), "answer"), (found(reason="irrelevant"), "escalate")):
         given = one(
-            "Refund?", near("document:7", "document:1"), room=ScriptedRoom({"Refund?": finding}), looks_always=True
+            "Refund?", near("document:7", "document:1"), room=ScriptedRoom({"Refund?": finding}), always_retrieves=True
         )
         made, _ = composed(given, ("send_document", {"number": 7}), FINISH, likes=("Document 7",))
         assert made.outcome == outcome
@@ -330,7 +330,7 @@ def test_an_answer_needs_the_fact_rooms_evidence_here_too() -> None:
         "Refund?",
         near("document:7", "document:1"),
         room=ScriptedRoom({"Refund?": found(says(1, 0))}),
-        looks_always=True,
+        always_retrieves=True,
     )
     made, _ = composed(given, ("send_document", {"number": 7}), FINISH, likes=("Document 7",))
     assert (made.reason, "find_evidence" in tools(made)) == ("no_evidence", True)

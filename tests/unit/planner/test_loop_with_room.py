@@ -27,7 +27,7 @@ def room(finding: Finding | Exception, question: str = REFUND) -> ScriptedRoom:
 
 
 def asked(looks: FactRoom, *topics: str, level: int = 3, choice: str = "Document 1") -> tuple[Plan, Context]:
-    given = one(REFUND, near(*topics), room=looks, looks_always=True, level=level)
+    given = one(REFUND, near(*topics), room=looks, always_retrieves=True, level=level)
     return plan(Prefers(choice), given), given
 
 
@@ -66,9 +66,9 @@ def test_a_document_is_looked_into_though_something_else_answers_already() -> No
     """Failure: what the case knew answered its next question as well, and the right document went to a person."""
 
     class Knows(ScriptedRoom):
-        def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+        def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
             self.findings = {REFUND: found(says(1, 3)) if documents == {1} else found(says(7, 0))}
-            return super().look(question, documents, likely)
+            return super().retrieve(question, documents, likely)
 
     made, given = asked(Knows({}), "document:1", "document:7")
     assert made.outcome == "answer"
@@ -123,7 +123,7 @@ def test_a_document_that_is_chosen_before_a_nearer_value_is_looked_into_then() -
     assert len(looks.asked) == 1
 
 
-def test_a_choice_that_is_not_sure_enough_is_not_looked_into() -> None:
+def test_a_choice_that_is_not_sure_enough_is_not_retrieved() -> None:
     """A person gets the question in any case."""
     looks = room(found(says(1, 0)))
     made = plan(Prefers("Document 1"), one(REFUND, near("field:plan", "document:1"), room=looks), threshold_answer=1.0)
@@ -145,7 +145,7 @@ def test_one_question_without_evidence_leaves_the_others_their_answer() -> None:
             return near("document:1" if "Refund" in text else "field:seats_paid").nearest(text)
 
     given = context(
-        questions=(REFUND, SEATS), search=ByQuestion(), room=room(found(reason="irrelevant")), looks_always=True
+        questions=(REFUND, SEATS), search=ByQuestion(), room=room(found(reason="irrelevant")), always_retrieves=True
     )
     made = plan(Prefers("Document 1", "seats"), given)
     assert (made.outcome, made.reason, made.asked, len(made.answers)) == ("answer", "no_evidence", 2, 1)
@@ -158,11 +158,11 @@ def test_seconds_of_looking_count_and_its_tokens_do_not() -> None:
     clock = [0.0]
 
     class Slow(ScriptedRoom):
-        def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+        def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
             clock[0] += 200.0
-            return super().look(question, documents)
+            return super().retrieve(question, documents)
 
-    slow = one(REFUND, near("document:1"), room=Slow({REFUND: found(says(1, 0))}), looks_always=True)
+    slow = one(REFUND, near("document:1"), room=Slow({REFUND: found(says(1, 0))}), always_retrieves=True)
     made = Planner(
         Prefers("Document 1"), PlannerSettings(max_s=120, model_votes="always"), lambda: clock[0], combiner=PLAIN
     ).plan(slow)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from pydantic import ValidationError
 
 from support_agent.answer.packet import FoundPage
-from support_agent.tools.fact_room import MOST_PAGES, Evidence, Finding, FindingReason
+from support_agent.tools.fact_room import MOST_PAGES, Finding, FindingReason
+from support_agent.tools.fact_trace import Evidence, sentence_at
+from tests.fakes_room import VISITS, says
 
 
 def finding(*evidence: Evidence) -> Finding:
@@ -16,11 +20,11 @@ def finding(*evidence: Evidence) -> Finding:
 def test_positions_of_a_document_are_joined_in_order() -> None:
     """Rule: two passages of one document are one excerpt, each sentence once, in the document's order."""
     found = finding(
-        Evidence(document=6, sentences=(4, 5), grade=0.9),
-        Evidence(document=2, sentences=(0,), grade=0.8),
-        Evidence(document=6, sentences=(1, 4)),
+        says(6, 4, 5, grade=0.9),
+        says(2, 0, grade=0.8),
+        says(6, 1, 4),
     )
-    assert found.sentences_of(6) == (1, 4, 5)
+    assert found.sentences_of(6) == (1, 2, 3, 4, 5)
     assert found.sentences_of(2) == (0,)
     assert found.sentences_of(3) == ()
 
@@ -36,8 +40,46 @@ def test_pages_of_two_looks_are_joined_each_once_and_few() -> None:
     assert second.after(first).pages == second.pages
 
 
-@pytest.mark.parametrize("wrong", [{"sentences": ()}, {"sentences": (-1,)}, {"document": 0}, {"grade": 1.5}])
-def test_evidence_is_whole_sentences_of_a_numbered_document(wrong: dict[str, object]) -> None:
+@pytest.mark.parametrize("wrong", [{"first": 2}, {"first": -1, "last": -1}, {"source": ""}, {"grade": 1.5}])
+def test_evidence_is_whole_sentences_and_a_probability(wrong: dict[str, object]) -> None:
     """Rule: what is no position and no probability is refused where it comes in."""
     with pytest.raises(ValidationError):
-        Evidence.model_validate({"document": 6, "sentences": (1,), "grade": 0.5, **wrong})
+        Evidence.model_validate({"source": "document:6", "first": 1, "last": 1, "grade": 0.5, **wrong})
+
+
+def test_sentences_that_bear_the_draft_out_are_the_evidence_of_their_document() -> None:
+    """Rule: of a document without any its passages are; nothing is said twice of one document."""
+    found = Finding(
+        reason=FindingReason.ANSWERED,
+        evidence=(says(1, 0, 3, grade=0.9), says(2, 4, 5, grade=0.8), says(1, 6, 7, grade=0.7)),
+        sentences=(sentence_at("document:1", 2), sentence_at("document:1", 6)),
+        index_version="1",
+    )
+    assert found.cited == ((1, (2, 6), 0.9), (2, (4, 5), 0.8))
+
+
+@pytest.mark.parametrize("source", ["https://a.example", "document:", "document:x", "document:\u0661", "document:01"])
+def test_only_a_number_is_a_documents(source: str) -> None:
+    assert sentence_at(source, 0).document is None
+    assert sentence_at("document:17", 0).document == 17
+
+
+def test_what_an_earlier_version_kept_is_read() -> None:
+    """Rule: a store of version 1 opens: positions one by one, and a trace as JSON in JSON, twice where asked twice."""
+    visits = [visit.model_dump(mode="json") for visit in VISITS]
+    first = json.dumps({"outcome": {"reason": "answered"}, "trace": visits})
+    kept = {
+        "reason": "answered",
+        "evidence": [{"document": 6, "sentences": [1, 2, 5], "grade": 0.5}, {"document": 2, "sentences": [0]}],
+        "index_version": "1",
+        "trace": f"[{first}, {first}]",
+    }
+    read = Finding.model_validate_json(json.dumps(kept))
+    assert read.evidence == (says(6, 1, 2, grade=0.5), says(6, 5, grade=0.5), says(2, 0, grade=None))
+    assert read.trace == VISITS * 2
+    assert Finding.model_validate_json(read.model_dump_json()) == read
+
+
+@pytest.mark.parametrize("trace", ["no JSON", '[{"node": "unknown"}]', "[]", "[" * 100_000])
+def test_a_trace_of_nobody_is_none(trace: str) -> None:
+    assert Finding.model_validate({"reason": "answered", "index_version": "1", "trace": trace}).trace == ()

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from support_agent.cli import printing
-from support_agent.config.facts import Looks
+from support_agent.config.facts import Retrieve
 from support_agent.desk.decision import Decision, escalated
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import chosen, plan_again, replay
@@ -30,7 +30,7 @@ def with_rooms(office: Office, **findings: Finding | Exception) -> tuple[Office,
 
 def with_room(office: Office, rooms: FactRooms) -> Office:
     settings = office.decider.settings
-    always = settings.model_copy(update={"facts": settings.facts.model_copy(update={"looks": Looks.ALWAYS})})
+    always = settings.model_copy(update={"facts": settings.facts.model_copy(update={"retrieve": Retrieve.ALWAYS})})
     return replace(office, decider=replace(office.decider, rooms=rooms, settings=always))
 
 
@@ -138,13 +138,13 @@ def test_the_story_tells_what_was_found_and_marks_the_models_words(office: Offic
     story = timeline(office.store, one(office, mail_id).case_id or "")
     plan = story.mails[0].plan
     assert plan is not None
-    (look,) = plan.looks
+    (look,) = plan.retrievals
     assert (look.question, look.is_answered, look.reason) == (1, False, "not_an_answer")
     assert (look.index_version, look.tokens, look.forward_passes, look.seconds) == ("passages-1", 700, 9, 1.5)
     assert [evidence.number for evidence in look.evidence] == [1, 15]
     assert look.evidence[0].sentences[0].text == sentence(office, 1, 3)
     told = printing.timeline(story)
-    assert "    looked into: not_an_answer, 1.50 s, 9 forward passes, 700 tokens\n" in told
+    assert "    retrieved: not_an_answer, 1.50 s, 9 forward passes, 700 tokens\n" in told
     assert "      document 1, grade 0.71, sentences 3, 4\n" in told
     assert f"      the model's draft, sent to nobody: {DRAFT}\n" in told
     assert f"      the model's question, sent to nobody: {QUESTION}\n" in told
@@ -219,7 +219,7 @@ def test_a_person_may_say_what_the_documents_say(office: Office) -> None:
     assert sentence(office, 1, 3) in " ".join(text_of(office.sent(reply)[PERSON_REPLY]).split())
 
 
-def test_a_record_that_is_no_json_is_shown_as_it_is(office: Office) -> None:
+def test_a_record_that_is_none_hides_nothing(office: Office) -> None:
     """The room's record is its own affair; a strange one must not hide the case."""
     deep = "[" * 5_000 + "]" * 5_000
     for number, trace in enumerate(("no json", deep, json.dumps({"a": [{"model_text": "not marked so"}]}))):
@@ -227,7 +227,7 @@ def test_a_record_that_is_no_json_is_shown_as_it_is(office: Office) -> None:
         mail_id, _ = roomy.handle(write(f"{REFUND} {number}", sender=JAMES, number=number))
         plan = timeline(office.store, one(office, mail_id).case_id or "").mails[-1].plan
         assert plan is not None
-        assert plan.looks[0].written == ()
+        assert plan.retrievals[0].written == ()
 
 
 def test_the_next_mail_of_a_case_begins_with_what_the_last_one_left(office: Office) -> None:

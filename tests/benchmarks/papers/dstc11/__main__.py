@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.papers.dstc11 --data DIR`: DSTC11 track 5, as a mail is answered, and by its parts.
 
-Checked by tests/unit/papers/test_commands.py and tests/integration/facts/test_papers.py.
+Checked by tests/unit/benchmarks/papers/test_commands.py and tests/integration/facts/test_papers.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The last question is asked of all places' documents, with what was said before it as the case's earlier questions; what
 is measured are the sentences of the passages that one retrieval finds. Nothing is trained. Checked by
-tests/unit/papers/test_dstc11_ablations.py.
+tests/unit/benchmarks/papers/test_dstc11_ablations.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from support_agent.facts.index import Collection, TextEmbedder, memory_client
 from support_agent.facts.inquiry.consolidator import Consolidator
 from support_agent.facts.material import Retriever
 from support_agent.facts.passages import PassageIndex
-from support_agent.facts.trace import DOCUMENT_SOURCE
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 from tests.benchmarks.papers.dstc11.data import Benchmark, Turn
 from tests.benchmarks.papers.dstc11.mail_path import documents_of
 from tests.benchmarks.papers.dstc11.measures import Row, measured, truth_of

@@ -3,7 +3,7 @@
 The data (Zhao et al. 2023) is not part of this program: its folder is given, with `logs.json`, `labels.json` and
 `knowledge.json` as published. Invariant: every gold sentence exists in the knowledge and every turn that needs
 knowledge has a person's response, or reading fails. Checked by
-tests/unit/papers/test_dstc11_data.py.
+tests/unit/benchmarks/papers/test_dstc11_data.py.
 """
 
 from __future__ import annotations

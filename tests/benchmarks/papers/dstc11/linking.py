@@ -1,7 +1,7 @@
 """Which hotels and restaurants a dialogue's last question is about, by the fact room's own linker.
 
 The linker is told the names, and what people say for them: without "the", "guest house" and the like, without a
-plural's s. A street is no name. Checked by tests/unit/papers/test_dstc11_linking.py.
+plural's s. A street is no name. Checked by tests/unit/benchmarks/papers/test_dstc11_linking.py.
 """
 
 from __future__ import annotations

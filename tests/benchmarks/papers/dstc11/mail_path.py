@@ -3,7 +3,7 @@
 Each hotel and restaurant is one document whose sections are its reviews and its answered questions; all of them are one
 company's. The dialogue so far is the mail, asked whole. One document and its sections are chosen by the product's own
 search, weights and thresholds, without the language model. Nothing is trained on the benchmark, and no gold is looked
-at. Checked by tests/unit/papers/test_mail_path.py.
+at. Checked by tests/unit/benchmarks/papers/test_mail_path.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How much of what people chose and wrote is in what was chosen here, and the snippets as sources to search.
 
 A snippet's position is its place among all snippets of the benchmark, entity by entity. Checked by
-tests/unit/papers/test_dstc11_measures.py.
+tests/unit/benchmarks/papers/test_dstc11_measures.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from support_agent.core.frozen import Frozen
 from support_agent.facts.chunks import Source
 from support_agent.facts.inquiry.utility import knowledge_f1
-from support_agent.facts.trace import DOCUMENT_SOURCE
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE
 from tests.benchmarks.papers.dstc11.data import Benchmark, EntityKey, Snippet
 from tests.benchmarks.papers.dstc11.text_measures import Likeness, likeness
 from tests.benchmarks.papers.resamples import middle, resamples

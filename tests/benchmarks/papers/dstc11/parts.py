@@ -1,7 +1,7 @@
 """DSTC11 track 5 with the language model: the workflow and its parts, switched off in turn, on a sample of the turns.
 
 What the workflow answers with is measured as the other ways are; a turn that it does not answer counts as wrong, and
-how many it answers stands beside. Checked by tests/unit/papers/test_dstc11_parts.py.
+how many it answers stands beside. Checked by tests/unit/benchmarks/papers/test_dstc11_parts.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Protocol
 from support_agent.core.frozen import Frozen
 from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Cost, Findings
+from support_agent.tools.fact_room import Finding
 from tests.benchmarks.papers.dstc11.data import Benchmark
 from tests.benchmarks.papers.dstc11.measures import (
     Row,
@@ -32,7 +32,7 @@ from tests.benchmarks.papers.dstc11.selection import link_all
 class Finder(Protocol):
     """`facts.inquiry.workflow.Workflow`, or another that looks into a question and says with pointers what it found."""
 
-    def find(self, question: str, budget: Budget) -> Findings: ...
+    def find(self, question: str, budget: Budget) -> Finding: ...
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def evaluate_parts(
     names, linked = names_by_entity(benchmark), link_all(benchmark)
     rows = []
     for variant in variants:
-        found: dict[int, Findings] = {}
+        found: dict[int, Finding] = {}
         for turn in turns:
             allowed = frozenset(name for entity in linked[turn] for name in names[entity])
             finder = variant.open_finder(among(allowed if variant.is_linked else None))
@@ -104,26 +104,22 @@ def sampled(benchmark: Benchmark, sample: int, seed: int) -> list[int]:
     return sorted(random.Random(seed).sample(range(len(benchmark.turns)), min(sample, len(benchmark.turns))))
 
 
-def _row(truth: Truth, name: str, found: dict[int, Findings], seed: int) -> PartRow:
+def _row(truth: Truth, name: str, found: dict[int, Finding], seed: int) -> PartRow:
     chosen = {turn: _positions(findings) for turn, findings in found.items()}
-    overlaps = [
-        overlap(chosen[turn], truth.golds[turn], truth.texts) for turn in found if found[turn].outcome.is_answered
-    ]
-    cost = sum((findings.outcome.cost for findings in found.values()), Cost())
+    overlaps = [overlap(chosen[turn], truth.golds[turn], truth.texts) for turn in found if found[turn].is_answered]
     return PartRow(
         chosen=measured(name, chosen, truth, seed=seed),
         answered=len(overlaps) / len(found),
         knowledge_f1_answered=sum(overlaps) / max(1, len(overlaps)),
-        tokens=cost.tokens / len(found),
-        forward_passes=cost.forward_passes / len(found),
-        seconds=cost.seconds / len(found),
+        tokens=sum(one.tokens for one in found.values()) / len(found),
+        forward_passes=sum(one.forward_passes for one in found.values()) / len(found),
+        seconds=sum(one.seconds for one in found.values()) / len(found),
     )
 
 
-def _positions(findings: Findings) -> list[int]:
+def _positions(findings: Finding) -> list[int]:
     """What would be sent: the sentences that bear the draft out, else the passages; nothing without an answer."""
-    outcome = findings.outcome
-    if not outcome.is_answered:
+    if not findings.is_answered:
         return []
-    sources = [one.source for one in outcome.sentences] or [graded.pointer.source for graded in outcome.evidence]
+    sources = [one.source for one in findings.sentences or findings.evidence]
     return list(dict.fromkeys(position_of(source) for source in sources))

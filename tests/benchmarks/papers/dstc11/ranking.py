@@ -3,7 +3,7 @@
 The ways: its words (BM25), its meaning (cosine), what the whole knowledge says of the question (the mean of the
 nearest snippets of all entities, as a second question), and what people chose for the nearest questions that were
 answered before. An answered question that speaks of the same entity is never looked at, so that no sentence is
-found because it was somebody's gold. Checked by tests/unit/papers/test_dstc11_ranking.py.
+found because it was somebody's gold. Checked by tests/unit/benchmarks/papers/test_dstc11_ranking.py.
 """
 
 from __future__ import annotations

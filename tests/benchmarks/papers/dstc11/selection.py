@@ -3,7 +3,7 @@
 The answer is the chosen sentences, joined; Knowledge-F1 compares it with the sentences that people chose. How many
 sentences are chosen, and with what weights, is learned on one half of the turns and reported on the other, both ways
 round; the halves share no entity that a turn's gold begins with. Each part is switched off in turn; those that need
-the language model are in `parts`. Checked by tests/unit/papers/test_dstc11_selection.py.
+the language model are in `parts`. Checked by tests/unit/benchmarks/papers/test_dstc11_selection.py.
 Source: LLM-Augmenter (Peng et al. 2023), table of customer service; DSTC11 track 5 (Zhao et al. 2023).
 """
 

@@ -1,6 +1,6 @@
 """The DSTC11 reports as lines of text, in percent, with the published numbers below.
 
-Checked by tests/unit/papers/test_dstc11_selection.py and tests/unit/papers/test_dstc11_parts.py.
+Checked by tests/unit/benchmarks/papers/test_dstc11_selection.py and tests/unit/benchmarks/papers/test_dstc11_parts.py.
 """
 
 from __future__ import annotations

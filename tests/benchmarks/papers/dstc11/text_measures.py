@@ -2,7 +2,7 @@
 
 The track publishes BLEU and ROUGE-L (stemmed; not so here) and METEOR, which needs WordNet and is left out. Invariant:
 each is 0..1, 1 for the reference itself, and equal to what sacrebleu and rouge-score say without stemming. Checked by
-tests/unit/papers/test_text_measures.py, on values that these printed.
+tests/unit/benchmarks/papers/test_text_measures.py, on values that these printed.
 Source: BLEU (Papineni et al. 2002) with the tokens of mteval-v13a and exponential smoothing (Chen and Cherry 2014);
 ROUGE-L (Lin 2004), F1 of the longest common subsequence; chrF2 (Popovic 2015), six orders.
 """

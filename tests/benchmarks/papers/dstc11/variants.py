@@ -9,15 +9,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from support_agent.app import close, count_tokens_of, open_model, open_writer, progress
+from support_agent.app import close, open_model, progress
 from support_agent.config.facts import GradingSettings
 from support_agent.config.settings import Settings
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.open_evidence import Chaining, open_chaining
 from support_agent.facts.index import TextEmbedder
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.judge import ModelJudge
 from support_agent.facts.material import Retriever
+from support_agent.models.judge import ModelJudge
 from tests.benchmarks.papers.dstc11.parts import Finder, Variant
 from tests.benchmarks.papers.retrieval import Cosines
 
@@ -44,24 +44,22 @@ def open_variants(
     Raises:
         ConfigError: a model cannot be used.
     """
-    model = open_model(settings.model, progress())
-    writer = open_writer(settings, model)
+    model = open_model(settings, progress())
 
     def workflow(changes: Mapping[str, float], chaining: Chaining | None) -> Callable[[Retriever], Finder]:
         changed: GradingSettings = settings.grading.model_copy(update={"drafts": True, **changes})
         return lambda retriever: Workflow(
             judge=ModelJudge(model, prior=changed.prior),
-            writer=writer,
+            writer=model,
             retriever=retriever,
             web=None,
             settings=changed,
             clock=time.monotonic,
             chaining=chaining,
-            count_tokens=count_tokens_of(model),
         )
 
     try:
-        chaining = open_chaining(settings.evidence, sources, writer, Cosines(embedder), seed=settings.grading.seed)
+        chaining = open_chaining(settings.evidence, sources, model, Cosines(embedder), seed=settings.grading.seed)
         yield (
             Variant("Workflow", workflow({}, chaining)),
             Variant("Workflow without grading", workflow(NO_GRADING, chaining)),
@@ -71,4 +69,4 @@ def open_variants(
             Variant("Workflow without entity linking", workflow({}, chaining), is_linked=False),
         )
     finally:
-        close(writer, model)
+        close(model)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from support_agent.company.documents import Sentence
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import Extraction
-from support_agent.facts.judge import Grade
-from support_agent.facts.writer import Material
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Material
 
 
 class WordJudge:

@@ -14,8 +14,9 @@ from support_agent.facts.chunks import Source, document_source
 from support_agent.facts.graph.entailment import Entailment, JudgedEntailment, SimilarEntailment
 from support_agent.facts.graph.evidence import EvidenceChainer, choose_sentence
 from support_agent.facts.graph.extraction import Extractor, RuleExtractor
-from support_agent.facts.graph.graph import Place, graph_of
+from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.steps import DraftSteps, Steps, WrittenSteps
+from support_agent.tools.fact_trace import sentence_at
 from tests.fakes_facts import ScriptedWriter
 from tests.unit.facts.graph.fakes import FixedExtractor, WordJudge, WordSimilarity, source
 
@@ -90,43 +91,41 @@ def test_each_step_has_its_sentence_in_the_sources_order() -> None:
     """Rule: positions, each once, in the order of the sources and in it of the documents; not of the draft."""
     draft = "A refund goes back to the card. Each seat costs 9 euros. Refunds are made within 14 days."
     found = chainer(REFUND, SEATS).find("?", draft)
-    assert found.places == (
-        Place(source="document:10", position=0),
-        Place(source="document:10", position=2),
-        Place(source="document:2", position=0),
+    assert found.sentences == (
+        sentence_at("document:10", 0),
+        sentence_at("document:10", 2),
+        sentence_at("document:2", 0),
     )
-    assert [step.place and step.place.position for step in found.steps] == [2, 0, 0]
+    assert [step.pointer and step.pointer.first for step in found.steps] == [2, 0, 0]
 
 
 def test_a_step_that_no_sentence_says_has_no_evidence() -> None:
     """Rule: the wrong number stands on nothing, and its step says so."""
     found = chainer(REFUND, SEATS).find("?", "Refunds are made within 90 days. Each seat costs 9 euros.")
-    assert found.places == (Place(source="document:2", position=0),)
-    assert (found.steps[0].place, found.steps[0].probability) == (None, 0.0)
-    assert found.steps[1].place is not None
+    assert found.sentences == (sentence_at("document:2", 0),)
+    assert (found.steps[0].pointer, found.steps[0].probability) == (None, 0.0)
+    assert found.steps[1].pointer is not None
 
 
 def test_a_draft_without_steps_has_no_evidence() -> None:
     """Rule: where nothing is said nothing is sent."""
     found = chainer(REFUND).find("?", "Ok.")
-    assert (found.places, found.steps) == ((), ())
+    assert (found.sentences, found.steps) == ((), ())
 
 
 def test_where_the_graph_knows_nothing_the_sources_found_are_read() -> None:
     """Rule: only those that were given; without them there is no evidence."""
     cat = "the office has a cat"
     alone = chainer(REFUND, SEATS, extractor=FixedExtractor())
-    assert alone.find("?", cat).places == ()
-    assert alone.find("?", cat, sources={"document:2", "document:404"}).places == ()
-    assert alone.find("?", cat, sources={"document:10"}).places == (Place(source="document:10", position=1),)
+    assert alone.find("?", cat).sentences == ()
+    assert alone.find("?", cat, sources={"document:2", "document:404"}).sentences == ()
+    assert alone.find("?", cat, sources={"document:10"}).sentences == (sentence_at("document:10", 1),)
 
 
 def test_sources_that_were_not_found_give_no_evidence() -> None:
     """Rule: a document that may not be sent to this customer is never pointed at."""
     draft = "Refunds are made within 14 days. Each seat costs 9 euros."
-    assert chainer(REFUND, SEATS).find("?", draft, sources={"document:2"}).places == (
-        Place(source="document:2", position=0),
-    )
+    assert chainer(REFUND, SEATS).find("?", draft, sources={"document:2"}).sentences == (sentence_at("document:2", 0),)
 
 
 def test_the_model_judges_a_short_list_only() -> None:
@@ -139,7 +138,7 @@ def test_the_model_judges_a_short_list_only() -> None:
     found = chainer(many, entailment=judged, settings=EvidenceSettings(shortlist=5)).find(
         "?", "Refunds of Plan7 are made within 7 days."
     )
-    assert found.places == (Place(source="document:1", position=7),)
+    assert found.sentences == (sentence_at("document:1", 7),)
     assert judge.asked == 5
 
 
@@ -150,18 +149,18 @@ def test_the_settings_weigh_length_against_likelihood() -> None:
     both = source("document:1", long, short, heading="Refunds")
     entailment = Sure({long: 0.95, short: 0.7})
     weighed = chainer(both, entailment=entailment).find("?", "Refunds take 14 days.")
-    assert weighed.places == (Place("document:1", 1),)
+    assert weighed.sentences == (sentence_at("document:1", 1),)
     best_said = chainer(both, entailment=entailment, settings=EvidenceSettings(beta=0.0))
-    assert best_said.find("?", "Refunds take 14 days.").places == (Place("document:1", 0),)
+    assert best_said.find("?", "Refunds take 14 days.").sentences == (sentence_at("document:1", 0),)
 
 
 def test_the_settings_say_how_far_to_look() -> None:
     """Rule: with no hop only what names the step's entities; with two what those lead to."""
     towns = source("document:1", "We ask Anna about Bergen.", "x", "x", "We like Bergen and Chur.", "x", "x", "We see.")
     step = "Anna is asked"
-    near = chainer(towns, settings=EvidenceSettings(hops=0)).find("?", step).steps[0]
-    far = chainer(towns, settings=EvidenceSettings(hops=2)).find("?", step).steps[0]
-    assert (near.candidates, far.candidates) == (3, 6)
+    ways = [chainer(towns, settings=EvidenceSettings(hops=hops)) for hops in (0, 2)]
+    near, far = (way._candidates(way._graph.match(step), None) for way in ways)
+    assert (len(near), len(far)) == (3, 6)
 
 
 class Sure:
@@ -192,7 +191,7 @@ def test_hostile_models_choose_among_the_company_s_sentences(draft: str, steps: 
         draft, draft, sources={"document:2", "document:10"}
     )
     order = [(source.key, index) for source in sources for index in range(len(source.sentences))]
-    positions = [order.index((place.source, place.position)) for place in found.places]
+    positions = [order.index((place.source, place.first)) for place in found.sentences]
     assert positions == sorted(set(positions))
 
 
@@ -200,7 +199,7 @@ def test_a_sentence_that_cannot_be_read_whole_is_no_evidence() -> None:
     """Rule: a megabyte in one sentence is not judged by its beginning."""
     hostile = source("document:3", "Refunds are made within 14 days" + " and more" * 120_000 + ".", heading="Refunds")
     found = chainer(hostile, entailment=Liar()).find("?", "Refunds are made within 14 days.", sources={"document:3"})
-    assert found.places == ()
+    assert found.sentences == ()
 
 
 def test_an_older_graph_leads_to_nothing_that_is_gone() -> None:
@@ -216,7 +215,7 @@ def test_an_older_graph_leads_to_nothing_that_is_gone() -> None:
         similarity=similarity,
         entailment=SimilarEntailment(similarity),
     ).find("?", "A refund goes back to the card it was paid with. Each seat costs 9 euros.")
-    assert found.places == ()
+    assert found.sentences == ()
 
 
 def test_the_company_documents_support_what_they_say() -> None:
@@ -230,5 +229,5 @@ def test_the_company_documents_support_what_they_say() -> None:
     for text in texts:
         found = finder.find("?", text)
         assert found == finder.find("?", text)
-        said += any(by_source[place.source].sentences[place.position].text == text for place in found.places)
+        said += any(by_source[place.source].sentences[place.first].text == text for place in found.sentences)
     assert said / len(texts) > 0.8

@@ -12,11 +12,11 @@ from support_agent.facts.graph.graph import (
     SUBGRAPH_ENTITIES,
     SUBGRAPH_PLACES,
     Graph,
-    Place,
     Subgraph,
     graph_of,
 )
 from support_agent.facts.terms import key_of
+from support_agent.tools.fact_trace import sentence_at
 from tests.unit.facts.graph.fakes import FixedExtractor, source
 
 SHOP = (
@@ -48,9 +48,9 @@ def test_two_hops_reach_the_neighbours_of_neighbours_and_no_further() -> None:
     """Rule: distances in hops; the sentences that name the nearest entities first."""
     found = shop().around(shop().match("Where is Anna?"), hops=2)
     assert found.entities == (("anna", 0), ("bergen", 1), ("chur", 2))
-    assert found.places[0] == Place(source="document:1", position=0)
-    assert Place(source="document:2", position=0) not in found.places
-    assert Place(source="document:1", position=2) in found.places
+    assert found.places[0] == sentence_at("document:1", 0)
+    assert sentence_at("document:2", 0) not in found.places
+    assert sentence_at("document:1", 2) in found.places
 
 
 def test_a_cycle_ends() -> None:
@@ -65,7 +65,7 @@ def test_only_the_sources_asked_for_are_shown() -> None:
     """Rule: their sentences alone, and beyond the entities themselves only what they name."""
     found = shop().around(["chur"], hops=2, sources={"document:2"})
     assert found.entities == (("chur", 0), ("delft", 1), ("essen", 2))
-    assert found.places == (Place("document:2", 0),)
+    assert found.places == (sentence_at("document:2", 0),)
 
 
 def test_many_other_documents_do_not_hide_the_one_asked_for() -> None:
@@ -75,7 +75,7 @@ def test_many_other_documents_do_not_hide_the_one_asked_for() -> None:
     graph = graph_of([*others, own, source("document:601", "We like Common.")], RuleExtractor())
     found = graph.around(["hub"], hops=2, sources={"document:600"})
     assert ("wanted", 2) in found.entities
-    assert set(found.places) == {Place("document:600", 0), Place("document:600", 1)}
+    assert set(found.places) == {sentence_at("document:600", 0), sentence_at("document:600", 1)}
 
 
 def test_a_text_matches_the_longest_name_it_holds() -> None:
@@ -165,5 +165,5 @@ def test_every_place_names_an_entity_of_the_subgraph(given: list[Source], asked:
     assert len(set(keys)) == len(keys)
     assert all(distance <= hops for _, distance in found.entities)
     for place in found.places:
-        text = f" {key_of(by_source[place.source].sentences[place.position].text)} "
+        text = f" {key_of(by_source[place.source].sentences[place.first].text)} "
         assert any(f" {key} " in text for key in keys)

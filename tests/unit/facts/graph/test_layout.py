@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from support_agent.facts.graph.layout import HEIGHT, LABEL_CHARACTERS, WIDTH, picture_of
 from support_agent.facts.graph.shown import EntityGraph, GraphEntity, GraphRelation
-from support_agent.facts.trace import Pointer
+from support_agent.tools.fact_trace import SentenceRange
 
-HERE = Pointer(source="document:1", first=0, last=0)
+HERE = SentenceRange(source="document:1", first=0, last=0)
 
 
 def graph(hops: list[int], pairs: list[tuple[int, int]]) -> EntityGraph:

@@ -8,10 +8,11 @@ import pytest
 
 from support_agent.config.facts import EntailmentBy, EvidenceSettings, ExtractionBy, StepsBy
 from support_agent.errors import TransientError
-from support_agent.facts.graph.evidence import Evidence
-from support_agent.facts.graph.graph import Place, graph_of
+from support_agent.facts.graph.evidence import Chained
+from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.open_evidence import Chaining, open_extractor
 from support_agent.facts.spending import NoRoom
+from support_agent.tools.fact_trace import sentence_at
 from tests.fakes_facts import ScriptedWriter
 from tests.unit.facts.graph.fakes import WordJudge, WordSimilarity, source
 
@@ -21,7 +22,7 @@ BY_MODEL = EvidenceSettings(extraction=ExtractionBy.MODEL, steps=StepsBy.MODEL, 
 DRAFT = "Refunds are made within 14 days."
 
 
-def found(settings: EvidenceSettings, judge: WordJudge, writer: ScriptedWriter, folder: Path) -> Evidence:
+def found(settings: EvidenceSettings, judge: WordJudge, writer: ScriptedWriter, folder: Path) -> Chained:
     """The evidence for the draft."""
     graph = graph_of([REFUND], open_extractor(settings.model_copy(update={"entities_path": folder}), writer, seed=1))
     chaining = Chaining(settings=settings, graph=graph, sources=[REFUND], similarity=WordSimilarity(), seed=1)
@@ -32,7 +33,7 @@ def test_by_rules_no_model_is_asked(tmp_path: Path) -> None:
     """Rule: nothing is written, judged or kept."""
     judge, writer = WordJudge("14"), ScriptedWriter([])
     evidence = found(BY_RULES, judge, writer, tmp_path / "kept")
-    assert evidence.places == (Place("document:1", 0),)
+    assert evidence.sentences == (sentence_at("document:1", 0),)
     assert (judge.asked, writer.history, (tmp_path / "kept").exists()) == (0, [], False)
 
 
@@ -42,7 +43,7 @@ def test_by_the_model_it_is_asked_for_entities_steps_and_entailment(tmp_path: Pa
     writer = ScriptedWriter(["1 | Refunds | 14 days", "The love of refunds", "The love of refunds"])
     evidence = found(BY_MODEL, judge, writer, tmp_path)
     assert [step.claim for step in evidence.steps] == ["The love of refunds"]
-    assert evidence.places == (Place("document:1", 1),)
+    assert evidence.sentences == (sentence_at("document:1", 1),)
     assert judge.asked == 2
     assert found(BY_MODEL, judge, writer, tmp_path) == evidence
     assert len(writer.history) == 3

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from support_agent.facts.chunks import Source
 from support_agent.facts.graph.extraction import RuleExtractor
-from support_agent.facts.graph.graph import Place, Subgraph, graph_of
+from support_agent.facts.graph.graph import Subgraph, graph_of
 from support_agent.facts.graph.shown import ENTITIES, NAME_CHARACTERS, RELATIONS, STEP_ENTITIES, EntityGraph, shown
-from support_agent.facts.trace import Pointer
+from support_agent.tools.fact_trace import SentenceRange, sentence_at
 from tests.unit.facts.graph.fakes import source
 
 SHOP = (
@@ -21,7 +21,7 @@ ALL = frozenset({"document:1", "document:2"})
 
 def shown_of(
     text: str,
-    *chosen: Place,
+    *chosen: SentenceRange,
     sources: tuple[Source, ...] = SHOP,
     among: frozenset[str] = ALL,
     today: tuple[Source, ...] | None = None,
@@ -53,11 +53,11 @@ def test_entities_are_named_as_the_documents_write_them_with_what_relates_them()
 
 def test_what_evidence_names_comes_first() -> None:
     """Rule: it is what the picture is for; its relation points at the evidence and not at another sentence."""
-    evidence = Place("document:2", 0)
+    evidence = sentence_at("document:2", 0)
     found = shown_of("where is anna?", evidence)
     assert names(found)[1:3] in ([("Bergen", 1), ("Essen", 1)], [("Essen", 1), ("Bergen", 1)])
     first = found.relations[0]
-    assert first.pointer == Pointer(source="document:2", first=0, last=0)
+    assert first.pointer == SentenceRange(source="document:2", first=0, last=0)
 
 
 def test_relations_that_lead_away_from_the_steps_come_before_those_beside_them() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -10,34 +11,25 @@ from hypothesis import strategies as st
 
 from support_agent.facts.graph.entities import Entity, Linker
 from support_agent.facts.inquiry.consolidator import Chain, Consolidator, chained, telling_words
-from support_agent.facts.inquiry.memory import Evidence
+from support_agent.facts.material import Passage
+from support_agent.tools.fact_trace import SentenceRange, sentence_at
 
 
-@dataclass(frozen=True)
-class Found:
+def found_at(source: str, first: int, text: str, last: int = -1, heading: str = "", score: float = 0.5) -> Passage:
     """A passage as a retriever gives it."""
-
-    source: str
-    first: int
-    text: str
-    last: int = -1
-    heading: str = ""
-    score: float = 0.5
-
-    def __post_init__(self) -> None:
-        if self.last < 0:
-            object.__setattr__(self, "last", self.first)
+    last = first if last < 0 else last
+    return Passage(source=source, first=first, last=last, heading=heading, text=text, score=score)
 
 
 @dataclass
 class ListedRetriever:
     """Finds the same passages, in order; `asked` keeps what it was asked for."""
 
-    passages: tuple[Found, ...]
+    passages: tuple[Passage, ...]
     asked: list[tuple[str, int]] = field(default_factory=list)
     version: str = "listed"
 
-    def find(self, question: str, n: int) -> tuple[Found, ...]:
+    def find(self, question: str, n: int) -> tuple[Passage, ...]:
         self.asked.append((question, n))
         return self.passages[:n]
 
@@ -51,28 +43,26 @@ LINKER = Linker(
 )
 
 
-def places(evidence: tuple[Evidence, ...]) -> list[tuple[str, int, int]]:
-    return [each.place for each in evidence]
+def places(evidence: Sequence[SentenceRange]) -> list[tuple[str, int, int]]:
+    return [(each.source, each.first, each.last) for each in evidence]
 
 
 def test_what_speaks_of_another_product_is_pruned() -> None:
     """The right number of the wrong product is the worst answer there is."""
     found = (
-        Found("document:2", 0, "Acme Lite has a refund period of 5 days.", score=0.9),
-        Found("document:1", 3, "Acme Plus has a refund period of 9 days.", score=0.8),
+        found_at("document:2", 0, "Acme Lite has a refund period of 5 days.", score=0.9),
+        found_at("document:1", 3, "Acme Plus has a refund period of 9 days.", score=0.8),
     )
     made = chained("What is the refund period of Acme Plus?", found, LINKER)
-    assert made.chains == (
-        Chain(entities=("plus",), evidence=(Evidence(source="document:1", first=3, last=3, score=0.8),)),
-    )
+    assert made.chains == (Chain(entities=("plus",), evidence=(sentence_at("document:1", 3),)),)
     assert made.pruned == 1
 
 
 def test_what_names_no_product_holds_for_each() -> None:
     """The failure's story: uploads stop on one system, and what helps on all of them names none."""
     found = (
-        Found("document:1", 3, "Acme Plus starts with the computer.", score=0.8),
-        Found("document:3", 1, "Uploads wait for a connection.", score=0.9),
+        found_at("document:1", 3, "Acme Plus starts with the computer.", score=0.8),
+        found_at("document:3", 1, "Uploads wait for a connection.", score=0.9),
     )
     made = chained("Mit Acme Plus hakt es", found, LINKER)
     assert [chain.entities for chain in made.chains] == [("plus",), ()]
@@ -80,17 +70,17 @@ def test_what_names_no_product_holds_for_each() -> None:
 
 
 def test_a_heading_says_whose_passage_it_is() -> None:
-    found = (Found("document:1", 3, "The refund period is 9 days.", heading="Acme Plus"),)
+    found = (found_at("document:1", 3, "The refund period is 9 days.", heading="Acme Plus"),)
     assert places(chained("Refund of Acme Plus?", found, LINKER).evidence) == [("document:1", 3, 3)]
 
 
 def test_a_chain_goes_one_step_on() -> None:
     """Acme Plus is paid through Umber Bank, and the bank's own passage says how long that takes."""
     found = (
-        Found("document:1", 0, "Acme Plus is paid through Umber Bank.", score=0.9),
-        Found("document:7", 4, "Umber Bank books payments within 2 days.", score=0.4),
-        Found("document:8", 4, "Umber Bank has a new logo.", score=0.3),
-        Found("document:9", 0, "Acme Lite takes payments by card.", score=0.2),
+        found_at("document:1", 0, "Acme Plus is paid through Umber Bank.", score=0.9),
+        found_at("document:7", 4, "Umber Bank books payments within 2 days.", score=0.4),
+        found_at("document:8", 4, "Umber Bank has a new logo.", score=0.3),
+        found_at("document:9", 0, "Acme Lite takes payments by card.", score=0.2),
     )
     made = chained("How long do payments for Acme Plus take?", found, LINKER)
     assert places(made.evidence) == [("document:1", 0, 0), ("document:7", 4, 4)]
@@ -100,8 +90,8 @@ def test_a_chain_goes_one_step_on() -> None:
 def test_without_a_name_the_retriever_is_believed() -> None:
     """The failure's story: "server down?" shares no word with the document on outages, nor does any other language."""
     found = (
-        Found("document:1", 0, "Outages are shown on the status page."),
-        Found("document:2", 0, "Servers stand in two houses."),
+        found_at("document:1", 0, "Outages are shown on the status page."),
+        found_at("document:2", 0, "Servers stand in two houses."),
     )
     for question in ("server down?", "Kostet eine R\u00fccksendung etwas?"):
         made = chained(question, found, LINKER)
@@ -111,20 +101,20 @@ def test_without_a_name_the_retriever_is_believed() -> None:
 
 def test_a_name_that_nothing_found_speaks_of_does_not_prune_everything() -> None:
     """General terms hold for a product that they do not name."""
-    found = (Found("document:2", 0, "Returns are free."), Found("document:3", 0, "Acme Plus is blue."))
+    found = (found_at("document:2", 0, "Returns are free."), found_at("document:3", 0, "Acme Plus is blue."))
     assert places(chained("Are returns of Acme Lite free?", found, LINKER).evidence) == [("document:2", 0, 0)]
 
 
 def test_another_product_is_no_evidence_even_where_nothing_else_was_found() -> None:
     """Rule: no evidence sends the case to a person; the wrong product's price goes to the customer."""
-    found = (Found("document:3", 0, "The price of Acme Plus is 9."),)
+    found = (found_at("document:3", 0, "The price of Acme Plus is 9."),)
     made = chained("The price of Acme Lite?", found, LINKER)
     assert (made.evidence, made.pruned) == ((), 1)
 
 
 def test_earlier_words_of_the_case_name_what_it_is_about() -> None:
     """Rule: "And the price of it?" is about what was named last; a name in the question goes before that."""
-    found = (Found("document:1", 0, "Acme Plus: price 9."), Found("document:2", 0, "Acme Lite: price 5."))
+    found = (found_at("document:1", 0, "Acme Plus: price 9."), found_at("document:2", 0, "Acme Lite: price 5."))
     before = ("What then?", "How long does Acme Lite last?", "And Acme Plus?")
     assert places(chained("And the price of it?", found, LINKER, before).evidence) == [("document:2", 0, 0)]
     assert places(chained("And the price of Acme Plus?", found, LINKER, before).evidence) == [("document:1", 0, 0)]
@@ -132,21 +122,21 @@ def test_earlier_words_of_the_case_name_what_it_is_about() -> None:
 
 def test_neighbours_become_one_pointer() -> None:
     found = (
-        Found("document:1", 4, "Acme Plus, second.", last=6, score=0.4),
-        Found("document:1", 2, "Acme Plus, first.", last=4, score=0.7),
-        Found("document:1", 7, "Acme Plus, third.", score=0.2),
-        Found("document:1", 9, "Acme Plus, apart.", score=0.9),
-        Found("document:1", 2, "Acme Plus, first.", last=4, score=0.1),
+        found_at("document:1", 4, "Acme Plus, second.", last=6, score=0.4),
+        found_at("document:1", 2, "Acme Plus, first.", last=4, score=0.7),
+        found_at("document:1", 7, "Acme Plus, third.", score=0.2),
+        found_at("document:1", 9, "Acme Plus, apart.", score=0.9),
+        found_at("document:1", 2, "Acme Plus, first.", last=4, score=0.1),
     )
     evidence = chained("Acme Plus?", found, LINKER).evidence
-    assert [(*each.place[1:], each.score) for each in evidence] == [(9, 9, 0.9), (2, 7, 0.7)]
+    assert [(each.first, each.last) for each in evidence] == [(9, 9), (2, 7)]
 
 
 def test_two_products_have_a_chain_each() -> None:
     found = (
-        Found("document:2", 0, "Acme Lite costs 5."),
-        Found("document:1", 0, "Acme Plus costs 9."),
-        Found("document:3", 0, "Acme Plus costs more than Acme Lite."),
+        found_at("document:2", 0, "Acme Lite costs 5."),
+        found_at("document:1", 0, "Acme Plus costs 9."),
+        found_at("document:3", 0, "Acme Plus costs more than Acme Lite."),
     )
     made = chained("Acme Plus or Acme Lite?", found, LINKER)
     assert [chain.entities for chain in made.chains] == [("lite",), ("plus",)]
@@ -155,11 +145,14 @@ def test_two_products_have_a_chain_each() -> None:
 
 def test_what_is_about_others_leaves_its_place_to_what_is_about_the_product() -> None:
     """Rule: at most as many as asked for; what was found and bears on the question stays first."""
-    found = (*(Found(f"document:{n}", 0, "Acme Lite.") for n in range(2, 5)), Found("document:5", 0, "Any product."))
+    found = (
+        *(found_at(f"document:{n}", 0, "Acme Lite.") for n in range(2, 5)),
+        found_at("document:5", 0, "Any product."),
+    )
     linker = Linker(
         [Entity(key="plus", name="Acme Plus", sources=("document:1",)), Entity(key="lite", name="Acme Lite")]
     )
-    own = ListedRetriever(tuple(Found("document:1", n, "Acme Plus.") for n in range(9)))
+    own = ListedRetriever(tuple(found_at("document:1", n, "Acme Plus.") for n in range(9)))
     consolidator = Consolidator(ListedRetriever(found), linker, lambda sources: own)
     kept = consolidator.find("Acme Plus?", 4)
     assert [(each.source, each.first) for each in kept] == [("document:5", 0), *(("document:1", n) for n in range(3))]
@@ -167,11 +160,11 @@ def test_what_is_about_others_leaves_its_place_to_what_is_about_the_product() ->
 
 def test_what_is_about_a_product_is_looked_for_by_itself() -> None:
     """A hundred products have the same sentences: those of the right one are not among the nearest of all."""
-    own = Found("document:9", 5, "It costs nine euros.", score=0.02)
+    own = found_at("document:9", 5, "It costs nine euros.", score=0.02)
     linker = Linker(
         [Entity(key="plus", name="Acme Plus", sources=("document:9",)), Entity(key="lite", name="Acme Lite")]
     )
-    everything = ListedRetriever((Found("document:2", 0, "Acme Lite costs five euros.", score=0.03),))
+    everything = ListedRetriever((found_at("document:2", 0, "Acme Lite costs five euros.", score=0.03),))
     asked: list[frozenset[str]] = []
 
     def among(sources: AbstractSet[str]) -> ListedRetriever:
@@ -192,7 +185,7 @@ def test_nothing_found_is_no_evidence() -> None:
 
 passages = st.lists(
     st.builds(
-        lambda source, first, length, text, score: Found(source, first, text, first + length, "", score),
+        lambda source, first, length, text, score: found_at(source, first, text, first + length, "", score),
         st.sampled_from(["document:1", "document:2"]),
         st.integers(0, 9),
         st.integers(0, 2),
@@ -204,7 +197,7 @@ passages = st.lists(
 
 
 @given(passages, st.sampled_from(["Acme Plus price?", "price?", "Acme Lite or Umber Bank?", "Wann?", ""]))
-def test_evidence_is_only_what_was_found_and_each_sentence_once(found: list[Found], question: str) -> None:
+def test_evidence_is_only_what_was_found_and_each_sentence_once(found: list[Passage], question: str) -> None:
     """Rule: nothing is pointed at that the retriever did not find."""
     made = chained(question, found, LINKER)
     sentences = {(each.source, position) for each in found for position in range(each.first, each.last + 1)}

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.errors import PermanentError, SupportAgentError, ToolCallRejected, TransientError
-from support_agent.facts.inquiry.loop import Look, advance, inquire
-from support_agent.facts.inquiry.memory import Check, Ending, Evidence, Failure, Memory, Utility, begin
-from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Always, Limits, Softmax
+from support_agent.facts.inquiry.loop import Retrieval, advance, inquire
+from support_agent.facts.inquiry.memory import Check, Ending, Failure, Memory, Utility, begin
+from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Limits, Softmax, always
+from support_agent.tools.fact_trace import Evidence
 
-LIMITS = Limits(looks=2, drafts=2)
-HERE = Evidence(source="document:1", first=3, last=3, score=0.03)
+LIMITS = Limits(retrievals=2, drafts=2)
+HERE = Evidence(source="document:1", first=3, last=3, grade=0.03)
 SOUND = Utility(supported=0.9, answers=0.9)
 WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="8"),))
 
@@ -28,8 +29,8 @@ class ScriptedMeans:
     worths: list[Utility]
     told: list[tuple[str, ...]] = field(default_factory=list)
 
-    def look(self, memory: Memory) -> Look:
-        return Look((HERE,))
+    def retrieve(self, memory: Memory) -> Retrieval:
+        return Retrieval((HERE,))
 
     def write(self, memory: Memory) -> str:
         self.told.append(memory.feedback)
@@ -38,13 +39,13 @@ class ScriptedMeans:
             raise draft
         return draft
 
-    def worth(self, memory: Memory) -> Utility:
+    def evaluate(self, memory: Memory) -> Utility:
         return self.worths.pop(0)
 
 
 def test_a_good_draft_is_answered_with_pointers() -> None:
     """Rule: what the question ends with is evidence by position; the draft was for us."""
-    memory = inquire(begin("case", "How much?"), Always(LIMITS), ScriptedMeans(["9 euros."], [SOUND])).memory
+    memory = inquire(begin("case", "How much?"), always(LIMITS), ScriptedMeans(["9 euros."], [SOUND])).memory
     assert memory.ending is Ending.ANSWERED
     assert memory.evidence == (HERE,)
 
@@ -52,7 +53,7 @@ def test_a_good_draft_is_answered_with_pointers() -> None:
 def test_what_was_wrong_is_known_to_the_next_draft() -> None:
     """Rule: feedback in the program's words, and none is left after a draft that passed."""
     means = ScriptedMeans(["8 euros.", "9 euros."], [WRONG, SOUND])
-    memory = inquire(begin("case", "How much?"), Always(LIMITS), means).memory
+    memory = inquire(begin("case", "How much?"), always(LIMITS), means).memory
     assert memory.ending is Ending.ANSWERED
     assert means.told[0] == ()
     assert "number 8" in means.told[1][0]
@@ -60,7 +61,7 @@ def test_what_was_wrong_is_known_to_the_next_draft() -> None:
 
 
 def test_drafts_that_stay_wrong_end_with_a_person_and_the_evidence() -> None:
-    memory = inquire(begin("case", "How much?"), Always(LIMITS), ScriptedMeans(["8."] * 2, [WRONG] * 2)).memory
+    memory = inquire(begin("case", "How much?"), always(LIMITS), ScriptedMeans(["8."] * 2, [WRONG] * 2)).memory
     assert memory.ending is Ending.ESCALATED
     assert memory.evidence == (HERE,)
     assert len(memory.drafts) == 2
@@ -69,7 +70,7 @@ def test_drafts_that_stay_wrong_end_with_a_person_and_the_evidence() -> None:
 @pytest.mark.parametrize("error", [PermanentError("too long"), ToolCallRejected("neither"), TransientError("busy")])
 def test_what_fails_hands_over_what_was_found(error: SupportAgentError) -> None:
     """Rule: fails closed, says why, and the person finds the evidence."""
-    inquiry = inquire(begin("case", "How much?"), Always(LIMITS), ScriptedMeans([error], []))
+    inquiry = inquire(begin("case", "How much?"), always(LIMITS), ScriptedMeans([error], []))
     assert inquiry.memory.ending is Ending.ESCALATED
     assert inquiry.memory.evidence == (HERE,)
     assert inquiry.error is error
@@ -77,7 +78,7 @@ def test_what_fails_hands_over_what_was_found(error: SupportAgentError) -> None:
 
 def test_a_defect_hands_over_what_was_found() -> None:
     """Rule: what no error of ours foresees costs the answer, and not the evidence; it says no more than its type."""
-    inquiry = inquire(begin("case", "How much?"), Always(LIMITS), ScriptedMeans([RuntimeError("the draft says")], []))
+    inquiry = inquire(begin("case", "How much?"), always(LIMITS), ScriptedMeans([RuntimeError("the draft says")], []))
     assert inquiry.memory.ending is Ending.ESCALATED
     assert inquiry.memory.evidence == (HERE,)
     assert inquiry.error is not None
@@ -99,14 +100,14 @@ class AnyMeans:
     def __init__(self, seed: int) -> None:
         self.random = np.random.default_rng(seed)
 
-    def look(self, memory: Memory) -> Look:
+    def retrieve(self, memory: Memory) -> Retrieval:
         found = [Evidence(source=f"document:{n}", first=0, last=0) for n in range(self.random.integers(3))]
-        return Look(found, is_web=self.random.random() < 0.5)
+        return Retrieval(found, is_web=self.random.random() < 0.5)
 
     def write(self, memory: Memory) -> str:
         return "A draft."
 
-    def worth(self, memory: Memory) -> Utility:
+    def evaluate(self, memory: Memory) -> Utility:
         failures = (Failure(check=Check.NAME),) if self.random.random() < 0.5 else ()
         return Utility(failures=failures, supported=self.random.random(), answers=self.random.random())
 
@@ -115,10 +116,10 @@ class AnyMeans:
 def test_every_policy_ends_within_its_limits(seed: int, looks: int, drafts: int) -> None:
     """Rule: whatever the weights are, and an answer has evidence and a sound last draft."""
     values = np.random.default_rng(seed).normal(0, 5, size=(len(ACTIONS), len(FEATURES)))
-    policy = Softmax(values, Limits(looks=looks, drafts=drafts), "any")
+    policy = Softmax(values, Limits(retrievals=looks, drafts=drafts), "any")
     memory = inquire(begin("case", "?"), policy, AnyMeans(seed)).memory
     assert memory.ending is not None
-    assert len(memory.looks) <= looks
+    assert len(memory.retrievals) <= looks
     assert len(memory.drafts) == len(memory.utilities) <= drafts
     if memory.ending is Ending.ANSWERED:
         assert memory.evidence

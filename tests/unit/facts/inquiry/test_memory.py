@@ -14,7 +14,6 @@ from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import (
     Check,
     Ending,
-    Evidence,
     Failure,
     Memory,
     Settled,
@@ -22,16 +21,16 @@ from support_agent.facts.inquiry.memory import (
     begin,
     ended,
     from_json,
-    to_json,
     with_draft,
     with_evidence,
     with_question,
     with_utility,
 )
+from support_agent.tools.fact_trace import Evidence, SentenceRange
 
 shares = st.floats(0, 1)
 places = st.builds(
-    lambda source, first, length, score: Evidence(source=source, first=first, last=first + length, score=score),
+    lambda source, first, length, score: Evidence(source=source, first=first, last=first + length, grade=score),
     st.sampled_from(["document:1", "document:2", "https://example.com/a"]),
     st.integers(0, 5),
     st.integers(0, 3),
@@ -69,7 +68,7 @@ def after(memory: Memory, step: tuple[str, object]) -> Memory:
     raise AssertionError(step)
 
 
-def known(memory: Memory) -> set[tuple[str, int, int]]:
+def known(memory: Memory) -> set[SentenceRange]:
     """The places of all evidence the case has seen."""
     past = [evidence for fact in memory.history if isinstance(fact, Settled) for evidence in fact.evidence]
     return {evidence.place for evidence in (*memory.evidence, *past)}
@@ -93,7 +92,7 @@ def test_a_memory_reads_back_as_it_was_written(steps: list[tuple[str, object]]) 
     memory = begin("case", "What does it cost?")
     for step in steps:
         memory = after(memory, step)
-    assert from_json(to_json(memory)) == memory
+    assert from_json(memory.model_dump_json()) == memory
 
 
 @given(steps)
@@ -101,25 +100,25 @@ def test_a_step_leaves_the_memory_before_it_alone(steps: list[tuple[str, object]
     """Rule: steps are pure; a step that is done again after a crash begins where the first did."""
     memory = begin("case", "What does it cost?")
     for step in steps:
-        written = to_json(memory)
+        written = memory.model_dump_json()
         later = after(memory, step)
-        assert to_json(memory) == written
+        assert memory.model_dump_json() == written
         assert after(memory, step) == later
         memory = later
 
 
 def test_evidence_found_twice_stands_once_with_its_better_score() -> None:
-    memory = begin("case", "?", [Evidence(source="document:1", first=0, last=2, score=0.2)])
+    memory = begin("case", "?", [Evidence(source="document:1", first=0, last=2, grade=0.2)])
     memory = with_evidence(
         memory,
         [
-            Evidence(source="document:2", first=1, last=1, score=0.9),
-            Evidence(source="document:1", first=0, last=2, score=0.5),
+            Evidence(source="document:2", first=1, last=1, grade=0.9),
+            Evidence(source="document:1", first=0, last=2, grade=0.5),
         ],
     )
-    assert [(each.source, each.score) for each in memory.evidence] == [("document:1", 0.5), ("document:2", 0.9)]
-    assert (memory.looks[0].found, memory.looks[0].new) == (2, 1)
-    worse = with_evidence(memory, [Evidence(source="document:1", first=0, last=2, score=0.1)])
+    assert [(each.source, each.grade) for each in memory.evidence] == [("document:1", 0.5), ("document:2", 0.9)]
+    assert (memory.retrievals[0].found, memory.retrievals[0].new) == (2, 1)
+    worse = with_evidence(memory, [Evidence(source="document:1", first=0, last=2, grade=0.1)])
     assert worse.evidence == memory.evidence
 
 
@@ -128,10 +127,10 @@ def test_the_next_question_begins_anew_and_the_history_stays() -> None:
     memory = with_evidence(begin("case", "How much?"), [Evidence(source="document:1", first=0, last=0)])
     memory = with_utility(with_draft(memory, "Ten."), Utility(), ["Say less."])
     over = ended(memory, Ending.ANSWERED)
-    assert (len(over.looks), over.earlier_questions) == (1, ())
+    assert (len(over.retrievals), over.earlier_questions) == (1, ())
     asked_again = with_question(over, "How much?")
     assert asked_again.ending is None
-    assert (asked_again.looks, asked_again.drafts, asked_again.feedback, asked_again.evidence) == ((), (), (), ())
+    assert (asked_again.retrievals, asked_again.drafts, asked_again.feedback, asked_again.evidence) == ((), (), (), ())
     assert asked_again.earlier_questions == ("How much?",)
     settled = asked_again.history[-1]
     assert isinstance(settled, Settled)
@@ -180,7 +179,7 @@ def test_evidence_runs_forward() -> None:
 )
 def test_a_stored_memory_that_is_none_is_refused(change: dict[str, object], what: str) -> None:
     """Rule: a case whose memory cannot be read goes to a person; it is never read half."""
-    data = json.loads(to_json(begin("case", "?"))) | change
+    data = json.loads(begin("case", "?").model_dump_json()) | change
     with pytest.raises(PermanentError, match=what) as caught:
         from_json(json.dumps(data))
     assert caught.value.code == "memory"
@@ -204,3 +203,18 @@ def test_a_draft_is_sound_when_nothing_failed(utility: Utility, is_sound: bool, 
     """Rule: what was asked counts; a question that is switched off was not asked."""
     assert utility.is_sound == is_sound
     assert utility.score == pytest.approx(score)
+
+
+def test_a_memory_of_an_earlier_version_is_read() -> None:
+    """Rule: a store of version 1 opens: its grades were scores, and its retrievals looks."""
+    before = {
+        "format": 1,
+        "case_id": "case",
+        "question": "How much?",
+        "evidence": [{"source": "document:1", "first": 0, "last": 2, "score": 0.75}],
+        "history": [{"kind": "looked", "found": 4, "new": 1, "is_web": False}],
+    }
+    read = from_json(json.dumps(before))
+    assert read.evidence == (Evidence(source="document:1", first=0, last=2, grade=0.75),)
+    assert [fact.new for fact in read.retrievals] == [1]
+    assert from_json(read.model_dump_json()) == read

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from support_agent.facts.inquiry.memory import (
     Check,
     Ending,
-    Evidence,
     Failure,
     Memory,
     Utility,
@@ -28,24 +27,25 @@ from support_agent.facts.inquiry.policy import (
     FEATURES,
     NEEDS_ASK,
     Action,
-    Always,
     Limits,
-    Never,
     Policy,
-    SelfAsk,
     Softmax,
+    always,
     choice,
     features,
+    never,
     possible,
+    self_ask,
 )
+from support_agent.tools.fact_trace import Evidence
 from tests.unit.facts.inquiry.test_utility import ScriptedJudge
 
-LIMITS = Limits(looks=2, drafts=2)
+LIMITS = Limits(retrievals=2, drafts=2)
 SOUND = Utility(supported=0.9, answers=0.9, knowledge_f1=0.5)
 WEAK = Utility(supported=0.6, answers=0.6)
 WRONG = Utility(failures=(Failure(check=Check.NUMBER, token="7"),))
-HERE = Evidence(source="document:1", first=0, last=1, score=0.03)
-THERE = Evidence(source="document:2", first=4, last=4, score=0.01)
+HERE = Evidence(source="document:1", first=0, last=1, grade=0.03)
+THERE = Evidence(source="document:2", first=4, last=4, grade=0.01)
 Step = str | Utility | Sequence[Evidence]
 
 
@@ -83,7 +83,7 @@ def test_probabilities_add_up_to_one_and_what_is_not_possible_has_none(
 ) -> None:
     """Rule: whatever the weights are, and for the rules too."""
     policies: list[Policy] = [
-        Softmax(weights, LIMITS, "any"), Always(LIMITS), Never(LIMITS), SelfAsk(Agreeing(), LIMITS)  # type: ignore[arg-type]
+        Softmax(weights, LIMITS, "any"), always(LIMITS), never(LIMITS), self_ask(Agreeing(), LIMITS)  # type: ignore[arg-type]
     ]  # fmt: skip
     for policy in policies:
         probabilities = policy.probabilities(memory)
@@ -113,7 +113,7 @@ def test_probabilities_add_up_to_one_and_what_is_not_possible_has_none(
 def test_an_answer_needs_evidence_that_a_sound_draft_has_read(memory: Memory, may: str) -> None:
     """Rule: fails closed: no evidence, a failed check, evidence that came later, another question: no answer."""
     looks, *rest = possible(memory, LIMITS)
-    assert looks == (len(memory.looks) < LIMITS.looks)
+    assert looks == (len(memory.retrievals) < LIMITS.retrievals)
     assert [action for action, is_possible in zip(ACTIONS[1:], rest, strict=True) if is_possible] == [
         *may.split(),
         "escalate",
@@ -127,7 +127,7 @@ def test_looks_and_drafts_are_counted_for_the_question_in_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("memory", "always", "never"),
+    ("memory", "by_always", "by_never"),
     [
         (memory_after(), Action.ACQUIRE, Action.ESCALATE),
         (begin("case", "?", [HERE]), Action.ACQUIRE, Action.DRAFT),
@@ -140,23 +140,23 @@ def test_looks_and_drafts_are_counted_for_the_question_in_hand() -> None:
         (memory_after((HERE,), WRONG, (), WRONG), Action.ESCALATE, Action.ESCALATE),
     ],
 )
-def test_the_rules_do_as_they_are_called(memory: Memory, always: Action, never: Action) -> None:
-    assert choice(Always(LIMITS), memory) is always
-    assert choice(Never(LIMITS), memory) is never
+def test_the_rules_do_as_they_are_called(memory: Memory, by_always: Action, by_never: Action) -> None:
+    assert choice(always(LIMITS), memory) is by_always
+    assert choice(never(LIMITS), memory) is by_never
 
 
 @pytest.mark.parametrize(("said", "action"), [(0.9, Action.ACQUIRE), (0.1, Action.DRAFT)])
 def test_self_ask_does_what_the_model_says(said: float, action: Action) -> None:
     judge = ScriptedJudge([said])
-    assert choice(SelfAsk(judge, LIMITS), begin("case", "How much?", [HERE])) is action
+    assert choice(self_ask(judge, LIMITS), begin("case", "How much?", [HERE])) is action
     assert judge.asked == [(NEEDS_ASK, {"Question": "How much?", "Found so far": "1 passages"})]
 
 
 def test_self_ask_does_not_ask_where_no_look_can_follow() -> None:
     """Rule: a question to the model whose answer changes nothing is not asked."""
     nobody = ScriptedJudge([])
-    assert choice(SelfAsk(nobody, LIMITS), memory_after((HERE,))) is Action.DRAFT
-    assert choice(SelfAsk(nobody, LIMITS), memory_after((HERE,), (THERE,), WRONG)) is Action.DRAFT
+    assert choice(self_ask(nobody, LIMITS), memory_after((HERE,))) is Action.DRAFT
+    assert choice(self_ask(nobody, LIMITS), memory_after((HERE,), (THERE,), WRONG)) is Action.DRAFT
 
 
 @given(memories)

@@ -15,13 +15,14 @@ from support_agent.facts.inquiry.utility import (
     LONGEST,
     MAX_FEEDBACK,
     Standard,
-    assess,
+    answering,
     feedback_of,
     knowledge_f1,
     normalised,
     rule_failures,
+    supported,
 )
-from support_agent.facts.judge import Grade
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 
 
@@ -35,6 +36,15 @@ class ScriptedJudge:
     def yes(self, question: str, material: Sequence[tuple[str, str]]) -> Grade:
         self.asked.append((question, dict(material)))
         return Grade(probability=self.answers.pop(0), usage=Usage(prompt_tokens=10, forward_passes=1))
+
+
+def assess(
+    judge: ScriptedJudge, question: str, draft: str, evidence: Sequence[str], standard: Standard | None = None
+) -> Utility:
+    """Both halves, as the workflow has them one after the other."""
+    standard = standard or Standard()
+    utility = supported(judge, question, draft, evidence, standard)
+    return utility if utility.failures else answering(judge, question, draft, utility, standard)
 
 
 @pytest.mark.parametrize(

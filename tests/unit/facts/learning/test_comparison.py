@@ -26,7 +26,7 @@ def test_all_meet_the_same_cases() -> None:
     assert [each.policy for each in measured] == ["trained", "always", "self-ask", "never", "random"]
     trained, always, self_ask, never, chance = measured
     assert {each.questions for each in measured} == {40}
-    assert (trained.outcomes, trained.looks) == (never.outcomes, never.looks)
+    assert (trained.outcomes, trained.retrievals) == (never.outcomes, never.retrievals)
     assert (always.outcomes[Outcome.HELPED], always.outcomes[Outcome.MISLED]) == (0.5, 0.5)
     assert self_ask.outcomes == always.outcomes, "the model wants evidence for each"
     assert 0 < chance.outcomes[Outcome.HELPED] < 0.5

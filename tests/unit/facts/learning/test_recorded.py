@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.errors import ConfigError
 from support_agent.facts.inquiry.memory import Memory
-from support_agent.facts.inquiry.policy import Action, Always, Limits, Never, Policy, SelfAsk
+from support_agent.facts.inquiry.policy import Action, Limits, Policy, always, never, self_ask
 from support_agent.facts.learning.recorded import (
     REWARDS,
     SECOND,
@@ -32,7 +32,7 @@ def takes(*actions: Action) -> tuple[Policy, object]:
     def pick(policy: Policy, memory: Memory) -> Action:
         return queue.pop(0)
 
-    return Always(LIMITS), pick
+    return always(LIMITS), pick
 
 
 @pytest.mark.parametrize(
@@ -63,19 +63,19 @@ def test_what_is_not_possible_or_failed_ends_with_a_person(actions: tuple[Action
 
 
 def test_a_policy_that_asks_hears_what_the_model_said() -> None:
-    assert play(ANSWERABLE, SelfAsk(ANSWERABLE, LIMITS)).outcome is Outcome.HELPED
+    assert play(ANSWERABLE, self_ask(ANSWERABLE, LIMITS)).outcome is Outcome.HELPED
     doubting = ANSWERABLE.model_copy(update={"opinions": {"0 passages": 0.1}})
-    assert play(doubting, SelfAsk(doubting, LIMITS)).outcome is Outcome.MADE_TO_WAIT
+    assert play(doubting, self_ask(doubting, LIMITS)).outcome is Outcome.MADE_TO_WAIT
 
 
 def test_the_margin_is_that_of_the_mean() -> None:
     cases = made_cases(10)
-    measured = measure("always", lambda _: Always(LIMITS), cases)
-    totals = np.array([play(case, Always(LIMITS)).total for case in cases])
+    measured = measure("always", lambda _: always(LIMITS), cases)
+    totals = np.array([play(case, always(LIMITS)).total for case in cases])
     assert measured.reward == pytest.approx(totals.mean())
     assert measured.margin == pytest.approx(1.96 * np.sqrt(totals.var(ddof=1) / 10))
-    assert (measured.outcomes[Outcome.HELPED], measured.looks, measured.seconds) == (0.5, 1.0, 2.0)
-    assert measure("never", lambda _: Never(LIMITS), cases).looks == 0
+    assert (measured.outcomes[Outcome.HELPED], measured.retrievals, measured.seconds) == (0.5, 1.0, 2.0)
+    assert measure("never", lambda _: never(LIMITS), cases).retrievals == 0
 
 
 def test_cases_are_read_as_they_were_written(tmp_path: Path) -> None:

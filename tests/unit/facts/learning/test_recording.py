@@ -12,14 +12,14 @@ from support_agent.config.facts import GradingSettings
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.facts.grading_words import DOCUMENT_ASK
 from support_agent.facts.inquiry.memory import Ending
-from support_agent.facts.inquiry.policy import NEEDS_ASK, Action, Always
+from support_agent.facts.inquiry.policy import NEEDS_ASK, Action, always
 from support_agent.facts.inquiry.workflow import Workflow
-from support_agent.facts.judge import Grade
 from support_agent.facts.learning.recorded import Outcome, play, read_cases
 from support_agent.facts.learning.recording import Asking, record, recorded
 from support_agent.facts.spending import Budget
-from support_agent.facts.writer import Draft, Material, WritingUsage
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Draft, Material, most_tokens
 from support_agent.tools.fact_room import FindingReason
 from tests.fakes_facts import Piece, ScriptedRetriever
 
@@ -45,12 +45,17 @@ class Model:
         self.asked.append(question)
         return Grade(probability=0.8, usage=Usage(prompt_tokens=50, forward_passes=1))
 
-    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+    def count_tokens(self, text: str) -> int:
+        return most_tokens(text)
+
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
         if self._fails:
             raise TransientError("no answer")
         self.written += 1
         text = "Within 40 days." if seed == 1 else "Within 30 days."
-        return Draft(text=text, usage=WritingUsage(prompt_tokens=20, written_tokens=4))
+        return Draft(text=text, usage=Usage(prompt_tokens=20, tree_tokens=4, forward_passes=4))
 
 
 def workflow(model: Model, **values: object) -> Workflow:
@@ -91,8 +96,8 @@ def test_a_played_case_ends_as_the_real_room_does() -> None:
         flow = workflow(Model(), **values)
         case = recorded(ASKING, flow, DOCUMENTS)
         found = flow.find(ASKING.question, Budget(20_000))
-        real = found.outcome.reason is FindingReason.ANSWERED
-        episode = play(case, Always(case.limits))
+        real = found.reason is FindingReason.ANSWERED
+        episode = play(case, always(case.limits))
         assert (episode.outcome is Outcome.HELPED) == real
         drafts = [visit for visit in found.trace if visit.model_text and visit.model_text.kind == "draft"]
         assert sum(step.action is DRAFT for step in episode.steps) == len(drafts)

@@ -8,7 +8,6 @@ import pytest
 from support_agent.facts.inquiry.memory import (
     Check,
     Ending,
-    Evidence,
     Failure,
     Memory,
     Utility,
@@ -21,10 +20,10 @@ from support_agent.facts.inquiry.policy import (
     ACTIONS,
     FEATURES,
     Action,
-    Always,
     Floats,
     Limits,
     Softmax,
+    always,
     choice,
     possible,
 )
@@ -41,6 +40,7 @@ from support_agent.facts.learning.training import (
     taught,
     trained,
 )
+from support_agent.tools.fact_trace import Evidence
 from tests.recorded_cases import LIMITS, made_cases
 
 CASES = made_cases(20)
@@ -73,13 +73,13 @@ def test_the_same_seed_gives_the_same_weights() -> None:
 
 def test_imitation_does_what_the_rule_does() -> None:
     """Training begins as good as the rule; measured on cases that it did not imitate."""
-    policy = Softmax(imitated(Always(LIMITS), CASES, Course()), LIMITS, "imitated")
-    steps = [step for case in made_cases(20, first=50) for step in play(case, Always(LIMITS)).steps]
+    policy = Softmax(imitated(always(LIMITS), CASES, Course()), LIMITS, "imitated")
+    steps = [step for case in made_cases(20, first=50) for step in play(case, always(LIMITS)).steps]
     assert all(choice(policy, step.memory) is step.action for step in steps)
 
 
 def test_what_came_of_a_step_is_its_reward_and_all_after_it() -> None:
-    episode = play(CASES[0], Always(LIMITS))
+    episode = play(CASES[0], always(LIMITS))
     assert returns(episode) == pytest.approx((episode.total, episode.steps[-1].reward))
 
 

@@ -12,9 +12,9 @@ from tests.benchmarks.papers.dstc11.measures import Row
 from tests.benchmarks.papers.dstc11.ranking import WAYS
 from tests.benchmarks.papers.dstc11.selection import LEARNED, RETRIEVAL, Report, Way, evaluate, split_by_entity
 from tests.benchmarks.papers.dstc11.table import Measured, table
+from tests.unit.benchmarks.papers.indexes import open_index
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.papers.indexes import open_index
-from tests.unit.papers.small_dstc11 import write_benchmark
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from tests.benchmarks.papers.dstc11.ablations import WITHOUT, Ablations, title_o
 from tests.benchmarks.papers.dstc11.data import load_benchmark
 from tests.benchmarks.papers.dstc11.mail_path import MailPath, Thresholds
 from tests.benchmarks.papers.dstc11.measures import Row
+from tests.unit.benchmarks.papers.indexes import open_search
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.papers.indexes import open_search
-from tests.unit.papers.small_dstc11 import write_benchmark
 
 
 @pytest.fixture

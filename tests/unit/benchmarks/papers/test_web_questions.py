@@ -9,7 +9,7 @@ import pytest
 from support_agent.errors import ConfigError
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.web_questions import SetName, load_set
-from tests.unit.papers.test_wikiqa import HEAD, ROWS
+from tests.unit.benchmarks.papers.test_wikiqa import HEAD, ROWS
 
 PHRASES = (
     "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tP1\tP2\tP3",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import pytest
 from pydantic import SecretStr
 
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
-from support_agent.facts.openai_writer import LONGEST_TOKEN_CHARACTERS, OpenAIWriter
-from support_agent.facts.writer import Draft
+from support_agent.models.openai import LONGEST_TOKEN_CHARACTERS, OpenAIModel
+from support_agent.models.writer import Draft
 from tests.servers.openai import HUGE, FakeOpenAI, Reply, failure, message
 
 SECRET_TEXT = "my card number is X4000 0000"
@@ -17,13 +18,19 @@ MATERIAL = (("Text", SECRET_TEXT),)
 KEY = SecretStr("sk-test")
 
 
+def open_writer(url: str, key: SecretStr = KEY, *, timeout_s: float = 20.0) -> OpenAIModel:
+    return OpenAIModel(url, "m", key, timeout_s=20.0, max_retries=0, writing_timeout_s=timeout_s)
+
+
 @pytest.fixture
-def writer(fake_openai: FakeOpenAI) -> OpenAIWriter:
-    return OpenAIWriter(fake_openai.base_url, "m", KEY, timeout_s=20.0)
+def writer(fake_openai: FakeOpenAI) -> Iterator[OpenAIModel]:
+    opened = open_writer(fake_openai.base_url)
+    yield opened
+    opened.close()
 
 
-def write(writer: OpenAIWriter) -> Draft:
-    return writer.write("Say it.", MATERIAL, temperature=0.3, max_tokens=9, seed=5)
+def write(writer: OpenAIModel) -> Draft:
+    return writer.generate("Say it.", MATERIAL, temperature=0.3, max_tokens=9, seed=5)
 
 
 def said(text: object, **fields: object) -> Reply:
@@ -31,7 +38,7 @@ def said(text: object, **fields: object) -> Reply:
     return Reply(json.dumps({**body, **fields}).encode())
 
 
-def test_the_request_says_what_was_ordered_and_no_more(fake_openai: FakeOpenAI, writer: OpenAIWriter) -> None:
+def test_the_request_says_what_was_ordered_and_no_more(fake_openai: FakeOpenAI, writer: OpenAIModel) -> None:
     """No tools, no stream; what varies in the workflow arrives."""
     fake_openai.answer(said("Fine."))
     assert write(writer).text == "Fine."
@@ -40,34 +47,34 @@ def test_the_request_says_what_was_ordered_and_no_more(fake_openai: FakeOpenAI, 
     assert request == {"model": "m", "temperature": 0.3, "seed": 5, "max_tokens": 9}
 
 
-def test_a_null_text_is_an_empty_one(fake_openai: FakeOpenAI, writer: OpenAIWriter) -> None:
+def test_a_null_text_is_an_empty_one(fake_openai: FakeOpenAI, writer: OpenAIModel) -> None:
     fake_openai.answer(said(None))
     assert write(writer).text == ""
 
 
-def test_a_server_that_does_not_keep_to_the_length_is_cut(fake_openai: FakeOpenAI, writer: OpenAIWriter) -> None:
+def test_a_server_that_does_not_keep_to_the_length_is_cut(fake_openai: FakeOpenAI, writer: OpenAIModel) -> None:
     """What comes after is not even graded."""
     fake_openai.answer(said("x" * 100_000))
     assert len(write(writer).text) == 9 * LONGEST_TOKEN_CHARACTERS
 
 
-def test_half_a_surrogate_pair_breaks_nothing(fake_openai: FakeOpenAI, writer: OpenAIWriter) -> None:
+def test_half_a_surrogate_pair_breaks_nothing(fake_openai: FakeOpenAI, writer: OpenAIModel) -> None:
     """JSON can spell what no text can hold."""
     fake_openai.answer(said("a\ud800b"))
     assert write(writer).text.encode("utf-8")
 
 
-def test_what_the_server_counts_is_the_cost(fake_openai: FakeOpenAI, writer: OpenAIWriter) -> None:
+def test_what_the_server_counts_is_the_cost(fake_openai: FakeOpenAI, writer: OpenAIModel) -> None:
     fake_openai.answer(said("Fine."))
-    assert (write(writer).usage.prompt_tokens, write(writer).usage.written_tokens) == (40, 7)
+    assert (write(writer).usage.prompt_tokens, write(writer).usage.tree_tokens) == (40, 7)
 
 
-def test_what_a_server_does_not_count_costs_the_most_it_can(fake_openai: FakeOpenAI, writer: OpenAIWriter) -> None:
+def test_what_a_server_does_not_count_costs_the_most_it_can(fake_openai: FakeOpenAI, writer: OpenAIModel) -> None:
     """Silence is no discount on a mail's budget."""
     fake_openai.answer(said("Fine.", usage=None))
     usage = write(writer).usage
     assert usage.prompt_tokens > len(SECRET_TEXT)
-    assert usage.written_tokens == 9
+    assert usage.tree_tokens == 9
 
 
 @pytest.mark.parametrize(
@@ -83,7 +90,7 @@ def test_what_a_server_does_not_count_costs_the_most_it_can(fake_openai: FakeOpe
         said("Fine.", usage={"prompt_tokens": 1, "completion_tokens": 10**30, "total_tokens": 0}),
     ],
 )
-def test_what_is_no_completion_is_refused(fake_openai: FakeOpenAI, writer: OpenAIWriter, reply: Reply) -> None:
+def test_what_is_no_completion_is_refused(fake_openai: FakeOpenAI, writer: OpenAIModel, reply: Reply) -> None:
     """One request; the error quotes neither side."""
     fake_openai.answer(reply)
     with pytest.raises(PermanentError) as caught:
@@ -103,7 +110,7 @@ def test_what_is_no_completion_is_refused(fake_openai: FakeOpenAI, writer: OpenA
     ],
 )
 def test_a_failure_is_named_by_what_happens_next(
-    fake_openai: FakeOpenAI, writer: OpenAIWriter, reply: Reply, error: type[SupportAgentError], words: str
+    fake_openai: FakeOpenAI, writer: OpenAIModel, reply: Reply, error: type[SupportAgentError], words: str
 ) -> None:
     fake_openai.answer(reply)
     with pytest.raises(error, match=words) as caught:
@@ -114,7 +121,7 @@ def test_a_failure_is_named_by_what_happens_next(
 
 @pytest.mark.parametrize("reply", HUGE)
 def test_a_reply_that_would_fill_the_memory_is_not_read(
-    fake_openai: FakeOpenAI, writer: OpenAIWriter, reply: Reply
+    fake_openai: FakeOpenAI, writer: OpenAIModel, reply: Reply
 ) -> None:
     """Failure: a server that never ended took 400 MB for one draft, and the process with it."""
     fake_openai.answer(reply)
@@ -127,11 +134,11 @@ def test_a_reply_that_would_fill_the_memory_is_not_read(
 def test_a_slow_server_is_transient(fake_openai: FakeOpenAI, reply: Reply) -> None:
     """The time-out is for the whole text, not for each byte."""
     fake_openai.answer(reply)
-    with pytest.raises(TransientError, match=r"did not write within 0\.2 s"):
-        write(OpenAIWriter(fake_openai.base_url, "m", KEY, timeout_s=0.2))
+    with pytest.raises(TransientError, match=r"did not answer within 0\.2 s"):
+        write(open_writer(fake_openai.base_url, timeout_s=0.2))
 
 
-def test_no_server_is_transient(fake_openai: FakeOpenAI, writer: OpenAIWriter) -> None:
+def test_no_server_is_transient(fake_openai: FakeOpenAI, writer: OpenAIModel) -> None:
     fake_openai.close()
     with pytest.raises(TransientError, match="no connection"):
         write(writer)
@@ -139,7 +146,7 @@ def test_no_server_is_transient(fake_openai: FakeOpenAI, writer: OpenAIWriter) -
 
 @pytest.mark.parametrize("name", ["temperature", "seed"])
 def test_a_parameter_that_is_refused_is_left_out_from_then_on(
-    fake_openai: FakeOpenAI, writer: OpenAIWriter, name: str
+    fake_openai: FakeOpenAI, writer: OpenAIModel, name: str
 ) -> None:
     """Models that reason take no temperature; an answer without it is better than none."""
     fake_openai.answer(failure(400, f"Unsupported parameter: '{name}'"), said("Fine."))
@@ -148,7 +155,7 @@ def test_a_parameter_that_is_refused_is_left_out_from_then_on(
     assert [name in request for request in fake_openai.requests] == [True, False, False]
 
 
-def test_the_length_is_said_in_the_word_that_the_server_knows(fake_openai: FakeOpenAI, writer: OpenAIWriter) -> None:
+def test_the_length_is_said_in_the_word_that_the_server_knows(fake_openai: FakeOpenAI, writer: OpenAIModel) -> None:
     """It is never left out: a text without a bound could cost anything."""
     refusal = failure(400, "Unsupported parameter: 'max_tokens', use 'max_completion_tokens' instead")
     fake_openai.answer(refusal, said("Fine."))
@@ -157,7 +164,7 @@ def test_the_length_is_said_in_the_word_that_the_server_knows(fake_openai: FakeO
     assert "max_tokens" not in fake_openai.requests[-1]
 
 
-def test_a_length_that_is_refused_by_both_names_ends(fake_openai: FakeOpenAI, writer: OpenAIWriter) -> None:
+def test_a_length_that_is_refused_by_both_names_ends(fake_openai: FakeOpenAI, writer: OpenAIModel) -> None:
     fake_openai.answer(failure(400, "max_tokens"), failure(400, "max_completion_tokens"))
     with pytest.raises(PermanentError):
         write(writer)
@@ -169,11 +176,5 @@ def test_what_is_meant_for_another_server_is_not_sent(fake_openai: FakeOpenAI, m
     for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.setenv(name, "other")
     fake_openai.answer(said("Fine."))
-    write(OpenAIWriter(fake_openai.base_url, "m", SecretStr(""), timeout_s=20.0))
+    write(open_writer(fake_openai.base_url, SecretStr("")))
     assert "other" not in json.dumps(fake_openai.headers)
-
-
-@pytest.mark.parametrize(("url", "name", "setting"), [("", "m", "model.base_url"), ("http://x", "", "model.name")])
-def test_a_server_that_cannot_be_one_is_refused_at_the_start(url: str, name: str, setting: str) -> None:
-    with pytest.raises(ConfigError, match=setting):
-        OpenAIWriter(url, name, KEY, timeout_s=1.0)

@@ -10,8 +10,8 @@ from support_agent.planner.combiner import committed
 from tests.benchmarks.papers.dstc11.data import Benchmark, EntityKey, load_benchmark
 from tests.benchmarks.papers.dstc11.mail_path import MailPath, Mode, Thresholds, documents_of
 from tests.benchmarks.papers.dstc11.measures import snippets_of
-from tests.unit.papers.indexes import open_search
-from tests.unit.papers.small_dstc11 import write_benchmark
+from tests.unit.benchmarks.papers.indexes import open_search
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
 
 NEVER_SURE = Thresholds(1.01, 1.01)
 

@@ -9,17 +9,8 @@ from support_agent.facts.chunks import page_source
 from support_agent.facts.grading_words import DRAFT_ORDER
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import (
-    Cost,
-    Findings,
-    GradedPointer,
-    ModelText,
-    Node,
-    Outcome,
-    Pointer,
-    Visit,
-)
-from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_trace import Evidence, ModelText, Node, Visit
 from tests.benchmarks.papers.grading import evaluate, plain
 from tests.benchmarks.papers.process_questions import Kind, Question
 from tests.benchmarks.papers.process_table import ProcessRow, Way, process_row, report_of, table
@@ -32,26 +23,31 @@ DOCUMENTS = {
 DRAFT = ModelText(kind="draft", text="It is 30 days.", writer="scripted", seed=1)
 
 
-def findings(*pointers: tuple[int, int, int], reason: FindingReason = FindingReason.ANSWERED) -> Findings:
-    evidence = [
-        GradedPointer(pointer=Pointer(source=f"document:{n}", first=a, last=b), grade=0.9) for n, a, b in pointers
-    ]
+def findings(*pointers: tuple[int, int, int], reason: FindingReason = FindingReason.ANSWERED) -> Finding:
+    evidence = [Evidence(source=f"document:{n}", first=a, last=b, grade=0.9) for n, a, b in pointers]
     trace = (
         Visit(node=Node.RETRIEVER, cycle=0, decided="2 passages"),
         Visit(node=Node.DOCUMENT_GRADER, cycle=0, decided="1 of 2 relevant", passage_grades=(0.9, 0.1)),
         Visit(node=Node.GENERATOR, cycle=0, decided="written", model_text=DRAFT),
         Visit(node=Node.ANSWER_GRADER, cycle=0, decided="an answer", grade=0.7),
     )
-    cost = Cost(tokens=100, forward_passes=3, seconds=1.5)
-    outcome = Outcome(reason=reason, evidence=tuple(evidence), cycles=1, cost=cost, index_version="v")
-    return Findings(outcome=outcome, trace=trace)
+    return Finding(
+        reason=reason,
+        evidence=tuple(evidence),
+        cycles=1,
+        index_version="v",
+        tokens=100,
+        forward_passes=3,
+        seconds=1.5,
+        trace=trace,
+    )
 
 
 def question(kind: Kind = Kind.EASY, *documents: int, **given: object) -> Question:
     return Question.model_validate({"kind": kind, "question": "How long?", "documents": documents, **given})
 
 
-def row_of(asked: Question, found: Findings, way: Way = Way.WHOLE) -> ProcessRow:
+def row_of(asked: Question, found: Finding, way: Way = Way.WHOLE) -> ProcessRow:
     return process_row("demo", way, asked, found, DOCUMENTS)
 
 
@@ -147,8 +143,8 @@ def test_plain_retrieval_answers_whatever_it_finds_and_drafts_once() -> None:
         clock=lambda: 0.0,
     )
     found = plain(workflow, "What is a seat?", Budget(10_000))
-    assert [graded.pointer.source for graded in found.outcome.evidence] == ["document:2", "document:1"]
-    assert found.outcome.is_answered
+    assert [graded.source for graded in found.evidence] == ["document:2", "document:1"]
+    assert found.is_answered
     assert [written.instruction for written in writer.history] == [DRAFT_ORDER]
     row = row_of(question(Kind.EASY, 2, answers=["22.00"]), found, Way.PLAIN)
     assert (row.is_right, row.is_drafted, row.tokens > 0) == (True, True, True)

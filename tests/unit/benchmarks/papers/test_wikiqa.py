@@ -10,9 +10,9 @@ import pytest
 
 from support_agent.config.facts import Ways
 from support_agent.errors import ConfigError
-from support_agent.facts.passages import Passage
+from support_agent.facts.material import Passage
 from tests.benchmarks.papers.wikiqa import average_precision, evaluate, load_questions, right_ranks, table
-from tests.unit.papers.indexes import open_index
+from tests.unit.benchmarks.papers.indexes import open_index
 
 HEAD = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel"
 ROWS = (

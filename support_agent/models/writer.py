@@ -1,8 +1,8 @@
-"""What makes the language model write: drafts and rewritten questions, for this room alone.
+"""What makes the language model write: drafts and rewritten questions, for the fact room alone.
 
-Two implementations: `llama_writer.LlamaWriter`, on the weights of the embedded model that the planner scores with, and
-`openai_writer.OpenAIWriter`. What they write is model text: it is graded, searched with and kept in the trace, and no
-byte of it leaves the room. Both pass tests/contract/test_writer.py.
+The same two classes score and write (`models.llama`, `models.openai`); this is the port behind which they write. What
+they write is model text: it is graded, searched with and kept in the trace, and no byte of it leaves the fact room.
+What chooses for customers cannot import this file (.importlinter). Both pass tests/contract/test_writer.py.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from pydantic import Field
-
-from support_agent.company.text import collapse
 from support_agent.core.frozen import Frozen
 from support_agent.errors import PermanentError
-from support_agent.models.language_model import Prompt
+from support_agent.models.language_model import Model, Prompt, Usage
 
 Material = Sequence[tuple[str, str]]
 """What is read: (name, text) pairs. The names are the program's own words, the texts come from outside."""
@@ -27,30 +24,25 @@ SYSTEM = (
 MAX_TEMPERATURE = 2.0
 
 
-class WritingUsage(Frozen):
-    """What a text cost."""
-
-    prompt_tokens: int = Field(default=0, ge=0)
-    written_tokens: int = Field(default=0, ge=0)
-
-    @property
-    def tokens(self) -> int:
-        return self.prompt_tokens + self.written_tokens
-
-
 class Draft(Frozen):
-    """A text that the model wrote: internal, whatever it says."""
+    """A text that the model wrote, internal whatever it says, and its cost: a written token is a forward pass."""
 
     text: str
-    usage: WritingUsage
+    usage: Usage
 
 
 class Writer(Protocol):
-    """The one seat in the program where the model writes; `name` is kept with what it wrote."""
+    """The one port of the program behind which a model writes; `name` is kept with what it wrote."""
 
     name: str
 
-    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+    def count_tokens(self, text: str) -> int:
+        """How many tokens a text has, at most."""
+        ...
+
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
         """A text of at most `max_tokens` tokens; it may be empty, and may be anything.
 
         Args:
@@ -66,6 +58,15 @@ class Writer(Protocol):
             ConfigError: wrong key, model name or URL of the server.
         """
         ...
+
+
+class LanguageModel(Model, Writer, Protocol):
+    """A model as it is opened: it scores behind `language_model.Model`, and writes behind `Writer`."""
+
+
+def most_tokens(text: str) -> int:
+    """Tokens that a text has at most with any tokeniser: each stands for one byte or more."""
+    return len(text.encode("utf-8", "replace"))
 
 
 def check_writing(temperature: float, max_tokens: int) -> None:
@@ -88,5 +89,5 @@ def material_parts(material: Material) -> tuple[tuple[str, bool], ...]:
     """The texts under their names, as parts of a prompt; each is set in one line, so that it can be no other's name."""
     parts: list[tuple[str, bool]] = []
     for name, text in material:
-        parts += [(f"{name}:\n", True), (collapse(text), False), ("\n\n", True)]
+        parts += [(f"{name}:\n", True), (" ".join(text.split()), False), ("\n\n", True)]
     return tuple(parts)

@@ -6,12 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.models.llama import ROW_GROUP, Node, build_tree, shared_start
-
-
-def nodes_below(node: Node) -> list[Node]:
-    """All nodes of the tree but its root."""
-    return [found for child in node.children.values() for found in (child, *nodes_below(child))]
+from support_agent.models.llama_context import ROW_GROUP, shared_start
+from support_agent.models.option_tree import Node, build_tree
 
 
 def leaf_path(root: Node, leaf: int) -> list[int]:
@@ -38,13 +34,13 @@ def test_a_shared_start_is_one_chain() -> None:
     assert shared.leaves == [0, 1, 2]
     assert shared.children[2].leaves == [0, 1]
     assert sorted(shared.children[2].children) == [3, 4]
-    assert len(nodes_below(root)) == 8
+    assert len(root.below) == 8
 
 
 def test_depth_counts_tokens_from_the_root() -> None:
     """The depth is the token's place after the prompt."""
     root = build_tree([[1, 2, 3], [1, 4, 5]])
-    assert {node.token: node.depth for node in nodes_below(root)} == {1: 1, 2: 2, 4: 2, 3: 3, 5: 3}
+    assert {node.token: node.depth for node in root.below} == {1: 1, 2: 2, 4: 2, 3: 3, 5: 3}
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,17 @@ import pytest
 from support_agent.config.facts import Ways
 from support_agent.facts.material import Retriever
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Cost, Findings, GradedPointer, Outcome, Pointer
-from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_room import Finding, FindingReason
+from support_agent.tools.fact_trace import Evidence
 from tests.benchmarks.papers.dstc11.data import Benchmark, load_benchmark
 from tests.benchmarks.papers.dstc11.measures import sources_of
 from tests.benchmarks.papers.dstc11.parts import PartsReport, Variant, evaluate_parts
 from tests.benchmarks.papers.dstc11.selection import Report, evaluate
 from tests.benchmarks.papers.dstc11.table import Measured, table
 from tests.benchmarks.papers.retrieval import Among
+from tests.unit.benchmarks.papers.indexes import open_index
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.papers.indexes import open_index
-from tests.unit.papers.small_dstc11 import write_benchmark
 
 
 class FirstPassage:
@@ -29,17 +29,17 @@ class FirstPassage:
     def __init__(self, retriever: Retriever) -> None:
         self.retriever = retriever
 
-    def find(self, question: str, budget: Budget) -> Findings:
+    def find(self, question: str, budget: Budget) -> Finding:
         budget.spend(10)
         found = self.retriever.find(question, 1)
-        pointers = [Pointer(source=passage.source, first=passage.first, last=passage.last) for passage in found]
-        outcome = Outcome(
+        return Finding(
             reason=FindingReason.IRRELEVANT if "bed" in question or not found else FindingReason.ANSWERED,
-            evidence=tuple(GradedPointer(pointer=pointer, grade=0.9) for pointer in pointers),
-            cost=Cost(tokens=10, forward_passes=2, seconds=0.5),
+            evidence=tuple(Evidence(**dict(passage.place), grade=0.9) for passage in found),
             index_version="v",
+            tokens=10,
+            forward_passes=2,
+            seconds=0.5,
         )
-        return Findings(outcome=outcome, trace=())
 
 
 VARIANTS = (Variant("Workflow", FirstPassage), Variant("Workflow, not linked", FirstPassage, is_linked=False))

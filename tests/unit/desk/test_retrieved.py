@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from support_agent.answer.packet import FoundPage
 from support_agent.core.levels import CUSTOMER, PROVEN
-from support_agent.desk.looked import MOST_EVIDENCE, looked_into, numbered
+from support_agent.desk.retrieved import MOST_EVIDENCE, numbered, retrieved
 from support_agent.tools.base import UNSURE_SECTION, Context, Unsure
-from support_agent.tools.fact_room import Evidence, Finding, FindingReason
+from support_agent.tools.fact_room import Finding, FindingReason
+from tests.fakes_room import says
 from tests.unit.tools.fakes import context, document
 
 
@@ -20,10 +21,8 @@ def test_what_was_not_sure_enough_to_be_sent_is_shown_with_its_probability() -> 
     given = asked()
     translation = document(1, "Zwei Wochen.")
     given.unsure[1] = Unsure(translation, (0,), 0.55)
-    given.findings[1] = Finding(
-        reason=FindingReason.ANSWERED, evidence=(Evidence(document=7, sentences=(1,), grade=0.7),), index_version="v"
-    )
-    (looked,) = looked_into(given)
+    given.findings[1] = Finding(reason=FindingReason.ANSWERED, evidence=(says(7, 1, grade=0.7),), index_version="v")
+    (looked,) = retrieved(given)
     assert (looked.number, looked.question, looked.reason_code) == (1, "A refund?", UNSURE_SECTION)
     assert [(one.number, one.grade, one.sentences[0].text) for one in looked.evidence] == [
         (1, 0.55, "Zwei Wochen."),
@@ -35,10 +34,8 @@ def test_a_sentence_is_shown_once() -> None:
     """What the room found beside what was not sent of the same document."""
     given = asked()
     given.unsure[1] = Unsure(given.documents[1], (0, 1), 0.55)
-    given.findings[1] = Finding(
-        reason=FindingReason.ANSWERED, evidence=(Evidence(document=1, sentences=(1, 2), grade=0.7),), index_version="v"
-    )
-    (looked,) = looked_into(given)
+    given.findings[1] = Finding(reason=FindingReason.ANSWERED, evidence=(says(1, 1, 2, grade=0.7),), index_version="v")
+    (looked,) = retrieved(given)
     assert [[sentence.position for sentence in one.sentences] for one in looked.evidence] == [[0, 1], [2]]
 
 
@@ -46,7 +43,7 @@ def test_a_probability_that_is_no_number_is_no_grade() -> None:
     """The sentences are shown all the same."""
     given = asked()
     given.unsure[2] = Unsure(document(1), (0, 1), float("nan"))
-    (looked,) = looked_into(given)
+    (looked,) = retrieved(given)
     assert looked.evidence[0].grade is None
     assert len(looked.evidence[0].sentences) == 2
 
@@ -54,9 +51,9 @@ def test_a_probability_that_is_no_number_is_no_grade() -> None:
 def test_of_much_evidence_the_first_is_shown() -> None:
     """A packet stays readable."""
     given = asked()
-    many = tuple(Evidence(document=1, sentences=(0,)) for _ in range(MOST_EVIDENCE + 3))
+    many = tuple(says(1, 0, grade=None) for _ in range(MOST_EVIDENCE + 3))
     given.findings[2] = Finding(reason=FindingReason.IRRELEVANT, evidence=many, index_version="v")
-    assert [len(looked.evidence) for looked in looked_into(given)] == [MOST_EVIDENCE]
+    assert [len(looked.evidence) for looked in retrieved(given)] == [MOST_EVIDENCE]
 
 
 def page(address: str, *found_by: str, document: int | None = None) -> FoundPage:
@@ -86,4 +83,4 @@ def test_the_page_of_a_document_that_the_sender_may_not_be_sent_has_no_number() 
     for level, number in ((CUSTOMER, 1), (PROVEN, None)):
         given = context(documents=documents, level=level)
         given.findings[1] = Finding(reason=FindingReason.ONLY_WEB, pages=pages, index_version="v")
-        assert [one.document for one in looked_into(given)[0].pages] == [number]
+        assert [one.document for one in retrieved(given)[0].pages] == [number]

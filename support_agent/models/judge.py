@@ -4,7 +4,7 @@ A grade is one forward pass over the two closed options. A small model leans to 
 says to the same question about empty texts (the prior) may be taken off, all of it or a part.
 
 Invariant: a grade is a probability, or there is none: a NaN, a missing option or a failure raises. Checked by
-tests/contract/test_judge.py, tests/unit/facts/test_judge.py and tests/integration/facts/test_judge.py.
+tests/contract/test_judge.py, tests/unit/models/test_judge.py and tests/integration/facts/test_judge.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Protocol
 from pydantic import Field
 
 from support_agent.core.frozen import Frozen
-from support_agent.facts.writer import Material, material_parts
 from support_agent.models.language_model import Model, Prompt, Usage, ask_model
+from support_agent.models.writer import Material, material_parts
 
 SYSTEM = (
     "You check facts for the support desk of a company. You answer yes or no. "

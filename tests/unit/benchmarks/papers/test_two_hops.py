@@ -20,7 +20,7 @@ from tests.fakes_facts import Piece as Found
 from tests.unit.facts.words import WordEmbedder
 
 QUESTIONS = read_json_lines(FILE, Question)
-FOLDERS = {"demo": Path(__file__).parents[3] / "policies", "shop": COMPANIES / "shop" / "policies"}
+FOLDERS = {"demo": Path(__file__).parents[4] / "policies", "shop": COMPANIES / "shop" / "policies"}
 DOCUMENTS: dict[str, dict[int, Document]] = {
     name: {document.number: document for document in load_documents(folder)} for name, folder in FOLDERS.items()
 }

@@ -17,7 +17,7 @@ from tests.benchmarks.papers.dstc11.measures import (
     snippets_of,
     sources_of,
 )
-from tests.unit.papers.small_dstc11 import write_benchmark
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
 
 TEXTS = ["fast wifi", "soft bed", "late breakfast"]
 

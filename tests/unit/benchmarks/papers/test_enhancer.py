@@ -9,10 +9,11 @@ import pytest
 from support_agent.config.search import SearchSettings, Service
 from support_agent.errors import ConfigError
 from support_agent.facts.grading_words import PASSAGE
-from support_agent.facts.judge import Grade
-from support_agent.facts.web.merged_search import Merged, SourceReport, WebPassage
-from support_agent.facts.writer import Draft, Material, WritingUsage
+from support_agent.facts.material import WebPassage
+from support_agent.facts.web.merged_search import Merged, SourceReport
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Draft, Material, most_tokens
 from tests.benchmarks.papers.answer_counts import Verdict
 from tests.benchmarks.papers.comparator import is_contained
 from tests.benchmarks.papers.enhancer import (
@@ -85,7 +86,7 @@ class Told:
 
 
 class Repeating:
-    """`facts.writer.Writer` that takes half a second to repeat the first passage, and knows nothing without one."""
+    """`models.writer.Writer` that takes half a second to repeat the first passage, and knows nothing without one."""
 
     name = "repeating"
 
@@ -93,15 +94,20 @@ class Repeating:
         self.orders: list[str] = []
         self.stopwatch = stopwatch
 
-    def write(self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int) -> Draft:
+    def count_tokens(self, text: str) -> int:
+        return most_tokens(text)
+
+    def generate(
+        self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
+    ) -> Draft:
         self.orders.append(instruction)
         self.stopwatch.seconds += 0.5
         text = next((text for name, text in material if name == PASSAGE), "I do not know.")
-        return Draft(text=text, usage=WritingUsage())
+        return Draft(text=text, usage=Usage())
 
 
 class Literal:
-    """`facts.judge.Judge` that says yes to every text of which `says` is a part."""
+    """`models.judge.Judge` that says yes to every text of which `says` is a part."""
 
     def __init__(self, *says: str) -> None:
         self.says = says

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support_agent.facts.llama_writer import MOST_LIKELY, choose_token
+from support_agent.models.llama import MOST_LIKELY, choose_token
 
 LOGITS = np.array([0.0, 2.0, 1.0, -5.0], dtype=np.float32)
 

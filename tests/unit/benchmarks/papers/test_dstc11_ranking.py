@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.benchmarks.papers.dstc11.data import Benchmark, EntityKey, load_benchmark
 from tests.benchmarks.papers.dstc11.ranking import POOL, WAYS, Numbers, Ranking, fit_weights, likelihood
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.papers.small_dstc11 import write_benchmark
 
 FOX, HARE = EntityKey("hotel", 0), EntityKey("hotel", 3)
 

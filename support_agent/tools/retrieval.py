@@ -1,14 +1,15 @@
 """Asks the fact room about a question, and believes nothing that it says.
 
-Invariant: a look never raises, and what comes back points at whole sentences that are there, of documents that were
-asked about, with numbers that are numbers and a reason from a closed set; anything else is a look that failed, with
-which no document is sent. Of its pages of the web few come back, short and in characters that can be seen. Nothing that
-a room says or raises is logged, as a model or a stranger may have written it. Checked by
-tests/unit/tools/test_looking.py.
+Invariant: a retrieval never raises, and what comes back points at whole sentences that are there, of documents that
+were asked about, with numbers that are numbers and a reason from a closed set; anything else is a retrieval that
+failed, with which no document is sent. Of its pages of the web few come back, short and in characters that can be seen.
+Nothing that a room says or raises is logged, as a model or a stranger may have written it. Checked by
+tests/unit/tools/test_retrieval.py.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Collection, Mapping
@@ -38,7 +39,7 @@ MAX_VERSION_CHARACTERS = 200
 MAX_NAME_CHARACTERS = 200
 """Of the heading of a page of the web, and of a source that named it."""
 MOST_FINDERS = 10
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_UNSTORABLE = re.compile(r"[\0\ud800-\udfff]|\\u0000")
 log = structlog.get_logger(__name__)
 
 
@@ -47,17 +48,17 @@ FAILED = Finding(reason=FindingReason.FAILED, index_version="")
 
 
 class ClosedRoom:
-    """Stands in for a room that could not be opened: each look fails, and the case's memory stays as it was."""
+    """Stands in for a room that could not be opened: each retrieval fails, and the case's memory stays as it was."""
 
     memory: str | None = None
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         """Always fails."""
         raise PermanentError("the fact room is not open", code="room")
 
 
 def open_room(rooms: FactRooms, case_id: str, memory: str | None, names: Collection[str]) -> FactRoom:
-    """The room for one mail; one in which every look fails, where it cannot be opened."""
+    """The room for one mail; one in which every retrieval fails, where it cannot be opened."""
     try:
         return rooms.open(case_id, memory, names)
     except Exception as error:
@@ -80,26 +81,27 @@ def memory_of(room: FactRoom) -> str | None:
     return memory
 
 
-def look_into(room: FactRoom, question: str, documents: Mapping[int, Document], likely: int | None = None) -> Finding:
-    """What the room found out about a question, or a failed look; never raises.
+def retrieve(room: FactRoom, question: str, documents: Mapping[int, Document], likely: int | None = None) -> Finding:
+    """What the room found out about a question, or that it failed; never raises.
 
     Args:
         question: The customer's own words.
         documents: Those that the sender may be sent today, by number.
-        likely: The one that is looked into first.
+        likely: The one that is searched first.
     """
     try:
-        found = room.look(question, frozenset(documents), likely)
+        found = room.retrieve(question, frozenset(documents), likely)
         if not isinstance(found, Finding):
             raise TypeError("no finding")
         found = Finding.model_validate(found.model_dump(warnings=False))  # a room may have made one without a check
     except Exception as error:
-        log.error("look_failed", error=type(error).__name__, at=raised_at(error))
+        log.error("retrieval_failed", error=type(error).__name__, at=raised_at(error))
         return FAILED
     if wrong := _wrong(found, documents):
         log.error("finding_refused", wrong=wrong)
         return FAILED
-    trace = found.trace if _is_keepable(found.trace, MAX_TRACE_CHARACTERS) else "[]"
+    written = json.dumps([visit.model_dump() for visit in found.trace], ensure_ascii=False)
+    trace = found.trace if _is_keepable(written, MAX_TRACE_CHARACTERS) else ()
     return found.model_copy(update={"trace": trace, "pages": tuple(filter(_is_page, found.pages))[:MOST_PAGES]})
 
 
@@ -109,12 +111,12 @@ def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
         return "its index version"
     if not math.isfinite(found.seconds):
         return "its time"
-    for evidence in found.evidence:
-        document = documents.get(evidence.document)
+    for one in (*found.evidence, *found.sentences):
+        document = None if one.document is None else documents.get(one.document)
         if document is None:
-            return f"document {evidence.document} was not asked about"
-        if max(evidence.sentences) >= len(document.sentences):
-            return f"document {evidence.document} has no sentence {max(evidence.sentences)}"
+            return "a document that was not asked about"
+        if one.last >= len(document.sentences):
+            return f"document {one.document} has no sentence {one.last}"
     return ""
 
 
@@ -146,8 +148,5 @@ def _is_keepable(text: str, most_characters: int) -> bool:
 
 def told(found: Finding) -> str:
     """A finding in a line: its reason, and the documents with their grades; no text of anybody."""
-    documents = [
-        f"document:{evidence.document}" + ("" if evidence.grade is None else f" {evidence.grade:.2f}")
-        for evidence in found.evidence
-    ]
+    documents = [f"document:{one.document}" + ("" if one.grade is None else f" {one.grade:.2f}") for one in found.cited]
     return ", ".join([found.reason, *dict.fromkeys(documents)])

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from support_agent.errors import PermanentError, ToolCallRejected
-from support_agent.facts.judge import ModelJudge
+from support_agent.models.judge import ModelJudge
 from support_agent.models.language_model import Prompt, Scores, Usage
 from tests.fakes import ScriptedModel
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from support_agent.facts.judge import Grade
-from support_agent.facts.writer import Material
+from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
+from support_agent.models.writer import Material
 from tests.benchmarks.companies import FITTED
 from tests.benchmarks.papers.notes import FORMS, evaluate, load_notes, passages_of, table
 

@@ -8,7 +8,7 @@ import pytest
 
 from support_agent.errors import ConfigError
 from tests.benchmarks.papers.dstc11.data import EntityKey, SnippetKey, load_benchmark
-from tests.unit.papers.small_dstc11 import RESPONSE, review, write_benchmark
+from tests.unit.benchmarks.papers.small_dstc11 import RESPONSE, review, write_benchmark
 
 FOX = EntityKey("hotel", 0)
 

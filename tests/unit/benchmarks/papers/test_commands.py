@@ -15,19 +15,18 @@ from support_agent.config.facts import FactSettings
 from support_agent.config.settings import Settings
 from support_agent.demo.workspace import init
 from support_agent.facts.spending import Budget
-from support_agent.facts.trace import Findings, Outcome
-from support_agent.tools.fact_room import FindingReason
+from support_agent.tools.fact_room import Finding, FindingReason
 from tests.benchmarks.papers import command, enhancer, entailment, evidence, grading, wikiqa
 from tests.benchmarks.papers.dstc11 import __main__ as dstc11
 from tests.benchmarks.papers.dstc11.ablations import WITHOUT, title_of
 from tests.benchmarks.papers.dstc11.mail_path import Mode
 from tests.benchmarks.papers.process_table import Way
 from tests.fakes_facts import ScriptedWriter
+from tests.unit.benchmarks.papers.indexes import open_search
+from tests.unit.benchmarks.papers.small_dstc11 import write_benchmark
+from tests.unit.benchmarks.papers.test_wikiqa import HEAD, ROWS
 from tests.unit.facts.graph.fakes import WordJudge
 from tests.unit.facts.words import WordEmbedder
-from tests.unit.papers.indexes import open_search
-from tests.unit.papers.small_dstc11 import write_benchmark
-from tests.unit.papers.test_wikiqa import HEAD, ROWS
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "wikiqa": wikiqa.main,
@@ -45,9 +44,9 @@ class Silent:
     def __init__(self) -> None:
         self.asked: list[tuple[str, int]] = []
 
-    def find(self, question: str, budget: Budget) -> Findings:
+    def find(self, question: str, budget: Budget) -> Finding:
         self.asked.append((question, budget.max_tokens))
-        return Findings(outcome=Outcome(reason=FindingReason.IRRELEVANT, index_version="v"), trace=())
+        return Finding(reason=FindingReason.IRRELEVANT, index_version="v")
 
 
 @pytest.fixture
@@ -184,7 +183,7 @@ def test_grading_asks_each_companys_questions_with_chunks_of_the_size_and_the_lo
     seen: list[FactSettings] = []
 
     @contextmanager
-    def opened(settings: Settings, _company: Company) -> Iterator[dict[Way, Callable[[str, Budget], Findings]]]:
+    def opened(settings: Settings, _company: Company) -> Iterator[dict[Way, Callable[[str, Budget], Finding]]]:
         assert all(url.startswith("http://127.0.0.1") for url in (settings.search.serper_url, settings.search.site_url))
         seen.append(settings.facts)
         yield {Way.WHOLE: finder.find}

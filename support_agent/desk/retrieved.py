@@ -6,7 +6,7 @@ for a person to use: what a page says chooses no document for a customer. Each d
 index by its own words, and is sent for these, by the thresholds of every choice, or not at all.
 
 Invariant: every sentence is a document's own, as it was when the mail was decided; a page has the number of a document
-that the sender may be sent, or none, whatever the room said of it. Checked by tests/unit/desk/test_looked.py,
+that the sender may be sent, or none, whatever the room said of it. Checked by tests/unit/desk/test_retrieved.py,
 tests/unit/workflow/test_fact_room_journey.py and tests/unit/workflow/test_web_pages_journey.py.
 """
 
@@ -24,7 +24,7 @@ MOST_EVIDENCE = 5
 """Pieces of evidence of one question that a person is shown, the surest first."""
 
 
-def looked_into(context: Context) -> tuple[LookedInto, ...]:
+def retrieved(context: Context) -> tuple[LookedInto, ...]:
     """What was found out about each question, its sentences read from the documents, and pages of the web."""
     return tuple(_looked(number, context) for number in sorted({*context.findings, *context.unsure}))
 
@@ -61,25 +61,27 @@ def numbered(pages: Sequence[FoundPage], documents: Iterable[Document]) -> tuple
 def _evidence(number: int, context: Context) -> Iterator[FoundEvidence]:
     """What was likeliest to answer a question and was not sent, then what the fact room found."""
     if (unsure := context.unsure.get(number)) is not None:
-        yield _quoted(unsure.document, unsure.positions, _grade(unsure.probability))
+        yield quoted(unsure.document, unsure.positions, _grade(unsure.probability))
     if (finding := context.findings.get(number)) is not None:
-        for entry in finding.evidence:
+        for entry in finding.cited:
             document = context.documents[entry.document]
             shown = unsure.positions if unsure is not None and unsure.document is document else ()
             if left := [position for position in entry.sentences if position not in shown]:
-                yield _quoted(document, left, entry.grade)
+                yield quoted(document, left, entry.grade)
 
 
 def _grade(probability: float) -> float | None:
     return min(probability, 1.0) if probability >= 0 else None  # a NaN is none
 
 
-def _quoted(document: Document, positions: Sequence[int], grade: float | None) -> FoundEvidence:
-    """Sentences as evidence: as many as an excerpt may have, one at least."""
-    quoted: list[QuotedSentence] = []
+def quoted(
+    document: Document, positions: Sequence[int], grade: float | None, most: int | None = MAX_EXCERPT_CHARACTERS
+) -> FoundEvidence:
+    """Sentences as evidence: as many as have so many characters together, one at least; all where `most` is None."""
+    sentences: list[QuotedSentence] = []
     for position in positions:
         text = document.sentences[position].text
-        if quoted and sum(len(earlier.text) for earlier in quoted) + len(text) > MAX_EXCERPT_CHARACTERS:
+        if sentences and most is not None and sum(len(earlier.text) for earlier in sentences) + len(text) > most:
             break
-        quoted.append(QuotedSentence(position=position, text=text))
-    return FoundEvidence(number=document.number, title=document.head.title, grade=grade, sentences=tuple(quoted))
+        sentences.append(QuotedSentence(position=position, text=text))
+    return FoundEvidence(number=document.number, title=document.head.title, grade=grade, sentences=tuple(sentences))

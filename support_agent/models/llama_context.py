@@ -1,0 +1,180 @@
+"""A context of llama.cpp with its batch and its cache: one caller at a time, each within its time.
+
+Scores do not depend on what was asked before. llama.cpp computes the rows of a batch in groups of four, and a
+small batch in another way than a large one, which moves a probability by a hundredth; so the cache is kept up
+to a multiple of `ROW_GROUP` only, a batch of a prompt has `LEAST_BATCH_TOKENS` or more (unless the prompt is
+shorter), and flash attention is off, which changes its ways at 64 rows.
+
+Checked by tests/integration/planner/test_llama.py and tests/integration/facts/test_llama_writer.py.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from llama_cpp import llama_cpp as lib
+
+from support_agent.errors import ConfigError, PermanentError, TransientError
+from support_agent.models.option_tree import Logits
+from support_agent.models.weights import LlamaWeights
+
+MAX_BATCH_TOKENS = 512
+LEAST_BATCH_TOKENS = 16
+ROW_GROUP = 4
+
+
+class LlamaContext:
+    """A context on loaded weights; `close` it before them.
+
+    Args:
+        weights: The embedded model's.
+        tokens: Room for so many.
+        sequences: Sequences that share the room.
+        threads: Cores to use, 1 or more.
+        clock: Monotonic seconds.
+    Raises:
+        ConfigError: llama.cpp gives none of that size.
+    """
+
+    def __init__(
+        self, weights: LlamaWeights, *, tokens: int, sequences: int, threads: int, clock: Callable[[], float]
+    ) -> None:
+        params = lib.llama_context_default_params()
+        params.n_ctx = tokens
+        params.n_batch = params.n_ubatch = MAX_BATCH_TOKENS
+        params.n_seq_max = sequences
+        params.kv_unified = True
+        params.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        params.n_threads = params.n_threads_batch = threads
+        params.no_perf = True
+        self._context: Any = lib.llama_init_from_model(weights.model, params)
+        if not self._context:
+            raise ConfigError(f"llama.cpp gave no context of {tokens} tokens: lower model.context_tokens")
+        self.memory = lib.llama_get_memory(self._context)
+        self._batch = lib.llama_batch_init(MAX_BATCH_TOKENS, 0, sequences)
+        self._n_ctx, self._n_vocab = tokens, weights.n_vocab
+        self._cached: list[int] = []
+        self._lock = threading.Lock()
+        self._clock = clock
+        self._deadline, self._timeout_s = math.inf, math.inf
+
+    @contextmanager
+    def in_time(self, timeout_s: float) -> Iterator[None]:
+        """Hold the context alone, for so many seconds, waiting for it included; `decode` keeps the deadline.
+
+        Raises:
+            TransientError: it was not free in time (code `model`).
+            PermanentError: it is closed (code `closed`).
+        """
+        deadline = self._clock() + timeout_s
+        if not self._lock.acquire(timeout=timeout_s):
+            raise _late(timeout_s)
+        try:
+            if self._context is None:
+                raise PermanentError("the model is closed", code="closed")
+            self._deadline, self._timeout_s = deadline, timeout_s
+            yield
+        finally:
+            self._lock.release()
+
+    @property
+    def n_evaluated(self) -> int:
+        """How many tokens of a prompt sequence 0 holds."""
+        return len(self._cached)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        lib.llama_memory_clear(self.memory, True)
+        self._cached = []
+
+    def evaluate(self, tokens: list[int], *, then: int) -> int:
+        """Bring sequence 0 to `tokens`, and leave the last one's logits; returns how many were evaluated.
+
+        Args:
+            tokens: Of a prompt; what it begins with like the one before is kept.
+            then: How many more must fit behind it.
+        Raises:
+            PermanentError: they do not (code `context`).
+            TransientError: as `decode`.
+        """
+        if len(tokens) + then > self._n_ctx:
+            what = f"the prompt has {len(tokens)} tokens, there is room for {self._n_ctx - then}"
+            raise PermanentError(f"{what}: raise model.context_tokens", code="context")
+        kept = 0
+        for old, new in zip(self._cached, tokens[:-LEAST_BATCH_TOKENS], strict=False):
+            if old != new:
+                break
+            kept += 1
+        kept -= kept % ROW_GROUP
+        lib.llama_memory_seq_rm(self.memory, 0, kept, -1)
+        self._cached = tokens[:kept]
+        start = kept
+        while start < len(tokens):
+            end = min(start + MAX_BATCH_TOKENS, len(tokens))
+            if 0 < len(tokens) - end < LEAST_BATCH_TOKENS:
+                end -= LEAST_BATCH_TOKENS
+            for row, token in enumerate(tokens[start:end]):
+                self.put(row, token, start + row, [0], start + row == len(tokens) - 1)
+            self.decode(end - start)
+            self._cached = tokens[:end]
+            start = end
+        return len(tokens) - kept
+
+    def put(self, row: int, token: int, position: int, sequences: Sequence[int], wants_logits: bool) -> None:
+        """Set a row of the next batch."""
+        self._batch.token[row] = token
+        self._batch.pos[row] = position
+        self._batch.n_seq_id[row] = len(sequences)
+        for i, sequence in enumerate(sequences):
+            self._batch.seq_id[row][i] = sequence
+        self._batch.logits[row] = wants_logits
+
+    def decode(self, rows: int) -> None:
+        """One forward pass over the rows that were put.
+
+        Raises:
+            TransientError: it is too late, or llama.cpp failed (code `model`); everything is forgotten then.
+        """
+        if self._clock() >= self._deadline:
+            raise _late(self._timeout_s)
+        self._batch.n_tokens = rows
+        status = lib.llama_decode(self._context, self._batch)
+        if status == 0 and self._clock() < self._deadline:
+            return
+        self.clear()
+        if status == 0:
+            raise _late(self._timeout_s)
+        raise TransientError(f"llama.cpp could not evaluate {rows} tokens, status {status}", code="model")
+
+    def logits(self, row: int) -> Logits:
+        """Those of a row that wanted them; -1 is the last one."""
+        pointer: Any = lib.llama_get_logits_ith(self._context, row)
+        return np.ctypeslib.as_array(pointer, shape=(self._n_vocab,))
+
+    def close(self) -> None:
+        """Free the context and its batch; a second call does nothing."""
+        with self._lock:
+            if self._context is not None:
+                lib.llama_batch_free(self._batch)
+                lib.llama_free(self._context)
+                self._context = None
+
+
+def _late(timeout_s: float) -> TransientError:
+    return TransientError(f"the model did not answer within {timeout_s:g} s", code="model")
+
+
+def shared_start(prompts: Sequence[Sequence[int]]) -> int:
+    """With how many tokens, whole groups of rows, all prompts begin and none ends; 0 where there are none."""
+    if not prompts:
+        return 0
+    first, *others = prompts
+    same = 0
+    while all(len(own) > same + 1 for own in prompts) and all(own[same] == first[same] for own in others):
+        same += 1
+    return same - same % ROW_GROUP
