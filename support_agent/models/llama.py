@@ -14,7 +14,7 @@ shorter), and flash attention is off, which changes its ways at 64 rows.
 Text from outside (the mail) is tokenised without special tokens, so a mail cannot close its own turn.
 
 Checked by tests/contract/test_model.py, tests/unit/models/test_llama_tree.py and
-tests/integration/planner/test_llama.py.
+tests/integration/models/test_llama.py.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Two rooms work on the same weights, each with a context of its own: `models.llam
 `facts.llama_writer` writes the internal drafts. This file does neither.
 
 Invariant: text from outside is tokenised without special tokens, so that it cannot close its own turn; and the weights
-outlive every context on them. Checked by tests/integration/planner/test_llama.py and
+outlive every context on them. Checked by tests/integration/models/test_llama.py and
 tests/integration/facts/test_llama_writer.py.
 """
 

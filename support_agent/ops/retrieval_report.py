@@ -1,7 +1,7 @@
 """What the fact room found out about the questions of a mail, as `show` tells it.
 
 Invariant: sentences are the company's own, as they were when the mail was decided; what a model wrote is marked as
-such. Checked by tests/unit/workflow/test_fact_room_journey.py.
+such. Checked by tests/journey/test_fact_room.py.
 """
 
 from __future__ import annotations
