@@ -5,12 +5,14 @@ The real servers live in `tests/servers`, one file each.
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import settings
 
 from support_agent.config.settings import CompanySettings
 from support_agent.ops import check
@@ -27,6 +29,9 @@ pytest_plugins: list[str] = [
     "tests.servers.openai",
 ]
 
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
+"""No test fails by the clock of a machine that does other work, too."""
 MEMORY = Path("/dev/shm")
 ENOUGH_BYTES = 4 * 1024**3
 
@@ -37,6 +42,17 @@ def pytest_configure() -> None:
         memory = os.statvfs(MEMORY)
         if memory.f_bavail * memory.f_frsize >= ENOUGH_BYTES and not memory.f_flag & os.ST_NOEXEC:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and tests live to the end: the garbage collector looks at none of them, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)
