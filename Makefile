@@ -1,5 +1,5 @@
 # make demo: watch the demo company's mails being answered.   make test: everything that is promised, checked.
-# make check: what needs neither the model nor servers, for the loop while you write.
+# make check: format, types and the rooms' unit tests, without the model and servers: the loop while you write.
 # Only Python 3.11 to 3.13, make and a C compiler are needed; the rest is fetched.
 
 PYTHON ?= python3
@@ -15,26 +15,38 @@ NO_AMX := $(shell $(CC) $(AMX_OFF) -x c -E /dev/null >/dev/null 2>&1 && echo $(A
 export CFLAGS := $(strip $(CFLAGS) $(NO_AMX))
 export CXXFLAGS := $(strip $(CXXFLAGS) $(NO_AMX))
 
-.PHONY: demo check test bench docs fuzz lock clean
+.PHONY: demo check test coverage bench docs fuzz lock clean
 
 demo: $(DEMO_INSTALLED)
 	@$(BIN)/support-agent model pull
 	@$(BIN)/support-agent demo
 
 CODE = support_agent tests migrations docs
-LINT = $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check -q $(CODE) && \
-	$(BIN)/mypy && $(BIN)/lint-imports --no-cache
+LINT = $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check -q $(CODE)
+TYPES = $(BIN)/mypy && $(BIN)/lint-imports --no-cache
+ROOMS = tests/unit tests/test_docs.py --ignore=tests/unit/papers --ignore=tests/unit/benchmarks
+PYTEST = $(BIN)/pytest -n auto --dist loadfile
+# Types and import contracts are checked on one core beside the tests, and told after them.
+define beside_types
+	@mkdir -p build; echo '$(TYPES) &'; { $(TYPES); } >build/types.log 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
+	echo '$(1)'; $(1); tests=$$?; wait $$types; types=$$?; cat build/types.log; exit $$((tests + types > 0))
+endef
 
 check: $(INSTALLED)
 	$(LINT)
-	$(BIN)/pytest -m "not model and not servers" -n auto --dist loadfile tests/unit tests/test_docs.py
+	$(call beside_types,$(PYTEST) -m "not model and not servers" $(ROOMS))
 
 test: $(INSTALLED)
 	@sh deploy/install-servers.sh
 	@$(BIN)/support-agent model pull
 	$(LINT)
-	$(BIN)/pytest -m "not model" -n auto --dist loadfile
+	$(call beside_types,$(PYTEST) -m "not model")
 	$(BIN)/pytest -m model  # alone: the model's threads take all cores
+
+# Which branches no test takes, but for those of the model's tests.
+coverage: $(INSTALLED)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c requirements-dev.lock --group coverage
+	$(PYTEST) -m "not model" --cov=support_agent --cov-branch --cov-report=term-missing:skip-covered
 
 bench: $(INSTALLED)
 	@$(BIN)/support-agent model pull

@@ -2,7 +2,7 @@
 
 Each step is recorded before the next begins; a process that dies goes on where it was. What a step does stands in
 `stages`, what is decided in `decide`. Whatever fails ends with a person, never in a guess and never in silence.
-Checked by tests/integration/journey/test_kill.py: `kill -9` in every step, on SQLite and PostgreSQL.
+Checked by tests/journey/test_kill.py: `kill -9` in every step, on SQLite and PostgreSQL.
 """
 
 from __future__ import annotations

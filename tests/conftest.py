@@ -1,11 +1,23 @@
-"""Fixtures shared by all tests; the real servers live in `tests/servers`, one file each."""
+"""Fixtures shared by all tests: the demo company's office, and a log that no test leaves changed.
+
+The real servers live in `tests/servers`, one file each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+import os
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import settings
+
+from support_agent.config.settings import CompanySettings
+from support_agent.ops import check
+from tests.checked_once import CheckedOnce
+from tests.fakes_journey import Office, make_company, office_in
 
 pytest_plugins: list[str] = [
     "tests.servers.postgres",
@@ -17,6 +29,31 @@ pytest_plugins: list[str] = [
     "tests.servers.openai",
 ]
 
+settings.register_profile("suite", deadline=None)
+settings.load_profile("suite")
+"""No test fails by the clock of a machine that does other work, too."""
+MEMORY = Path("/dev/shm")
+ENOUGH_BYTES = 4 * 1024**3
+
+
+def pytest_configure() -> None:
+    """Put the tests' folders into memory where there is room: a store waits for the disk at each of its commits."""
+    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK):
+        memory = os.statvfs(MEMORY)
+        if memory.f_bavail * memory.f_frsize >= ENOUGH_BYTES and not memory.f_flag & os.ST_NOEXEC:
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and tests live to the end: the garbage collector looks at none of them, then or later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
 
 @pytest.fixture(autouse=True)
 def log_stays_as_it_was() -> Iterator[None]:
@@ -24,3 +61,24 @@ def log_stays_as_it_was() -> Iterator[None]:
     before = structlog.get_config()
     yield
     structlog.configure(**before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sound_templates_are_checked_once() -> Iterator[None]:
+    """`check` of a workspace whose templates were sound before, byte by byte, does not render all of them again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(check, "check_templates", CheckedOnce())
+        yield
+
+
+@pytest.fixture(scope="session")
+def company_settings(tmp_path_factory: pytest.TempPathFactory) -> CompanySettings:
+    """The demo company's files; no test changes them."""
+    return make_company(tmp_path_factory.mktemp("company"))
+
+
+@pytest.fixture
+def office(company_settings: CompanySettings, empty_store: Path, tmp_path: Path) -> Iterator[Office]:
+    """An agent with a real store on SQLite and a fake transport."""
+    with office_in(tmp_path, company_settings, empty_store) as opened:
+        yield opened

@@ -49,6 +49,7 @@ from support_agent.planner.loop import Planner
 from support_agent.store.records import LetterKind, MailId, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
+from support_agent.tools.fact_room import FactRooms
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.stages import Stages
@@ -258,6 +259,10 @@ class Office:
         templates = Templates.from_files(self.decider.templates.as_files() | changed)
         return replace(self, decider=replace(self.decider, templates=templates))
 
+    def with_rooms(self, rooms: FactRooms) -> Office:
+        """The same office with the fact room on, which looks when the configuration that ships says so."""
+        return replace(self, decider=replace(self.decider, rooms=rooms))
+
     def with_model(self, sureness: float, threshold: float | None = None) -> Office:
         """The same office with a model that is as sure as this; `threshold`: how sure an answer must be."""
         limits = self.settings.planner
@@ -270,9 +275,9 @@ class Office:
 @contextmanager
 def office_in(folder: Path, company: CompanySettings, empty_store: Path) -> Iterator[Office]:
     """An office of that company on a copy of this store in this folder, closed at the end."""
-    url = f"sqlite:///{shutil.copy(empty_store, folder / 'store.sqlite3')}"
+    url = f"sqlite:///{shutil.copy(company_store(company, empty_store), folder / 'store.sqlite3')}"
     with Store.open(url, packaged("migrations")) as store:
-        opened = open_office(company, store, _loaded(company))
+        opened = open_office(company, store)
         yield opened
         opened.decider.company.accounts.close()
 
@@ -283,9 +288,20 @@ def _loaded(company: CompanySettings) -> tuple[Company, Templates]:
     return Company.load(company), Templates.load(company.templates)
 
 
-def open_office(company: CompanySettings, store: Store, loaded: tuple[Company, Templates] | None = None) -> Office:
-    """An office of that company on an empty store; `loaded` is what its files say, where they were read before."""
-    files, templates = loaded or (Company.load(company), Templates.load(company.templates))
+@cache
+def company_store(company: CompanySettings, empty_store: Path) -> Path:
+    """A copy of the store that keeps the company's words already, made once for all tests with the same files."""
+    path = company.policies.parent / "with-company.sqlite3"
+    with Store.open(f"sqlite:///{shutil.copy(empty_store, path)}", packaged("migrations")) as store:
+        office = open_office(company, store)
+        office.stages.keep_company()
+        office.decider.company.accounts.close()
+    return path
+
+
+def open_office(company: CompanySettings, store: Store) -> Office:
+    """An office of that company on a store; its words are kept there with `office.stages.keep_company()`."""
+    files, templates = _loaded(company)
     settings = Settings(
         company=company,
         agent=AgentSettings(
@@ -305,9 +321,7 @@ def open_office(company: CompanySettings, store: Store, loaded: tuple[Company, T
         templates=templates,
         settings=settings,
     )
-    office = Office(settings=settings, store=store, decider=decider)
-    office.stages.keep_company()
-    return office
+    return Office(settings=settings, store=store, decider=decider)
 
 
 def with_agent(office: Office, **values: object) -> Office:

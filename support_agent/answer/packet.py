@@ -2,7 +2,7 @@
 
 Invariant: a packet goes to staff only. It is the one mail that holds a customer's own text and passages of the web, and
 still nothing of a model's: calls are closed, reasons are codes with the company's words. Checked by
-tests/unit/answer/test_packet.py and tests/unit/workflow/test_web_pages_journey.py.
+tests/unit/answer/test_packet.py and tests/journey/test_web_pages.py.
 """
 
 from __future__ import annotations

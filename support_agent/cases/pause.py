@@ -4,7 +4,7 @@ A file, so that it works while the database is down, and by hand: `touch paused`
 
 Invariant: in doubt it is paused: a file that cannot be read, or a folder that cannot be looked into, stops the machine.
 Checked by tests/unit/cases/test_pause.py, tests/unit/workflow/test_paused_agent.py and, in the running program, by
-tests/integration/journey/test_pause.py.
+tests/journey/test_pause.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a mail belongs: its case, who has the case, and to whom nothing may be written whatever it says.
 
 Invariant: the id of a case follows from the mail that opens it, so that opening it twice opens one. Checked by
-tests/unit/cases/test_routing.py and tests/integration/journey/test_kill.py.
+tests/unit/cases/test_routing.py and tests/journey/test_kill.py.
 """
 
 from __future__ import annotations

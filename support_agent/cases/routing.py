@@ -1,7 +1,7 @@
 """Routes a mail to its case: the thread's, or a new one; what was found once stays with the mail.
 
 Invariant: a mail has one case for ever, however often and in whatever order mails are routed. Checked by
-tests/unit/cases/test_routing.py and tests/integration/journey/test_kill.py.
+tests/unit/cases/test_routing.py and tests/journey/test_kill.py.
 """
 
 from __future__ import annotations

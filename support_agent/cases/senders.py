@@ -1,7 +1,7 @@
 """Who sent a mail, with what proof; what was found once stays with the mail.
 
 Invariant: a mail has one sender for ever, and neither the DNS nor the accounts are asked about it twice. Checked by
-tests/unit/workflow/test_stages_identity.py and tests/integration/journey/test_kill.py.
+tests/unit/workflow/test_stages_identity.py and tests/journey/test_kill.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`support-agent calibrate`: adjust the choice to the company at hand, and see what that is worth.
 
-Checked by tests/unit/cli/test_calibrate_commands.py.
+Checked by tests/unit/cli/test_calibrate.py.
 """
 
 from __future__ import annotations

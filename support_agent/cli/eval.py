@@ -1,6 +1,6 @@
 """`support-agent eval`: what the choice is worth on your own data, where the right answers are known.
 
-Checked by tests/unit/cli/test_eval_commands.py.
+Checked by tests/unit/cli/test_eval.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Opens the chooser, the search and the decider for `eval` and `calibrate`.
 
 What takes a second to import is imported where it is opened. Checked by
-tests/unit/cli/test_eval_commands.py and tests/unit/cli/test_calibrate_commands.py.
+tests/unit/cli/test_eval.py and tests/unit/cli/test_calibrate.py.
 """
 
 from __future__ import annotations

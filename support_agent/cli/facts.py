@@ -1,6 +1,6 @@
 """`support-agent facts`: what the fact room finds out about a question, and how it learns when to give up.
 
-Checked by tests/unit/cli/test_facts_commands.py, tests/unit/cli/test_facts_train.py and
+Checked by tests/unit/cli/test_facts.py, tests/unit/cli/test_facts_train.py and
 tests/integration/facts/test_facts_find.py.
 """
 

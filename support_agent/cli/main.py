@@ -1,7 +1,7 @@
 """The command line: commands, printing, exit codes; no logic.
 
 Exit codes: 0 done; 1 work failed, a check found errors, or a replay differs; 2 usage or configuration. Data goes to
-stdout, everything else to stderr. Checked by tests/unit/cli/test_cli.py and, as a subprocess, tests/acceptance.
+stdout, everything else to stderr. Checked by tests/unit/cli/test_main.py and, as a subprocess, tests/acceptance.
 """
 
 from __future__ import annotations

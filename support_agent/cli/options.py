@@ -1,6 +1,6 @@
 """What the commands have in common: options, settings, the clock, data as text or as JSON, exit codes.
 
-Checked by tests/unit/cli/test_cli.py.
+Checked by tests/unit/cli/test_main.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`support-agent outbox`: what is not known to be out, and what a person decides about it.
 
-Checked by tests/unit/cli/test_outbox_commands.py.
+Checked by tests/unit/cli/test_outbox.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`support-agent policies`: texts of other programs become numbered documents, and a model proposes example questions.
 
 Both are for review: nothing of them is used before a person has read it. Checked by
-tests/unit/cli/test_policies_commands.py, tests/unit/cli/test_suggest_questions.py and, as a subprocess,
+tests/unit/cli/test_policies.py, tests/unit/cli/test_suggest_questions.py and, as a subprocess,
 tests/acceptance/test_policies.py.
 """
 

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Iterable
 from datetime import date
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, NewType
@@ -39,6 +40,8 @@ REVIEWED = "reviewed: true"
 _UNREVIEWED = re.compile(r"^reviewed[ \t]*:[ \t]*false[ \t]*(?:#.*)?$", re.IGNORECASE | re.MULTILINE)
 MAX_EXCERPT_CHARACTERS = 1_200
 """Of one excerpt; a paragraph is sent whole even if it alone is longer."""
+MOST_REMEMBERED = 256
+"""Files that are not parsed again while they are the same."""
 DocumentNumber = NewType("DocumentNumber", int)
 
 
@@ -289,6 +292,19 @@ def inspect_directory(directory: Path, language: str | None = None) -> Directory
 
 def _inspect(report: Report, raw: bytes, language: str | None = None) -> Document | None:
     """The document as far as it can be made; every error goes to `report`."""
+    document, findings = _inspected(report.path, raw, language)
+    report.findings.extend(findings)
+    return document
+
+
+@lru_cache(maxsize=MOST_REMEMBERED)
+def _inspected(path: Path, raw: bytes, language: str | None) -> tuple[Document | None, tuple[Finding, ...]]:
+    """The same bytes are read once, however often `check` and a start ask."""
+    findings: list[Finding] = []
+    return _read(Report(path, findings), raw, language), tuple(findings)
+
+
+def _read(report: Report, raw: bytes, language: str | None) -> Document | None:
     try:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:

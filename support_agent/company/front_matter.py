@@ -87,8 +87,7 @@ def front_matter_and_body(text: str) -> tuple[str | None, str, int]:
 def read_head(report: Report, text: str) -> FrontMatter | None:
     """The front matter, where its YAML and its keys can be read."""
     try:
-        data = yaml.safe_load(text)
-        keys = _top_level_keys(text)
+        data, keys = _data_and_keys(text)
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or "a value that cannot be read"
@@ -145,15 +144,23 @@ def _report_key(report: Report, lines: dict[str, int], key: str, error_type: str
         report.add(lines.get(key), f"{key} cannot be used", f"write {_KEY_HELP[key]}")
 
 
-def _top_level_keys(text: str) -> list[tuple[str, int]]:
-    """(key, 1-based line in the file) of the front matter's own keys, in order, duplicates included."""
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    if not isinstance(node, yaml.MappingNode):
-        return []
-    return [(str(key.value), key.start_mark.line + 2) for key, _ in node.value]
+def _data_and_keys(text: str) -> tuple[object, list[tuple[str, int]]]:
+    """What the YAML says, and (key, 1-based line in the file) of its own keys, in order, duplicates included."""
+    loader = yaml.SafeLoader(text)
+    try:
+        node = loader.get_single_node()
+        data = None if node is None else loader.construct_document(node)
+    finally:
+        loader.dispose()
+    return data, _keys(node)
+
+
+def _keys(node: yaml.Node | None) -> list[tuple[str, int]]:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return [(str(key.value), key.start_mark.line + 2) for key, _ in pairs]
 
 
 def line_of(path: Path, key: str) -> int | None:
     """The line of a key in a file whose front matter has been read before."""
     head, _, _ = front_matter_and_body(path.read_text("utf-8-sig"))
-    return dict(_top_level_keys(head or "")).get(key)
+    return dict(_keys(yaml.compose(head or "", Loader=yaml.SafeLoader))).get(key)

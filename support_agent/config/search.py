@@ -1,6 +1,6 @@
 """The section `[search]`: which web sources the merged search asks, where they are, and what it may cost.
 
-Off by default: what is asked of a source leaves the house. Checked by tests/unit/config/test_settings_search.py.
+Off by default: what is asked of a source leaves the house. Checked by tests/unit/config/test_search.py.
 """
 
 from __future__ import annotations

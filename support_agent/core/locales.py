@@ -2,7 +2,7 @@
 
 Invariant: no list of languages stands here or anywhere in the program: a language is there when the company has
 templates for it, and what it lacks is said in English, which is never incomplete. Checked by
-tests/unit/core/test_locales.py and tests/unit/workflow/test_third_language.py.
+tests/unit/core/test_locales.py and tests/journey/test_third_language.py.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ index by its own words, and is sent for these, by the thresholds of every choice
 
 Invariant: every sentence is a document's own, as it was when the mail was decided; a page has the number of a document
 that the sender may be sent, or none, whatever the room said of it. Checked by tests/unit/desk/test_retrieved.py,
-tests/unit/workflow/test_fact_room_journey.py and tests/unit/workflow/test_web_pages_journey.py.
+tests/journey/test_fact_room.py and tests/journey/test_web_pages.py.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ model ends its turn; a control token ends it too.
 Text from outside (the mail) is tokenised without special tokens, so a mail cannot close its own turn.
 
 Checked by tests/contract/test_model.py, tests/contract/test_writer.py, tests/unit/models/test_llama.py,
-tests/integration/planner/test_llama.py and tests/integration/facts/test_llama_writer.py.
+tests/integration/models/test_llama.py and tests/integration/facts/test_llama_writer.py.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ small batch in another way than a large one, which moves a probability by a hund
 to a multiple of `ROW_GROUP` only, a batch of a prompt has `LEAST_BATCH_TOKENS` or more (unless the prompt is
 shorter), and flash attention is off, which changes its ways at 64 rows.
 
-Checked by tests/integration/planner/test_llama.py and tests/integration/facts/test_llama_writer.py.
+Checked by tests/integration/models/test_llama.py and tests/integration/facts/test_llama_writer.py.
 """
 
 from __future__ import annotations

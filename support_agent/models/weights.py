@@ -1,7 +1,7 @@
 """The embedded language model's file, loaded once: its weights, its tokens and its chat template.
 
 Invariant: text from outside is tokenised without special tokens, so that it cannot close its own turn. Checked by
-tests/integration/planner/test_llama.py.
+tests/integration/models/test_llama.py.
 """
 
 from __future__ import annotations

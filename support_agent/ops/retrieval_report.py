@@ -2,7 +2,7 @@
 
 Invariant: sentences are the company's own, by their positions; what pages of the web say, and what a model wrote on the
 way, is marked as such. Checked by tests/unit/ops/test_retrieval_report.py and
-tests/unit/workflow/test_fact_room_journey.py.
+tests/journey/test_fact_room.py.
 """
 
 from __future__ import annotations

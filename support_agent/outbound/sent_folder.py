@@ -3,7 +3,7 @@
 Invariant: a copy is filed after the mail is `sent` and once, because the folder is asked for its Message-ID first and
 the store remembers it (S66); only where the provider files what it sends is a mail that is found there proof that it
 went out, and its absence never proves anything (S62). Nothing here keeps a mail from going out. Checked by
-tests/unit/outbound/test_sent_folder.py and, against a real Dovecot, tests/integration/mail/test_sent_folder.py.
+tests/unit/outbound/test_sent_folder.py and, against a real Dovecot, tests/integration/outbound/test_sent_folder.py.
 """
 
 from __future__ import annotations

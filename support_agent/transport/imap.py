@@ -2,7 +2,7 @@
 
 Invariant: nothing secret is sent before TLS stands, where the settings ask for it (S36); no error of the library
 leaves this room unmapped, and no error names a secret. Checked against a real Dovecot and a scripted server by
-tests/integration/mail/test_mailbox.py and tests/integration/mail/test_sign_in.py.
+tests/integration/transport/test_mailbox.py and tests/integration/transport/test_sign_in.py.
 """
 
 from __future__ import annotations

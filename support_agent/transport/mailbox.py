@@ -2,8 +2,8 @@
 
 Invariant: the cursor is (folder, UIDVALIDITY, last UID) and nothing else (S30), reading never sets \\Seen
 (S32), nothing is expunged that we did not mark, and each mail of the folder is yielded, if only as a header
-or a note that it cannot be read (S37). Checked against a real Dovecot by
-tests/integration/mail/test_mailbox.py, and tests/integration/mail/test_mailbox_cuts.py for a connection that dies.
+or a note that it cannot be read (S37). Checked against a real Dovecot by tests/integration/transport/test_mailbox.py,
+and by tests/integration/transport/test_mailbox_cuts.py for a connection that dies.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Invariant: however the server behaves, the folder is looked at again after `imap.poll_interval_s` or the wait after a
 failure, which grows to `imap.reconnect_max_s` and no further, whatever becomes of the time of day; IDLE only makes it
 sooner (S33). Checked by tests/unit/transport/test_mailbox_watcher.py, and against a real Dovecot by
-tests/integration/mail/test_mailbox_idle.py.
+tests/integration/transport/test_mailbox_idle.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Invariant: a secret goes to the token endpoint alone and stands in no error and no log, and a refresh token that the
 endpoint replaces is on disk, whole and for our eyes only, before the access token that came with it is used. Checked
 against a local token endpoint by tests/unit/transport/test_oauth.py, and against a real Dovecot by
-tests/integration/mail/test_sign_in.py.
+tests/integration/transport/test_sign_in.py.
 """
 
 from __future__ import annotations

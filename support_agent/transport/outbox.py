@@ -3,7 +3,7 @@
 Invariant: `sent` only after the server's 25z to the whole mail, `retry` and `failed` only where the server
 cannot have taken it, and `uncertain` for everything between our final dot and a readable reply, so that no
 caller can send twice by trusting this module (S61, S62; RFC 5321, section 4.5.3.2.6). Checked by
-tests/integration/mail/test_outbox.py, which cuts, hangs and refuses at each line, and against Postfix.
+tests/integration/transport/test_outbox.py, which cuts, hangs and refuses at each line, and against Postfix.
 
 One connection is kept for the next mail: made new after so many mails, after a while of silence, and whenever the
 server does not answer RSET as it should.

@@ -2,7 +2,7 @@
 
 Invariant: each mail of the folder comes once, in the order of UIDs, if only as its header or a note that it cannot
 be read (S37); memory holds one batch, however many mails there are. Checked against a real Dovecot by
-tests/integration/mail/test_mailbox_reading.py.
+tests/integration/transport/test_mailbox_reading.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Invariant: a reply is a whole one by RFC 5321, section 4.2, read within its time, or `Lost` is raised; nothing is said
 while the server has said more than it was asked; and no password or token leaves before TLS does (S60). Checked by
-tests/integration/mail/test_outbox.py, whose server cuts, hangs and talks nonsense at every line, and against Postfix.
+tests/integration/transport/test_outbox.py, whose server cuts, hangs and talks nonsense at every line, and by Postfix.
 
 The library's event loop lives as long as the session and runs within its calls only; outside, all is synchronous. The
 library drops what a server says unasked, goes on after what was said in the clear before TLS, and takes "2500 x" for

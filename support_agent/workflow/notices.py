@@ -2,7 +2,7 @@
 
 Invariant: a mail to a customer that went missing is told to the desk once each time that it does, whatever died when:
 the notice and the record that the desk was told are one transaction. Checked by tests/unit/workflow/test_notices.py,
-tests/unit/workflow/test_stages_failures.py and, with real kills, by tests/integration/journey/test_kill.py.
+tests/unit/workflow/test_stages_failures.py and, with real kills, by tests/journey/test_kill.py.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Invariant: a letter is in the outbox only if the gate passed it, and together with what it can be made again from; a
 partial answer and the packet with the rest of its mail are there together or not at all. Checked by
 tests/unit/workflow/test_stages.py, tests/unit/workflow/test_stages_failures.py and, with real kills,
-tests/integration/journey/test_kill.py.
+tests/journey/test_kill.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Invariant: a stage may run twice and leaves the same rows. Checked by tests/unit/workflow/test_stages.py,
 tests/unit/workflow/test_stages_failures.py and, with real servers and real kills, by
-tests/integration/journey/test_kill.py.
+tests/journey/test_kill.py.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Invariant: a mail is recorded together with the cursor before anything else happens to it, and flagged in the mailbox
 only after that; the outbox, not the loop, decides what may be sent. One bad mail never blocks the next. Checked by
-tests/unit/workflow/test_worker.py, and with real processes by tests/integration/journey and tests/acceptance.
+tests/unit/workflow/test_worker.py, and with real processes by tests/journey and tests/acceptance.
 """
 
 from __future__ import annotations

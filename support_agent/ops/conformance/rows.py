@@ -60,9 +60,9 @@ class Described(NamedTuple):
 WORDS_ROW = "words"
 LAST_ROWS = (*range(100), WORDS_ROW, CLOSING_RULE, PERSON_RULE)
 """Their place is behind that of each number."""
-MAILBOX = "tests/integration/mail/test_mailbox.py::test_"
-IDLE = "tests/integration/mail/test_mailbox_idle.py::test_"
-OUTBOX = "tests/integration/mail/test_outbox.py::test_"
+MAILBOX = "tests/integration/transport/test_mailbox.py::test_"
+IDLE = "tests/integration/transport/test_mailbox_idle.py::test_"
+OUTBOX = "tests/integration/transport/test_outbox.py::test_"
 DESCRIBED = {
     WORDS_ROW: Described("what the sender wrote now, decoded", "RFC 2045, 2046, 3676"),
     "S12": Described("not too many automatic letters", "RFC 3834, 2"),
@@ -131,7 +131,7 @@ DESCRIBED = {
     "S66": Described(
         "a copy in Sent, once",
         "RFC 6154",
-        "tests/integration/mail/test_sent_folder.py::test_s66_connection_that_dies_at_any_byte_leaves_one_copy",
+        "tests/integration/outbound/test_sent_folder.py::test_s66_connection_that_dies_at_any_byte_leaves_one_copy",
     ),
 }
 

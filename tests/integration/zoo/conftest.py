@@ -15,17 +15,11 @@ from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import AgentSettings, CompanySettings
 from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.store.store import Store
-from tests.fakes_journey import DESK, Clock, make_company, open_office
+from tests.fakes_journey import DESK, Clock, company_store, open_office
 from tests.integration.zoo.post_office import OurHouse, PostOffice, Reader
 from tests.integration.zoo.responders import Responder
 
 Opener = Callable[..., OurHouse]
-
-
-@pytest.fixture(scope="session")
-def company_settings(tmp_path_factory: pytest.TempPathFactory) -> CompanySettings:
-    """The demo company's files; no test changes them."""
-    return make_company(tmp_path_factory.mktemp("company"))
 
 
 @pytest.fixture
@@ -41,7 +35,7 @@ def open_house(company_settings: CompanySettings, empty_store: Path, tmp_path: P
 
         def opened(address: str = SUPPORT_ADDRESS, *, proof: str = "dmarc", **changes: object) -> OurHouse:
             domain = address.rpartition("@")[2]
-            path = shutil.copy(empty_store, tmp_path / f"{address}.sqlite3")
+            path = shutil.copy(company_store(company_settings, empty_store), tmp_path / f"{address}.sqlite3")
             store = stack.enter_context(Store.open(f"sqlite:///{path}", packaged("migrations")))
             office = open_office(company_settings, store)
             agent = AgentSettings.model_validate(

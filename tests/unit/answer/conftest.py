@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.render import render_answer
+from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.ops.template_samples import around, sample_items
 
@@ -23,3 +25,9 @@ def final() -> FinalAnswer:
     """Every sample item, with one question left to a person."""
     items = tuple(sample_items(("highest_3", "newest_first")))
     return around(*items, locale="en-GB", asked=len(items) + 1)
+
+
+@pytest.fixture(scope="session")
+def rendered(final: FinalAnswer, templates: Templates) -> RenderedAnswer:
+    """The answer as it is rendered, to be changed in copies."""
+    return render_answer(final, templates)

@@ -66,9 +66,10 @@ def test_what_the_renderer_makes_of_every_sample_passes(templates: Templates, lo
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_a_changed_text_of_any_span_is_refused(templates: Templates, final: FinalAnswer, data: st.DataObject) -> None:
+def test_a_changed_text_of_any_span_is_refused(
+    templates: Templates, final: FinalAnswer, rendered: RenderedAnswer, data: st.DataObject
+) -> None:
     """Any span, any other text: it is no whole piece of the line, or not what its source says."""
-    rendered = render_answer(final, templates)
     part = data.draw(st.sampled_from(PARTS))
     spans = getattr(rendered, part).spans
     position = data.draw(st.integers(0, len(spans) - 1))
@@ -88,9 +89,10 @@ def test_a_changed_text_of_any_span_is_refused(templates: Templates, final: Fina
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_a_source_of_another_span_is_refused(templates: Templates, final: FinalAnswer, data: st.DataObject) -> None:
+def test_a_source_of_another_span_is_refused(
+    templates: Templates, final: FinalAnswer, rendered: RenderedAnswer, data: st.DataObject
+) -> None:
     """A true text under a false source is refused: `why` would show a lie."""
-    rendered = render_answer(final, templates)
     part = data.draw(st.sampled_from(("text", "html")))
     spans = getattr(rendered, part).spans
     value_positions = [place for place, span in enumerate(spans) if not isinstance(span.source, TemplateSource)]

@@ -8,6 +8,7 @@ from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Material
 from tests.benchmarks.companies import FITTED
+from tests.benchmarks.papers import notes as notes_benchmark
 from tests.benchmarks.papers.notes import FORMS, evaluate, load_notes, passages_of, table
 
 
@@ -32,8 +33,9 @@ def test_the_notes_are_about_sections_of_companies_that_may_be_fitted_to() -> No
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_judge_that_knows_parts_all_notes_in_every_form(form: str) -> None:
+def test_a_judge_that_knows_parts_all_notes_in_every_form(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule: true notes are those above every false one."""
+    monkeypatch.setattr(notes_benchmark, "SAMPLES", 20)
     notes = load_notes()[:4]
     (row,) = evaluate(notes, Knowing({one.true for one in notes}), {form: FORMS[form]})
     assert (row.auroc, row.low, row.passed, row.notes) == (1.0, 1.0, 4, 4)

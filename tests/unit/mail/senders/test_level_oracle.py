@@ -26,7 +26,18 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.letters import answer_letter
 from support_agent.store.records import LetterKind
 from support_agent.store.store import Store
-from tests.fakes_journey import ANNA, JAMES, NOON, STRANGER, Office, SureModel, WordSearch, open_office, write
+from tests.fakes_journey import (
+    ANNA,
+    JAMES,
+    NOON,
+    STRANGER,
+    Office,
+    SureModel,
+    WordSearch,
+    company_store,
+    open_office,
+    write,
+)
 
 DOCUMENT = "Can I get a refund?"
 VALUE = "How many seats have we paid for?"
@@ -39,9 +50,10 @@ OWN = {"To", "Message-ID", ORIGIN_HEADER, "Content-Type"}
 @pytest.fixture
 def offices(company_settings: CompanySettings, empty_store: Path, tmp_path: Path) -> Iterator[tuple[Office, Office]]:
     """Two agents that have seen nothing yet, at one and the same instant, and that write to senders of level 1."""
+    kept = company_store(company_settings, empty_store)
     with (
-        Store.open(f"sqlite:///{shutil.copy(empty_store, tmp_path / 'one.sqlite3')}", packaged("migrations")) as one,
-        Store.open(f"sqlite:///{shutil.copy(empty_store, tmp_path / 'two.sqlite3')}", packaged("migrations")) as two,
+        Store.open(f"sqlite:///{shutil.copy(kept, tmp_path / 'one.sqlite3')}", packaged("migrations")) as one,
+        Store.open(f"sqlite:///{shutil.copy(kept, tmp_path / 'two.sqlite3')}", packaged("migrations")) as two,
     ):
         opened = []
         for store in (one, two):

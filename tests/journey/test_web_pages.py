@@ -12,8 +12,8 @@ from support_agent.ops.replay import chosen, replay
 from support_agent.outbound.letters import again
 from tests.fakes_journey import DESK, JAMES, Office, write
 from tests.fakes_room import ScriptedRooms, found, says
+from tests.journey.test_fact_room import in_all, with_room
 from tests.unit.seen import FAILURE, PACKET, PERSON_REPLY, REFUND, opened, text_of
-from tests.unit.workflow.test_fact_room_journey import in_all, with_room
 
 PAGE = FoundPage(
     address="https://forum.example/refunds?page=2",

@@ -20,6 +20,7 @@ from support_agent.ops.replay import replay
 from support_agent.outbound.letters import answer_letter
 from support_agent.store.records import LetterKind, MailId
 from tests.fakes_journey import ANNA, JAMES, TODAY, Office, make_company, office_in, write
+from tests.fakes_room import LikelyRooms
 
 CAMILLE = "camille.laurent@example.com"
 """Of the locale fr-FR."""
@@ -30,7 +31,7 @@ FRENCH_LINE = "Ce document n'est pas disponible dans votre langue\u00a0: il est 
 @pytest.fixture
 def office(empty_store: Path, tmp_path: Path) -> Iterator[Office]:
     with office_in(tmp_path, make_company(tmp_path), empty_store) as opened:
-        yield opened
+        yield opened.with_rooms(LikelyRooms())
 
 
 def answered(office: Office, text: str, sender: str) -> MailId:

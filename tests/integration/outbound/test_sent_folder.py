@@ -22,7 +22,7 @@ from support_agent.store.tables import OutboxRow
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import JAMES, NOON, Clock, Office, write
-from tests.integration.mail.test_mailbox import mail, put
+from tests.integration.transport.test_mailbox import mail, put
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import Dovecot, running_dovecot
 from tests.servers.tcp_proxy import cutting_proxy

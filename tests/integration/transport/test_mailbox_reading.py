@@ -12,7 +12,7 @@ from support_agent.config.settings import ImapSettings, Security
 from support_agent.mail.message import parse
 from support_agent.transport import reading
 from support_agent.transport.mailbox import Fetched, Mailbox
-from tests.integration.mail.test_mailbox import mail, put
+from tests.integration.transport.test_mailbox import mail, put
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import Dovecot, running_dovecot
 from tests.servers.tcp_proxy import cutting_proxy

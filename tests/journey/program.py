@@ -11,19 +11,19 @@ from support_agent.config.settings import Settings
 from support_agent.models.language_model import Model
 from support_agent.models.progress import Progress
 
-COMMAND: Sequence[str] = (sys.executable, "-m", "tests.integration.journey.program")
+COMMAND: Sequence[str] = (sys.executable, "-m", "tests.journey.program")
 
 
 def open_model(settings: Settings, progress: Progress) -> Model:
     """In place of the model; imported where it is opened, so that commands without one start as soon as they do."""
-    from tests.integration.journey.lives import Undecided
+    from tests.journey.lives import Undecided
 
     return Undecided()
 
 
 def open_search(*_: object, **__: object) -> object:
     """In place of the search."""
-    from tests.integration.journey.lives import WordSearch
+    from tests.journey.lives import WordSearch
 
     return WordSearch()
 

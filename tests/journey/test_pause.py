@@ -27,11 +27,11 @@ from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.store.records import LetterKind, MailStatus, OutboxRecord, OutboxStatus, mail_id_of
 from support_agent.store.store import Store
 from tests.acceptance.program import PROGRAM, Done
-from tests.integration.journey.mails import DESK, EMMA, WAYS
-from tests.integration.journey.program import COMMAND
+from tests.journey.mails import DESK, EMMA, WAYS
+from tests.journey.program import COMMAND
 from tests.servers.tcp_proxy import CuttingProxy, cutting_proxy
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
 """No promise about speed: only so that a program that hangs is seen."""
 LOOK_S = 0.1

@@ -15,6 +15,7 @@ from support_agent.ops.replay import chosen, plan_again, replay
 from support_agent.store.records import LetterKind
 from tests import fakes_journey
 from tests.fakes_journey import JAMES, Office, make_company, office_in, write
+from tests.fakes_room import LikelyRooms
 
 SOPHIE = "sophie.martin@example.org"
 ASKED = "What was the amount of invoice {}?"
@@ -98,7 +99,7 @@ def test_another_customers_record_and_one_that_does_not_exist_have_the_same_lett
                     connection.execute(f"DELETE FROM {table} WHERE {theirs} AND {column} LIKE 'HF-2025-003_'", (JAMES,))
                 connection.commit()
         with office_in(folder, company, empty_store) as office:
-            sent.append(letters(office, ASKED.format(number), JAMES))
+            sent.append(letters(office.with_rooms(LikelyRooms()), ASKED.format(number), JAMES))
     assert sent[0] == sent[1]
     assert list(sent[0]) == [kind]
     assert b"EUR" not in sent[0][kind]

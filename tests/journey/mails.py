@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from support_agent.store.records import LetterKind, MailStatus
-from tests.integration.journey.lives import REFUSED
+from tests.journey.lives import REFUSED
 
 DESK = "desk@harborfile.example"
 EMMA = "emma.johansson@example.com"

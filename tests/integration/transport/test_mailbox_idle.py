@@ -16,7 +16,7 @@ from support_agent.errors import ConfigError, TransientError
 from support_agent.transport import imap
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.mailbox_watcher import Watch
-from tests.integration.mail.test_mailbox import mail, put
+from tests.integration.transport.test_mailbox import mail, put
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import NO_MOVE, Dovecot, running_dovecot
 from tests.servers.imap_script import scripted_imap

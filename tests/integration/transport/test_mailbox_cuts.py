@@ -22,7 +22,7 @@ from support_agent.transport.mailbox import Mailbox
 from support_agent.workflow.stages import Stages
 from support_agent.workflow.worker import Worker
 from tests.fakes_journey import Clock
-from tests.integration.mail.test_mailbox import mail
+from tests.integration.transport.test_mailbox import mail
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import NO_MOVE, Dovecot, running_dovecot
 from tests.servers.tcp_proxy import cutting_proxy

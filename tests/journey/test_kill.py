@@ -28,12 +28,12 @@ from support_agent.demo.servers import DemoServers
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord, OutboxStatus, mail_id_of
 from support_agent.store.store import Store
-from tests.integration.journey.lives import START, Kill, Trace
-from tests.integration.journey.mails import DESK, EMMA, STRANGER, WAYS, Way
+from tests.journey.lives import START, Kill, Trace
+from tests.journey.mails import DESK, EMMA, STRANGER, WAYS, Way
 
 pytestmark = pytest.mark.timeout(900)  # fifty processes one after the other
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 WRITES_PER_SENDING = 3
 
 
@@ -72,7 +72,7 @@ class Lives:
         settings |= {"AGENT__MAX_LETTERS_PER_CASE": "1000", "AGENT__MAX_LETTERS_PER_SENDER_A_DAY": "1000"}
         settings |= {"AGENT__MAX_LETTERS_PER_HOUR": "100000", "AGENT__IDENTICAL_ANSWER_DAYS": "0"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.journey.lives", config, self.trace.path],
+            [sys.executable, "-m", "tests.journey.lives", config, self.trace.path],
             cwd=ROOT,
             env=os.environ | {f"SUPPORT_AGENT__{key}": value for key, value in settings.items()},
             stdin=subprocess.PIPE,

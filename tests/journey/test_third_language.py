@@ -14,6 +14,7 @@ from support_agent.core.findings import Finding, Severity
 from support_agent.ops.check import check
 from support_agent.store.records import LetterKind
 from tests.fakes_journey import TODAY, Office, make_company, office_in, open_office, write
+from tests.fakes_room import LikelyRooms
 
 MARIA = "maria.lopez@example.com"
 """Of the locale es-ES, which the demo company has no templates for."""
@@ -52,7 +53,7 @@ def company(tmp_path: Path) -> CompanySettings:
 @pytest.fixture
 def spanish_office(company: CompanySettings, empty_store: Path, tmp_path: Path) -> Iterator[Office]:
     with office_in(tmp_path, company, empty_store) as opened:
-        yield opened
+        yield opened.with_rooms(LikelyRooms())
 
 
 def bodies(office: Office, text: str, sender: str = MARIA) -> tuple[str, str]:
@@ -84,6 +85,7 @@ def test_without_its_templates_nothing_is_in_that_language(spanish_office: Offic
     shutil.rmtree(company.policies / "de")  # the documents outside are the German ones then
     german = company.model_copy(update={"locale": "de"})
     office = open_office(german, spanish_office.store)
+    office.stages.keep_company()
     try:
         text, _ = bodies(office, "How many seats have I paid for?")
     finally:
