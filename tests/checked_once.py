@@ -1,6 +1,6 @@
-"""`answer.checks.check_templates` for tests about something else: what was sound once, byte by byte, is sound.
+"""`ops.template_checks.check_templates` for tests about something else: what was sound once, byte by byte, is sound.
 
-It renders every sample in every language, which takes longer than most tests. tests/unit/answer/test_checks.py asks the
+It renders every sample in every language, which takes longer than most tests. tests/unit/ops/test_template_checks.py asks the
 function itself.
 """
 
@@ -10,9 +10,8 @@ from collections.abc import Collection, Mapping
 from hashlib import sha256
 from pathlib import Path
 
-from support_agent.answer.checks import check_templates
-
 from support_agent.core.findings import Finding
+from support_agent.ops.template_checks import check_templates
 
 
 class CheckedOnce:

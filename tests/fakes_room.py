@@ -89,7 +89,7 @@ class LikelyRoom:
 
     memory: str | None = None
 
-    def look(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
+    def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
         if likely is None:
             return found(reason="irrelevant")
         return found(says(likely, 0))
