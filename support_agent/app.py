@@ -1,25 +1,22 @@
-"""The composition root: the one file that picks implementations and puts them together.
+"""The composition root: the one file that wires the rooms, once, and gives them the clock and chance.
 
-Nothing here decides anything about a mail. What takes a second to import (model, index, engine) is imported where it
+Nothing here decides anything about a mail. Models and indexes are opened by their rooms (`models.opening`,
+`facts.opening`), as the settings say. What takes a second to import (model, index, engine) is imported where it
 is opened, so that `show` and `replay` need not wait for it. Checked by tests/acceptance, through the real program.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import socket
-import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -27,11 +24,13 @@ from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.config.facts import Retrieve
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import LogSettings, ModelSettings, Settings
+from support_agent.config.settings import Settings
+from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
-from support_agent.models.language_model import Prompt, Scores
-from support_agent.models.progress import Progress, progress_on
+from support_agent.facts.opening import open_rooms, open_search
+from support_agent.models.opening import ask_server, open_model
+from support_agent.models.progress import Progress, stderr_progress
 from support_agent.ops.doctor import Probes, SeenMailbox
 from support_agent.store.lock import only_process
 from support_agent.store.records import MailId
@@ -42,235 +41,13 @@ from support_agent.transport.outbox import SmtpTransport, Transport
 
 if TYPE_CHECKING:
     from support_agent.engine.steps import Steps
-    from support_agent.facts.inquiry.room import Rooms
-    from support_agent.facts.inquiry.workflow import Workflow
-    from support_agent.facts.search import CompanySearch
     from support_agent.mail.senders.dns_lookup import TxtLookup
-    from support_agent.models.embedding.minilm import MiniLM
-    from support_agent.models.openai import OpenAIModel
-    from support_agent.models.writer import LanguageModel, Writer
+    from support_agent.models.writer import LanguageModel
     from support_agent.ops.dry_run import DryRun
     from support_agent.planner.combiner import Calibration
-    from support_agent.planner.pieces import Read
     from support_agent.workflow.decide import Decider
     from support_agent.workflow.stages import Stages
     from support_agent.workflow.worker import Worker
-
-SUGGESTING_S = 300.0
-"""Seconds for a text that nobody waits for but the operator."""
-
-
-def utc_now() -> datetime:
-    """The clock."""
-    return datetime.now(UTC)
-
-
-def progress() -> Progress:
-    """Where downloads say how far they are."""
-    return progress_on(sys.stderr)
-
-
-def configure_log(settings: LogSettings) -> None:
-    """One event per step on stderr; JSON or for people."""
-    renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
-        if settings.format == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
-    structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(settings.level.upper())),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=False,
-    )
-
-
-def open_model(settings: Settings, progress: Progress) -> LanguageModel:
-    """The language model, embedded or a server's: it scores for the planner, and writes for the fact room."""
-    match settings.model.planner:
-        case "llama":
-            from support_agent.models.llama import LlamaModel
-            from support_agent.models.pulling import language_model
-
-            return LlamaModel(
-                language_model(settings.model, progress),
-                context_tokens=settings.model.context_tokens,
-                threads=settings.model.threads,
-                timeout_s=settings.model.timeout_s,
-                writing_timeout_s=settings.grading.timeout_s,
-            )
-        case "openai":
-            return _open_server(settings.model, writing_timeout_s=settings.grading.timeout_s)
-        case _ as never:
-            assert_never(never)
-
-
-def _open_server(settings: ModelSettings, *, writing_timeout_s: float) -> OpenAIModel:
-    from support_agent.models.openai import OpenAIModel
-
-    return OpenAIModel(
-        base_url=settings.base_url,
-        name=settings.name,
-        api_key=settings.api_key,
-        timeout_s=settings.timeout_s,
-        max_retries=settings.max_retries,
-        writing_timeout_s=writing_timeout_s,
-    )
-
-
-def close(*parts: object) -> None:
-    """Close what can be closed, in this order."""
-    for part in parts:
-        getattr(part, "close", lambda: None)()
-
-
-def open_embedder(settings: Settings) -> MiniLM:
-    """The embedding model of the index of documents and passages.
-
-    Raises:
-        ConfigError: it cannot be used.
-    """
-    from support_agent.models.embedding.minilm import MiniLM
-    from support_agent.models.pulling import embedding_model
-
-    return MiniLM(embedding_model(settings.model, progress()), threads=settings.embedding.threads)
-
-
-def open_rooms(
-    settings: Settings, company: Company, search: CompanySearch, model: LanguageModel, *, in_memory: bool
-) -> Rooms:
-    """The fact room over the company's documents, brought up to date; only changed passages are embedded.
-
-    Args:
-        search: The company's topics, which say in which documents to search.
-        model: Grades, and writes drafts.
-        in_memory: For a dry run: the passages are not kept.
-    """
-    from support_agent.facts.chunks import cutting_of, document_source
-    from support_agent.facts.documents_first import DocumentsFirst
-    from support_agent.facts.graph.company_entities import entities_of
-    from support_agent.facts.graph.entities import Linker
-    from support_agent.facts.graph.open_evidence import open_chaining
-    from support_agent.facts.index import Collection, memory_client, open_client
-    from support_agent.facts.inquiry.room import Rooms
-    from support_agent.facts.inquiry.workflow import Workflow
-    from support_agent.facts.learning.configured_policy import policy_for
-    from support_agent.facts.passages import COLLECTION, PassageIndex
-    from support_agent.facts.web.open_search import open_merged_search
-    from support_agent.models.judge import ModelJudge
-
-    client = memory_client() if in_memory else open_client(settings.chroma)
-    embedder = search.embedder
-    cutting = cutting_of(settings.facts, embedder.count_tokens)
-    passages = PassageIndex(Collection(client, COLLECTION), embedder, cutting, settings.facts.ways)
-    sources = [document_source(document) for document in company.documents]
-    passages.update(sources)
-    chaining = None
-    if settings.grading.writes_drafts:  # it bears drafts out; of 10,000 documents its graph takes 14 s and 155 MB
-        chaining = open_chaining(settings.evidence, sources, model, search, seed=settings.grading.seed)
-    workflow = Workflow(
-        judge=ModelJudge(model, prior=settings.grading.prior),
-        writer=model,
-        retriever=passages,
-        web=open_merged_search(settings.search, embedder, utc_now),
-        settings=settings.grading,
-        clock=time.monotonic,
-        policy=policy_for(settings.facts),
-        chaining=chaining,
-    )
-
-    def among(allowed: AbstractSet[str]) -> DocumentsFirst:
-        return DocumentsFirst(search, passages, allowed)
-
-    documents = {int(document.number): document for document in company.documents}
-    return Rooms(workflow, among, Linker(entities_of(sources)), documents)
-
-
-@contextmanager
-def open_workflow(settings: Settings, company: Company, allowed: AbstractSet[str]) -> Iterator[Workflow]:
-    """What answers questions that belong to no case, with drafts: closed at the end.
-
-    Args:
-        allowed: Names of the sources that may be found ("document:6").
-    Raises:
-        ConfigError: a model cannot be used.
-    """
-    with _open_workflow(settings, company, allowed, drafts=True) as (workflow, _):
-        yield workflow
-
-
-@contextmanager
-def open_recording(
-    settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
-) -> Iterator[tuple[Workflow, Read]]:
-    """What answers the questions of labelled mails, without the web, and what reads the pieces of a mail.
-
-    The names in such a mail are not known, so nothing of it may leave the house. See `open_workflow`.
-    """
-    with _open_workflow(settings, company, allowed, drafts=drafts) as (workflow, read):
-        yield replace(workflow, web=None), read
-
-
-@contextmanager
-def _open_workflow(
-    settings: Settings, company: Company, allowed: AbstractSet[str], *, drafts: bool
-) -> Iterator[tuple[Workflow, Read]]:
-    search = open_search(settings, company, in_memory=True)
-    model = open_model(settings, progress())
-    grading = settings.grading.model_copy(update={"drafts": drafts})
-    settings = settings.model_copy(update={"grading": grading})
-    rooms = open_rooms(settings, company, search, model, in_memory=True)
-    try:
-        yield replace(rooms.workflow, retriever=rooms.retriever(allowed)), search.read
-    finally:
-        close(model)
-
-
-@contextmanager
-def open_suggester(settings: Settings, company: Company) -> Iterator[tuple[CompanySearch, Writer]]:
-    """The company's search, and what writes, with time for it: no customer waits. Closed at the end.
-
-    Raises:
-        ConfigError: a model cannot be used.
-    """
-    search = open_search(settings, company, in_memory=True)
-    patient = settings.grading.model_copy(update={"timeout_s": max(settings.grading.timeout_s, SUGGESTING_S)})
-    model = open_model(settings.model_copy(update={"grading": patient}), progress())
-    try:
-        yield search, model
-    finally:
-        close(model)
-
-
-def open_search(settings: Settings, company: Company, *, in_memory: bool) -> CompanySearch:
-    """The search over the company's topics, brought up to date; only changed texts are embedded."""
-    from support_agent.facts.topics import topics_of
-
-    search = open_topic_search(settings, in_memory=in_memory)
-    search.update(topics_of(company))
-    return search
-
-
-def open_topic_search(settings: Settings, *, in_memory: bool, name: str = "options") -> CompanySearch:
-    """A search that holds nothing yet.
-
-    Args:
-        name: Of its collections in the vector store; one that is kept in memory needs a name of its own.
-    """
-    from support_agent.facts.index import Index, memory_client, open_client
-    from support_agent.facts.search import ENGLISH, CompanySearch
-    from support_agent.models.embedders import load_embedders
-
-    models = [model.value for model in settings.embedding.models]
-    embedders = dict(zip(models, load_embedders(settings, progress(), minilm=open_embedder(settings)), strict=True))
-    client = memory_client() if in_memory else open_client(settings.chroma)
-    names = {model: name if model == ENGLISH else f"{name}-{model}" for model in models}
-    return CompanySearch(embedders, {model: Index(client, embedders[model], name=names[model]) for model in models})
 
 
 def open_calibration(settings: Settings, company: Company) -> Calibration:
@@ -414,7 +191,7 @@ def open_worker(settings: Settings) -> Iterator[Worker]:
 
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
     with only_process(settings.store.url, holder, timeout_s=timeout_s), open_store(settings) as store:
-        decider = open_decider(settings, progress(), in_memory=False)
+        decider = open_decider(settings, stderr_progress(), in_memory=False)
         tokens = TokenSource(settings.oauth)
         transport = SmtpTransport(settings.smtp, tokens, utc_now)
 
@@ -455,7 +232,9 @@ def open_dry_run(settings: Settings) -> DryRun:
         ConfigError: a file of the company cannot be used.
     """
     company, templates = Company.load(settings.company), Templates.load(settings.company.templates)
-    decider = cache(lambda: open_decider(settings, progress(), in_memory=True, company=company, templates=templates))
+    decider = cache(
+        lambda: open_decider(settings, stderr_progress(), in_memory=True, company=company, templates=templates)
+    )
     return dry_run_of(settings, company, templates, decider)
 
 
@@ -500,7 +279,7 @@ def real_probes(now: datetime) -> Probes:
         now=now,
         look_at_mailbox=_look_at_mailbox,
         check_sender=lambda settings: SmtpTransport(settings.smtp, TokenSource(settings.oauth), utc_now).check(),
-        ask_model=_ask_server,
+        ask_model=ask_server,
         count_entries=count_entries,
     )
 
@@ -512,12 +291,3 @@ def _look_at_mailbox(settings: Settings, cursor: Cursor | None) -> SeenMailbox:
         folder = settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
         is_there = folder is not None and mailbox.has_folder(folder)
         return SeenMailbox(mailbox.count_after(cursor), folder if is_there else None)
-
-
-def _ask_server(settings: ModelSettings) -> Scores:
-    """One choice of a model on a server: address, key, name and the ability to call are seen at once."""
-    model = _open_server(settings, writing_timeout_s=settings.timeout_s)
-    try:
-        return model.score(Prompt(system="You choose one of two options.", task="Choose yes.", parts=()), ("yes", "no"))
-    finally:
-        model.close()

@@ -1,7 +1,7 @@
 """`ops.template_checks.check_templates` for tests about something else: what was sound once, byte by byte, is sound.
 
-It renders every sample in every language, which takes longer than most tests. tests/unit/ops/test_template_checks.py asks
-the function itself.
+It renders every sample in every language, which takes longer than most tests. tests/unit/ops/test_template_checks.py
+asks the function itself.
 """
 
 from __future__ import annotations

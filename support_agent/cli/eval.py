@@ -91,7 +91,7 @@ def eval_(
     ask_clarification. customer, kind, language and sections may be left out; with sections, a document with none of
     the headings of any_of is a wrong answer.
     """
-    from support_agent.app import configure_log
+    from support_agent.config.log import configure_log
 
     asked = _Asked(data or folder, train, test, oos, picture)
     foreign = [name for name, (value, of) in asked.options().items() if value and benchmark is not of]

@@ -12,17 +12,14 @@ from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING
 
-from support_agent.app import (
-    close,
-    open_dry_run,
-    open_model,
-    open_topic_search,
-    progress,
-    utc_now,
-)
+from support_agent.app import open_dry_run
 from support_agent.config.settings import Settings
+from support_agent.core.clock import utc_now
 from support_agent.errors import PermanentError
+from support_agent.facts.opening import open_topic_search
 from support_agent.models.language_model import Prompt, Scores
+from support_agent.models.opening import close, open_model
+from support_agent.models.progress import stderr_progress
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -58,7 +55,7 @@ def open_chooser(settings: Settings) -> Iterator[Chooser]:
     from support_agent.planner.combiner import committed
 
     votes = settings.planner.model_votes
-    model = _Unasked() if votes == "never" else open_model(settings, progress())
+    model = _Unasked() if votes == "never" else open_model(settings, stderr_progress())
     try:
         yield Chooser(model, committed(tuple(settings.embedding.models)), model_votes=votes)
     finally:

@@ -42,8 +42,8 @@ def find(
     documents with the evidence highlighted, the draft's steps, its entities, and what was rejected. Exits with 1 where
     no document answers.
     """
-    from support_agent.app import open_workflow
     from support_agent.company.company import Company
+    from support_agent.facts.opening import open_workflow
     from support_agent.facts.spending import Budget
     from support_agent.ops.facts_page import check_page, facts_page, write_page
     from support_agent.ops.retrieval_report import report_on, searchable
@@ -77,9 +77,9 @@ def record(
     Of mails with one question that a document or nobody answers. A question takes the embedded model some ten seconds,
     with drafts a minute or more. Stop it at any time: the same command goes on.
     """
-    from support_agent.app import open_recording
     from support_agent.company.company import Company
     from support_agent.facts.learning import recording
+    from support_agent.facts.opening import open_recording
     from support_agent.ops.evals.mail_labels import read_labels
     from support_agent.ops.evals.mail_questions import askings
     from support_agent.ops.retrieval_report import searchable

@@ -108,7 +108,8 @@ def run(
     config: ConfigOption = None,
 ) -> None:
     """Poll the mailbox and answer until stopped; SIGTERM finishes the mail in hand."""
-    from support_agent.app import configure_log, open_worker
+    from support_agent.app import open_worker
+    from support_agent.config.log import configure_log
 
     settings = _settings(config)
     configure_log(settings.log)
@@ -345,14 +346,14 @@ def demo(
 @model_app.command("pull")
 def model_pull(config: ConfigOption = None) -> None:
     """Fetch and verify the models."""
-    from support_agent.app import progress
     from support_agent.models.embedders import needed_models
+    from support_agent.models.progress import stderr_progress
     from support_agent.models.pulling import language_model, pull
 
     settings = _settings(config, optional=True)
-    typer.echo(str(language_model(settings.model, progress())))
+    typer.echo(str(language_model(settings.model, stderr_progress())))
     for model in needed_models(settings):
-        typer.echo(str(pull(model, settings.model, progress())))
+        typer.echo(str(pull(model, settings.model, stderr_progress())))
 
 
 @model_app.command("list")
@@ -381,7 +382,7 @@ def model_verify(config: ConfigOption = None, as_json: JsonOption = False) -> No
 @contextmanager
 def _quiet_log(settings: Settings) -> Iterator[None]:
     """Commands that print data log warnings only."""
-    from support_agent.app import configure_log
+    from support_agent.config.log import configure_log
 
     configure_log(settings.log.model_copy(update={"level": "warning"}))
     yield

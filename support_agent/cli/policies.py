@@ -70,9 +70,9 @@ def suggest_questions(
     an example that is there, and what is nearer to something else than to its own document. Exits with 1 where nothing
     is left.
     """
-    from support_agent.app import open_suggester
     from support_agent.cli.policy_printing import suggestions
     from support_agent.company.company import Company
+    from support_agent.facts.opening import open_suggester
     from support_agent.facts.suggestions import check_file, chosen, suggest, write_suggestions
 
     settings = settings_of(config)

@@ -17,8 +17,9 @@ from pathlib import Path
 from threading import Event
 from typing import cast
 
-from support_agent.app import configure_log, open_worker
+from support_agent.app import open_worker
 from support_agent.config.loading import load
+from support_agent.config.log import configure_log
 from support_agent.config.settings import Settings
 from support_agent.demo import read_mails
 from support_agent.demo.servers import DemoServers

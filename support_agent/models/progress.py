@@ -6,6 +6,7 @@ checks it on both.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, TextIO
@@ -88,3 +89,8 @@ class LineProgress:
 def progress_on(stream: TextIO) -> Progress:
     """The progress that fits the stream, usually `sys.stderr`."""
     return TerminalProgress(stream) if stream.isatty() else LineProgress(stream)
+
+
+def stderr_progress() -> Progress:
+    """Where downloads say how far they are."""
+    return progress_on(sys.stderr)

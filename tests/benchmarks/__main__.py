@@ -20,7 +20,7 @@ from typing import Any
 
 import llama_cpp
 
-from support_agent.app import open_decider, progress
+from support_agent.app import open_decider
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.mail.message import Message, parse
@@ -28,6 +28,7 @@ from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import Prompt, Scores
 from support_agent.models.llama import LlamaModel
 from support_agent.models.openai import OpenAIModel
+from support_agent.models.progress import stderr_progress
 from support_agent.models.pulling import language_model
 from support_agent.planner.choice import NONE_TITLE, SYSTEM
 from support_agent.workflow.decide import Decider
@@ -78,9 +79,9 @@ def main() -> None:
         workspace = Path(folder) / "workspace"
         init(workspace, TODAY.date())
         settings = load(workspace / CONFIG_FILE)
-        path = language_model(settings.model, progress())
+        path = language_model(settings.model, stderr_progress())
         model = LlamaModel(path, context_tokens=CONTEXT_TOKENS)
-        decider = open_decider(settings, progress(), in_memory=True, model=model)
+        decider = open_decider(settings, stderr_progress(), in_memory=True, model=model)
         titles = {int(document.number): document.head.title for document in decider.company.documents}
         tallies = [_plans(decider, cases), _one_choice(model, titles, cases)]
         model.close()

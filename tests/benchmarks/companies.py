@@ -16,12 +16,13 @@ from pathlib import Path
 from shutil import copytree
 from typing import NamedTuple
 
-from support_agent.app import dry_run_of, open_search
+from support_agent.app import dry_run_of
 from support_agent.company.company import Company
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
 from support_agent.core.frozen import Frozen
 from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.facts.opening import open_search
 from support_agent.facts.search import CompanySearch
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
-from support_agent.app import progress
 from support_agent.config.settings import Settings
 from support_agent.facts import reading
 from support_agent.facts.reading import ACTS, MARKS, inputs
@@ -28,6 +27,7 @@ from support_agent.facts.search import READER, CompanySearch
 from support_agent.mail.message import Message, parse
 from support_agent.mail.text.attachment_text import asked_text
 from support_agent.models.embedders import load_embedders
+from support_agent.models.progress import stderr_progress
 from support_agent.planner import questions
 from support_agent.planner.pieces import pieces_of
 from support_agent.planner.questions import features_of, questions_of, sureness
@@ -116,7 +116,7 @@ def sentences() -> list[tuple[str, str]]:
 def fit_acts(settings: Settings) -> None:
     """Write the weights of the vote on what a piece of a mail does."""
     models = [model.value for model in settings.embedding.models]
-    embedder = dict(zip(models, load_embedders(settings, progress()), strict=True))[READER]
+    embedder = dict(zip(models, load_embedders(settings, stderr_progress()), strict=True))[READER]
     texts = [text for _, text in sentences()]
     right = [ACTS.index(act) for act, _ in sentences()]
     model = LogisticRegression(C=INVERSE_RIDGE, max_iter=5000, fit_intercept=False)

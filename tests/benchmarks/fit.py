@@ -23,12 +23,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-from support_agent.app import open_model, open_topic_search, progress
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.settings import PlannerSettings, Settings
 from support_agent.core.frozen import Frozen
+from support_agent.facts.opening import open_topic_search
 from support_agent.facts.search import CompanySearch
 from support_agent.facts.topics import Topic, topics_of
+from support_agent.models.opening import open_model
+from support_agent.models.progress import stderr_progress
 from support_agent.ops.evals.intents import OUT_OF_SCOPE, Line, read_lines, topics_of_lines
 from support_agent.planner.choice import LOWEST_PICK, MOST_JUDGED, NONE_KEY, NONE_TITLE, TOPIC_ASK, Chooser, Option
 from support_agent.planner.combiner import (
@@ -212,7 +214,7 @@ def _intent_company(
 def record(group: Group, settings: Settings, combiner: Combiner) -> None:
     """Ask the embedded model about the short list of each question, and write its votes beside the company's mails."""
     patient = settings.model.model_copy(update={"timeout_s": 600.0})
-    model = open_model(settings.model_copy(update={"model": patient}), progress())
+    model = open_model(settings.model_copy(update={"model": patient}), stderr_progress())
     chooser = Chooser(model, combiner, model_votes="always")
     path = votes_file(group.name)
     kept = {one.question for one in read_votes(group.name)}

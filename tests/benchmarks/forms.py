@@ -24,11 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from support_agent.app import open_search, progress
+from support_agent.facts.opening import open_search
 from support_agent.facts.phrasing import Phrasing
 from support_agent.facts.search import READER
 from support_agent.models.embedders import load_embedders
 from support_agent.models.embedding.port import Embedder, Vectors
+from support_agent.models.progress import stderr_progress
 from support_agent.planner import forms
 from support_agent.planner.choice import PICKED_WEIGHT
 from support_agent.planner.combiner import softmax
@@ -176,7 +177,7 @@ def _reported() -> Iterator[Asked]:
 def _reader() -> Embedder:
     with demo_settings() as settings:
         models = [model.value for model in settings.embedding.models]
-        return dict(zip(models, load_embedders(settings, progress()), strict=True))[READER]
+        return dict(zip(models, load_embedders(settings, stderr_progress()), strict=True))[READER]
 
 
 def _kept(reader: Embedder) -> Callable[[Sequence[str]], Vectors]:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from support_agent.app import progress
 from support_agent.company.documents import load_documents
 from support_agent.config.facts import FactSettings, GradingSettings, Ways
 from support_agent.config.settings import ModelSettings
@@ -27,6 +26,7 @@ from support_agent.facts.index import Collection, TextEmbedder, memory_client
 from support_agent.facts.inquiry.consolidator import Consolidator
 from support_agent.facts.passages import PassageIndex
 from support_agent.models.embedding.minilm import MiniLM
+from support_agent.models.progress import stderr_progress
 from support_agent.models.pulling import embedding_model
 from tests.benchmarks.documents import MOST, documents, topics
 from tests.benchmarks.papers.retrieval import Among
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None, embedder: TextEmbedder | None =
     for size in sorted(asked.documents):
         _graph(documents(topics(size, SEED), SEED, asked.paragraphs))
     if asked.policies:
-        _consolidation(asked.policies, embedder or MiniLM(embedding_model(ModelSettings(), progress())))
+        _consolidation(asked.policies, embedder or MiniLM(embedding_model(ModelSettings(), stderr_progress())))
 
 
 def _graph(sources: Sequence[Source]) -> None:

@@ -14,9 +14,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from support_agent.app import open_decider, progress
+from support_agent.app import open_decider
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import Tried
 from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.mails import Score, score, sent_in, total
@@ -34,7 +35,7 @@ def demo_decider() -> Iterator[Decider]:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
         init(workspace, TODAY.date())
-        yield open_decider(load(workspace / CONFIG_FILE), progress(), in_memory=True)
+        yield open_decider(load(workspace / CONFIG_FILE), stderr_progress(), in_memory=True)
 
 
 @contextmanager

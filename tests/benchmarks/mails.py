@@ -19,7 +19,8 @@ from email.message import EmailMessage
 from pathlib import Path
 from statistics import mean
 
-from support_agent.app import open_decider, progress
+from support_agent.app import open_decider
+from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import Tried
 from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.mails import Result, evaluate, line_of, report_of, sent_in, table
@@ -80,7 +81,7 @@ def opened(name: str, votes: str = "doubtful") -> Iterator[tuple[list[Mail], Dec
         if is_company:
             settings = company_settings(name, settings, Path(folder) / "company")
         settings = settings.model_copy(update={"planner": settings.planner.model_copy(update={"model_votes": votes})})
-        yield mails, open_decider(settings, progress(), in_memory=True)
+        yield mails, open_decider(settings, stderr_progress(), in_memory=True)
 
 
 def tried_by(decider: Decider, mails: Sequence[Mail]) -> list[Result]:

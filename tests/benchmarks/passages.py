@@ -22,7 +22,6 @@ from statistics import median
 
 from chromadb.api import ClientAPI
 
-from support_agent.app import progress
 from support_agent.config.facts import FactSettings, Ways
 from support_agent.config.settings import ChromaSettings, ModelSettings
 from support_agent.facts.chunks import Source, cut, in_characters, page_source
@@ -30,6 +29,7 @@ from support_agent.facts.index import Collection, TextEmbedder, open_client
 from support_agent.facts.passages import PassageIndex
 from support_agent.models.embedding.minilm import MiniLM
 from support_agent.models.embedding.port import Vectors
+from support_agent.models.progress import stderr_progress
 from support_agent.models.pulling import embedding_model
 from tests.benchmarks.documents import MOST, Question, by_code, documents, in_other_words, topics
 from tests.unit.facts.words import WordEmbedder
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _minilm(threads: int) -> MiniLM:
-    return MiniLM(embedding_model(ModelSettings(), progress()), threads=threads)
+    return MiniLM(embedding_model(ModelSettings(), stderr_progress()), threads=threads)
 
 
 def _made(bench: Bench, sizes: Sequence[int], paragraphs: int, count: int) -> None:

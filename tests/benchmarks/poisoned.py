@@ -16,11 +16,12 @@ from html import unescape
 from itertools import cycle
 from pathlib import Path
 
-from support_agent.app import open_decider, progress
+from support_agent.app import open_decider
 from support_agent.company.text import collapse, split_sentences
 from support_agent.facts.inquiry.room import Rooms
 from support_agent.facts.material import WebPassage
 from support_agent.mail.message import parse
+from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import Trial
 from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.mails import outcomes_of
@@ -128,7 +129,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             paragraphs = (ORDER.format(attack=attack) for attack in attacks[start : start + PARAGRAPHS])
             text = HEAD.format(number=900 + part, part=part) + "\n\n".join(paragraphs) + "\n"
             (settings.company.policies / f"{900 + part}-forum.md").write_text(text, "utf-8")
-        poisoned = open_decider(settings, progress(), in_memory=True)
+        poisoned = open_decider(settings, stderr_progress(), in_memory=True)
         tallies.append(bench.tally("in documents", [(label, try_label(poisoned, label).trial) for label in mails]))
     for tally in tallies:
         print(  # noqa: T201

@@ -13,8 +13,8 @@ import time
 
 import numpy as np
 
-from support_agent.app import open_topic_search
 from support_agent.config.settings import PlannerSettings
+from support_agent.facts.opening import open_topic_search
 from support_agent.facts.topics import Topic
 from support_agent.planner.combiner import Calibration, committed, features_of
 from support_agent.tools.base import Search

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
 
-from support_agent.app import progress
 from support_agent.config.embedding import EmbeddingModel, EmbeddingSettings
 from support_agent.config.screening import ScreeningSettings
 from support_agent.config.settings import Settings
@@ -24,6 +23,7 @@ from support_agent.mail.machines.automatic_wording import why_automatic
 from support_agent.mail.machines.machine_vote import PREFERRED, WEIGHTS_FILE, MachineVote, Weights, committed, features
 from support_agent.models import embedders
 from support_agent.models.embedding.port import Embedder, Vectors
+from support_agent.models.progress import stderr_progress
 from tests.machine_mails import PLAIN, MadeMail, made_mails
 
 VERSION = "2"
@@ -49,7 +49,7 @@ def opened() -> dict[str, Embedder]:
     """The embedders that there are weights for, by name."""
     models = tuple(EmbeddingModel(name) for name in PREFERRED)
     settings = Settings(embedding=EmbeddingSettings(models=models))
-    return dict(zip(PREFERRED, embedders.load_embedders(settings, progress()), strict=True))
+    return dict(zip(PREFERRED, embedders.load_embedders(settings, stderr_progress()), strict=True))
 
 
 def fit_all() -> dict[str, Fit]:

@@ -30,9 +30,9 @@ def open_search(*_: object, **__: object) -> object:
 
 def main() -> None:
     """`support-agent`, as it is installed."""
-    app.open_model = open_model  # type: ignore[assignment]
-    app.open_search = open_search  # type: ignore[assignment]
-    app.open_rooms = lambda *_, **__: None  # type: ignore[assignment]
+    fakes = {"open_model": open_model, "open_search": open_search, "open_rooms": lambda *_, **__: None}
+    for name, fake in fakes.items():
+        setattr(app, name, fake)
     cli.main()
 
 

@@ -12,7 +12,7 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from support_agent.app import configure_log
+from support_agent.config.log import configure_log
 from support_agent.config.settings import EngineSettings, LogSettings
 from support_agent.engine.engine import Engine
 from support_agent.engine.steps import Steps

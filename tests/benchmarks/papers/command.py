@@ -13,11 +13,13 @@ from typing import Annotated
 
 import typer
 
-from support_agent.app import close, configure_log, open_model, progress
 from support_agent.cli.options import FAILED, USAGE, settings_of
+from support_agent.config.log import configure_log
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.models.judge import Judge, ModelJudge
+from support_agent.models.opening import close, open_model
+from support_agent.models.progress import stderr_progress
 from support_agent.models.writer import Writer
 
 WRITING_S = 600.0
@@ -83,7 +85,7 @@ def open_judge_and_writer(settings: Settings) -> Iterator[tuple[Judge, Writer]]:
         ConfigError: it cannot be used.
     """
     patient = settings.grading.model_copy(update={"timeout_s": max(settings.grading.timeout_s, WRITING_S)})
-    model = open_model(settings.model_copy(update={"grading": patient}), progress())
+    model = open_model(settings.model_copy(update={"grading": patient}), stderr_progress())
     try:
         yield ModelJudge(model, prior=settings.grading.prior), model
     finally:
@@ -97,7 +99,7 @@ def open_judge(settings: Settings) -> Iterator[Judge]:
     Raises:
         ConfigError: it cannot be used.
     """
-    model = open_model(patient(settings), progress())
+    model = open_model(patient(settings), stderr_progress())
     try:
         yield ModelJudge(model, prior=settings.grading.prior)
     finally:

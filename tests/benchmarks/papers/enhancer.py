@@ -23,11 +23,11 @@ from typing import Annotated, NamedTuple, Protocol
 
 import typer
 
-from support_agent.app import open_embedder, utc_now
 from support_agent.cli.options import ConfigOption, JsonOption, print_data
 from support_agent.cli.terminal import as_table
 from support_agent.config.search import SearchSettings, Service
 from support_agent.config.settings import Settings
+from support_agent.core.clock import utc_now
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Cutting, in_characters
@@ -37,6 +37,7 @@ from support_agent.facts.material import named
 from support_agent.facts.web.merged_search import Merged, MergedSearch
 from support_agent.facts.web.open_search import open_sources
 from support_agent.models.judge import Judge
+from support_agent.models.opening import open_embedder
 from support_agent.models.writer import Material, Writer
 from tests.benchmarks.papers.answer_counts import Measure, Scores, Verdict, is_no_answer, scores_of, verdict_of
 from tests.benchmarks.papers.command import DataOption, open_judge_and_writer, quiet_settings, run

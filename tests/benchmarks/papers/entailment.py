@@ -22,7 +22,6 @@ import typer
 from numpy.typing import NDArray
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
-from support_agent.app import open_embedder
 from support_agent.cli.options import JsonOption, print_data
 from support_agent.cli.terminal import as_table
 from support_agent.config.facts import EvidenceSettings
@@ -33,6 +32,7 @@ from support_agent.facts.graph.extraction import RuleExtractor
 from support_agent.facts.graph.graph import graph_of
 from support_agent.facts.graph.steps import DraftSteps
 from support_agent.models.judge import Judge
+from support_agent.models.opening import open_embedder
 from support_agent.tools.base import Similarity
 from tests.benchmarks.companies import demo_settings
 from tests.benchmarks.papers.command import open_judge, run

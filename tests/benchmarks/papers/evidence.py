@@ -21,7 +21,6 @@ import numpy as np
 import typer
 from pydantic import AliasChoices, Field
 
-from support_agent.app import close, open_embedder, open_model, progress
 from support_agent.cli.options import ConfigOption, JsonOption, print_data
 from support_agent.cli.terminal import as_table
 from support_agent.company.company import Company
@@ -31,6 +30,8 @@ from support_agent.demo.workspace import CONFIG_FILE
 from support_agent.errors import ConfigError
 from support_agent.facts.chunks import Source, document_source, page_source
 from support_agent.models.judge import Judge, ModelJudge
+from support_agent.models.opening import close, open_embedder, open_model
+from support_agent.models.progress import stderr_progress
 from support_agent.models.writer import Writer
 from support_agent.ops.evals.files import data_file
 from support_agent.tools.base import Similarity
@@ -265,7 +266,7 @@ def open_both(settings: Settings) -> Iterator[tuple[Judge, Writer]]:
     Raises:
         ConfigError: it cannot be used.
     """
-    model = open_model(patient(settings), progress())
+    model = open_model(patient(settings), stderr_progress())
     try:
         yield ModelJudge(model, prior=settings.grading.prior), model
     finally:

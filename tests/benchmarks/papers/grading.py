@@ -20,7 +20,6 @@ from typing import Annotated
 
 import typer
 
-from support_agent.app import open_workflow
 from support_agent.cli.options import ConfigOption, JsonOption, print_data
 from support_agent.company.company import Company
 from support_agent.config.facts import ChunkUnit
@@ -32,6 +31,7 @@ from support_agent.facts.chunks import document_source
 from support_agent.facts.inquiry.memory import begin, with_draft, with_evidence
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.workflow import CASE, Workflow
+from support_agent.facts.opening import open_workflow
 from support_agent.facts.spending import Budget, Calls
 from support_agent.ops.retrieval_report import searchable
 from support_agent.tools.fact_room import Finding, FindingReason

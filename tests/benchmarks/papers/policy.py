@@ -16,10 +16,10 @@ from typing import Annotated
 
 import typer
 
-from support_agent.app import open_recording
 from support_agent.company.company import Company
 from support_agent.core.levels import CUSTOMER
 from support_agent.facts.learning.recording import Asking, record
+from support_agent.facts.opening import open_recording
 from support_agent.ops.evals.mail_questions import asking, askings
 from support_agent.ops.retrieval_report import searchable
 from support_agent.planner.pieces import Read

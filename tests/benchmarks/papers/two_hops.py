@@ -18,7 +18,6 @@ import numpy as np
 import typer
 from pydantic import Field
 
-from support_agent.app import open_search
 from support_agent.cli.options import JsonOption, print_data
 from support_agent.cli.terminal import as_table
 from support_agent.company.company import Company
@@ -34,6 +33,7 @@ from support_agent.facts.index import Collection, memory_client
 from support_agent.facts.inquiry.consolidator import Consolidator
 from support_agent.facts.inquiry.room import LikelyFirst
 from support_agent.facts.material import Passage, Retriever
+from support_agent.facts.opening import open_search
 from support_agent.facts.passages import PassageIndex
 from support_agent.facts.search import CompanySearch
 from support_agent.tools.fact_trace import DOCUMENT_SOURCE

@@ -15,12 +15,12 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from support_agent.app import open_embedder
 from support_agent.cli.options import ConfigOption, JsonOption, print_data
 from support_agent.cli.terminal import as_table
 from support_agent.config.facts import Ways
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
+from support_agent.models.opening import open_embedder
 from support_agent.ops.evals.files import data_file, read_text
 from tests.benchmarks.papers.command import DataOption, given, quiet_settings, run
 from tests.benchmarks.papers.files import first_fault

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from support_agent.app import open_decider, progress
+from support_agent.app import open_decider
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import Tried
 from support_agent.workflow.decide import Decider
 from tests.benchmarks.companies import dry_run_by
@@ -27,7 +28,7 @@ def decider(tmp_path_factory: pytest.TempPathFactory, model_file: Path) -> Itera
     # The time is a bound for customers, not for a machine that runs other tests as well.
     limits = {"planner.mode": "tools", "planner.max_s": 1800.0, "model.timeout_s": 300.0}
     settings = load(folder / CONFIG_FILE, {**limits, "model.path": str(model_file)})
-    opened = open_decider(settings, progress(), in_memory=True)
+    opened = open_decider(settings, stderr_progress(), in_memory=True)
     yield opened
     opened.company.accounts.close()
 

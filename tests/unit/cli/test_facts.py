@@ -94,7 +94,7 @@ def run(monkeypatch: pytest.MonkeyPatch, finder: Finder | None, *arguments: str)
             finder.allowed = set(allowed)
         yield finder or scripted(company)
 
-    monkeypatch.setattr("support_agent.app.open_workflow", opened)
+    monkeypatch.setattr("support_agent.facts.opening.open_workflow", opened)
     with pytest.raises(SystemExit) as exit_:
         cli.main(["facts", "find", QUESTION, *arguments])
     assert isinstance(exit_.value.code, int)

@@ -126,7 +126,7 @@ def test_labelled_mails_are_recorded(workspace: Path, monkeypatch: pytest.Monkey
         flow = workflow(Model(), drafts=drafts)
         yield flow, WordSearch().read
 
-    monkeypatch.setattr("support_agent.app.open_recording", opened)
+    monkeypatch.setattr("support_agent.facts.opening.open_recording", opened)
     assert run(str(MAILS / "tuning"), "--out", "cases.jsonl", "--cases", "3", command="record") == 0
     cases = read_cases(workspace / "cases.jsonl")
     assert len(cases) == 3

@@ -34,7 +34,7 @@ def run(monkeypatch: pytest.MonkeyPatch, texts: list[str], *arguments: str) -> i
     def opened(_settings: Settings, _company: Company) -> Iterator[tuple[FakeSearch, ScriptedWriter]]:
         yield NEAR, ScriptedWriter(texts)
 
-    monkeypatch.setattr("support_agent.app.open_suggester", opened)
+    monkeypatch.setattr("support_agent.facts.opening.open_suggester", opened)
     with pytest.raises(SystemExit) as exit_:
         cli.main(["policies", "suggest-questions", *arguments])
     assert isinstance(exit_.value.code, int)

@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from support_agent.app import open_embedder, open_topic_search
 from support_agent.cli.options import ConfigOption, JsonOption, print_data
 from support_agent.config.settings import Settings
+from support_agent.facts.opening import open_topic_search
+from support_agent.models.opening import open_embedder
 from support_agent.planner.combiner import committed
 from tests.benchmarks.papers.command import DataOption, given, quiet_settings, run
 from tests.benchmarks.papers.dstc11.ablations import FEWEST, Ablations

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from support_agent.app import close, open_model, progress
 from support_agent.config.facts import GradingSettings
 from support_agent.config.settings import Settings
 from support_agent.facts.chunks import Source
@@ -18,6 +17,8 @@ from support_agent.facts.index import TextEmbedder
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.material import Retriever
 from support_agent.models.judge import ModelJudge
+from support_agent.models.opening import close, open_model
+from support_agent.models.progress import stderr_progress
 from tests.benchmarks.papers.dstc11.parts import Finder, Variant
 from tests.benchmarks.papers.retrieval import Cosines
 
@@ -44,7 +45,7 @@ def open_variants(
     Raises:
         ConfigError: a model cannot be used.
     """
-    model = open_model(settings, progress())
+    model = open_model(settings, stderr_progress())
 
     def workflow(changes: Mapping[str, float], chaining: Chaining | None) -> Callable[[Retriever], Finder]:
         changed: GradingSettings = settings.grading.model_copy(update={"drafts": True, **changes})

@@ -1,0 +1,77 @@
+"""Opens the models of the settings: the language model, embedded or a server's, and the embedder of the indexes.
+
+What takes a second to import is imported where it is opened. Checked by tests/acceptance, through the real program.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from support_agent.config.settings import ModelSettings, Settings
+from support_agent.models.language_model import Prompt, Scores
+from support_agent.models.progress import Progress, stderr_progress
+
+if TYPE_CHECKING:
+    from support_agent.models.embedding.minilm import MiniLM
+    from support_agent.models.openai import OpenAIModel
+    from support_agent.models.writer import LanguageModel
+
+
+def open_model(settings: Settings, progress: Progress) -> LanguageModel:
+    """The language model, embedded or a server's: it scores for the planner, and writes for the fact room."""
+    match settings.model.planner:
+        case "llama":
+            from support_agent.models.llama import LlamaModel
+            from support_agent.models.pulling import language_model
+
+            return LlamaModel(
+                language_model(settings.model, progress),
+                context_tokens=settings.model.context_tokens,
+                threads=settings.model.threads,
+                timeout_s=settings.model.timeout_s,
+                writing_timeout_s=settings.grading.timeout_s,
+            )
+        case "openai":
+            return _open_server(settings.model, writing_timeout_s=settings.grading.timeout_s)
+        case _ as never:
+            assert_never(never)
+
+
+def _open_server(settings: ModelSettings, *, writing_timeout_s: float) -> OpenAIModel:
+    from support_agent.models.openai import OpenAIModel
+
+    return OpenAIModel(
+        base_url=settings.base_url,
+        name=settings.name,
+        api_key=settings.api_key,
+        timeout_s=settings.timeout_s,
+        max_retries=settings.max_retries,
+        writing_timeout_s=writing_timeout_s,
+    )
+
+
+def open_embedder(settings: Settings) -> MiniLM:
+    """The embedding model of the index of documents and passages.
+
+    Raises:
+        ConfigError: it cannot be used.
+    """
+    from support_agent.models.embedding.minilm import MiniLM
+    from support_agent.models.pulling import embedding_model
+
+    return MiniLM(embedding_model(settings.model, stderr_progress()), threads=settings.embedding.threads)
+
+
+def close(*parts: object) -> None:
+    """Close what can be closed, in this order."""
+    for part in parts:
+        getattr(part, "close", lambda: None)()
+
+
+def ask_server(settings: ModelSettings) -> Scores:
+    """One choice of a model on a server: address, key, name and the ability to call are seen at once."""
+    model = _open_server(settings, writing_timeout_s=settings.timeout_s)
+    try:
+        return model.score(Prompt(system="You choose one of two options.", task="Choose yes.", parts=()), ("yes", "no"))
+    finally:
+        model.close()
