@@ -38,7 +38,7 @@ from support_agent.mail.machines.delivery_status import (
     read_delivery_status,
     usable_address,
 )
-from support_agent.mail.machines.marks import (
+from support_agent.mail.machines.machine_headers import (
     FAILED_RECIPIENTS,
     NOTIFICATION_PARTS,
     RETURNED_PARTS,

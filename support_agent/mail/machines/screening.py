@@ -20,7 +20,7 @@ from support_agent.mail.addresses import parse_addresses
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, is_own_message_id, read_origin
 from support_agent.mail.machines.automatic_wording import why_automatic
 from support_agent.mail.machines.bounces import why_bounce
-from support_agent.mail.machines.marks import (
+from support_agent.mail.machines.machine_headers import (
     CAME_TO_FIELDS,
     REPORT_PARTS,
     auto_submitted,

@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.config.settings import AgentSettings
 from support_agent.mail import keys
-from support_agent.mail.machines.marks import REPORT_PARTS, SERVICE_FIELDS, VENDOR_MARKS
+from support_agent.mail.machines.machine_headers import REPORT_PARTS, SERVICE_FIELDS, VENDOR_MARKS
 from support_agent.mail.machines.screening import RULES, Screening, Verdict, screen, why_machine
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.outgoing import Head, compose
