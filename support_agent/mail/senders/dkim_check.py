@@ -26,7 +26,6 @@ from support_agent.errors import TransientError
 from support_agent.mail.addresses import normal_domain
 from support_agent.mail.head import BARE_CR, split_head
 from support_agent.mail.senders.alignment import is_aligned, organisational_domain
-from support_agent.mail.senders.dns_lookup import TxtLookup
 from support_agent.mail.text.limits import may_read_parameters
 
 if TYPE_CHECKING:
@@ -61,6 +60,12 @@ REASONS = 3
 QUIET = logging.Logger("dkim", level=logging.CRITICAL + 1)
 """What the library has to say holds a stranger's bytes; what matters of it stands in the verdict."""
 
+TxtLookup = Callable[[str, float], tuple[bytes, ...]]
+"""(name, timeout in seconds) -> each TXT record of the name with its strings joined; () where there is none.
+
+Raises:
+    TransientError: no answer within the time.
+"""
 Tags = Mapping[bytes, bytes]
 
 
