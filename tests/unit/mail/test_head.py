@@ -20,8 +20,8 @@ MARK = b"Auto-Submitted: auto-replied\r\n"
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (FROM + b"X: a\rFrom: eve@evil.example\rTo: x\r\n" + REST, "a line end in the header that is none"),
-        (FROM + b"X: a\r\rAuto-Submitted: auto-replied\r\n" + REST, "a line end in the header that is none"),
+        (FROM + b"X: a\rFrom: eve@evil.example\rTo: x\r\n" + REST, "a bare CR in the header"),
+        (FROM + b"X: a\r\rAuto-Submitted: auto-replied\r\n" + REST, "a bare CR in the header"),
         (FROM + b"X: a\0b\r\n" + REST, "a NUL in the header"),
         (FROM + b"this is no field\r\n" + MARK + REST, "a line in the header that is not a field"),
         (FROM + b": no name\r\n" + MARK + REST, "a line in the header that is not a field"),

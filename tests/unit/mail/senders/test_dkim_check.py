@@ -268,7 +268,7 @@ def test_a_broken_signature_does_not_hide_a_sound_one() -> None:
         (b"no colon\r\n" + MAIL, "cannot be checked"),
         (sign(MAIL, KEY, FROM).replace(b"Subject: A", b"Subject: A\rX: y"), "a bare CR or a NUL in the header"),
         (b"X: " + b"x" * 200_000 + b"\r\n" + MAIL, "a header of more than"),
-        (sign(MAIL, KEY, FROM).replace(b"Date:", b"From eve Fri Nov 20\r\nDate:"), "a line within the header"),
+        (sign(MAIL, KEY, FROM).replace(b"Date:", b"From eve Fri Nov 20\r\nDate:"), "a line in the header"),
     ],
 )
 def test_a_mail_that_cannot_be_checked_says_why(raw: bytes, why: str) -> None:
