@@ -38,7 +38,8 @@ ALONE = re.compile(
     re.IGNORECASE,
 )
 """A line that begins with an address, as in lists of failed recipients."""
-LISTED = re.compile(rf"^[ \t]{{0,20}}<?{ADDRESS_IN_TEXT.pattern}>?[ \t]{{0,9}}:?[ \t]{{0,9}}$", re.MULTILINE)
+ADDRESS_LINE = re.compile(rf"^[ \t]{{0,20}}<?{ADDRESS_IN_TEXT.pattern}>?[ \t]{{0,9}}:?[ \t]{{0,9}}$", re.MULTILINE)
+"""A line that is an address and nothing else: servers list failed recipients like that."""
 LABELLED = re.compile(
     r"\b(?:(?:failed|intended|invalid|undeliverable|bad|original|unknown|rejected|final)[ -]+)?"
     r"(?:recipients?|address(?:ee|es)?|users?|mailbox|account|destinatari[oa]s?|destinataires?|empf[äa]nger"
@@ -74,11 +75,6 @@ def read_notice(text: str) -> Notice:
 def reports_failure(notice: str) -> bool:
     """Whether a notice says that a mail failed or is delayed; a sentence may run over several lines."""
     return FAILED_WORDS.search(_without_addresses(notice)) is not None
-
-
-def lists_address(notice: str) -> bool:
-    """Whether a line is an address and nothing else: servers list failed recipients like that."""
-    return LISTED.search(notice) is not None
 
 
 def is_delay(subject: str, notice: str) -> bool:

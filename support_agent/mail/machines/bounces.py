@@ -22,10 +22,10 @@ from flufl.bounce import all_failures
 from support_agent.core.frozen import Frozen
 from support_agent.mail.machines.automatic_wording import asks, is_automatic_subject, why_automatic
 from support_agent.mail.machines.bounce_wording import (
+    ADDRESS_LINE,
     Notice,
     failed_addresses,
     is_delay,
-    lists_address,
     read_notice,
     reports_failure,
     status_in,
@@ -177,7 +177,7 @@ def why_bounce(message: Message) -> str:
         words = match[0] if match else "its text says so" if reports_failure(read_notice(text).text) else ""
         return f"a server writes of a mail that did not arrive: {words.strip()[:80]!r}" if words else ""
     notice = read_notice(text)
-    is_proven = match is not None and (has_returned or notice.has_original or lists_address(notice.text))
+    is_proven = match is not None and (has_returned or notice.has_original or ADDRESS_LINE.search(notice.text))
     if match is None or not is_proven or not reports_failure(notice.text) or asks(notice.text):
         return ""
     return f"the subject and the text read like a bounce: {match[0].strip()[:80]!r}"

@@ -150,7 +150,7 @@ def _too_many_hops(case: Case) -> str:
 
 def _own_mail(case: Case) -> str:
     sender = case.message.from_
-    if sender is not None and _plain(sender.addr) in _own_addresses(case.agent):
+    if sender is not None and _plain(sender.addr) in _own_addresses(case.agent.address, case.agent.aliases):
         return f"From is our own address {sender.addr}"
     if any(origin.is_ours for origin in _origins(case)):
         return "carries our signed origin header"
@@ -256,7 +256,7 @@ def _has_element(value: str, wanted: str) -> bool:
 
 
 def _not_addressed(case: Case) -> str:
-    own = _own_addresses(case.agent)
+    own = _own_addresses(case.agent.address, case.agent.aliases)
     if not own:
         return ""
     named = {address.addr for address in (*case.message.to, *case.message.cc)}
@@ -291,13 +291,9 @@ def _origins(case: Case) -> list[Origin]:
     return [origin for value in values if (origin := read_origin(case.agent.secret, value)) is not None]
 
 
-def _own_addresses(agent: AgentSettings) -> frozenset[str]:
-    return _plain_addresses((agent.address, *agent.aliases))
-
-
 @lru_cache(maxsize=16)
-def _plain_addresses(addresses: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(_plain(lower_address(address)) for address in addresses if address)
+def _own_addresses(address: str, aliases: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(_plain(lower_address(own)) for own in (address, *aliases) if own)
 
 
 def _plain(address: str) -> str:

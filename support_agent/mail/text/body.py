@@ -34,8 +34,6 @@ ENCODINGS = frozenset(
 BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*+(?:[A-Za-z0-9+/]{2,3})?={0,3}")
 ENCODED = re.compile(r"=[0-9A-F]{2}|=\r?$|^[A-Za-z0-9+/]{40,}={0,2}\r?$", re.MULTILINE)
 """A line that looks encoded. A text without one is read unchanged, whatever the field says."""
-MAX_USUAL_TYPE = 200
-"""A Content-Type up to this length is cached once parsed."""
 MAX_DEPTH = 50
 """Nested containers; mail programs nest about five."""
 MAX_PARTS = 2_000
@@ -213,7 +211,8 @@ def _read_leaf(part: Part, content_type: str, body: Body, *, is_root: bool) -> N
     disposition = _disposition(part) if has_disposition else None
     is_attached = disposition == "attachment" or (bool(name) and not is_root)
     if content_type.startswith("multipart/") or (content_type in TEXT_TYPES and not is_attached):
-        text = _text(_text_type(declared), content_type, raw, body)
+        text_type = _text_type(declared if may_read_parameters(declared) else "")
+        text = _text(text_type, content_type, raw, body)
         if is_root and holds_parts(text):
             body.defects.append(f"{LIMIT}parts of MIME in a mail that is said to be one text")
         body.texts.append(text)
@@ -312,23 +311,17 @@ class _TextType(NamedTuple):
     is_delsp: bool
 
 
+@lru_cache(maxsize=256)
 def _text_type(declared: str) -> _TextType:
-    """The parsed parameters; short fields are cached, because most mails have the same few."""
-    return _usual_text_type(declared) if len(declared) <= MAX_USUAL_TYPE else _read_text_type(declared)
-
-
-def _read_text_type(declared: str) -> _TextType:
+    """The parameters of a Content-Type; cached, because most mails have the same few."""
     part = email.message.Message()
-    if declared and may_read_parameters(declared):
+    if declared:
         part["Content-Type"] = declared
     try:
         charset = part.get_content_charset()
     except Exception:  # see _name
         charset = None
     return _TextType(charset, _parameter(part, "format") == "flowed", _parameter(part, "delsp") == "yes")
-
-
-_usual_text_type = lru_cache(maxsize=256)(_read_text_type)
 
 
 def _parameter(part: Part, name: str) -> str:

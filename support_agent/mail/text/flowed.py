@@ -25,7 +25,8 @@ def unflow(text: str, *, is_delsp: bool) -> str:
 
     def finish() -> None:
         if flowing:
-            out.append(_quoted(depth_before, "".join(flowing)))
+            content = "".join(flowing)
+            out.append(">" * depth_before + (" " if depth_before and content else "") + content)
             flowing.clear()
 
     for line in text.split("\n"):
@@ -41,7 +42,3 @@ def unflow(text: str, *, is_delsp: bool) -> str:
             finish()
     finish()
     return "\n".join(out)
-
-
-def _quoted(depth: int, content: str) -> str:
-    return f"{'>' * depth} {content}" if depth and content else ">" * depth + content
