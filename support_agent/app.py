@@ -41,7 +41,7 @@ from support_agent.transport.outbox import SmtpTransport, Transport
 
 if TYPE_CHECKING:
     from support_agent.engine.steps import Steps
-    from support_agent.mail.senders.dns_lookup import TxtLookup
+    from support_agent.mail.senders.dkim_check import TxtLookup
     from support_agent.models.writer import LanguageModel
     from support_agent.ops.dry_run import DryRun
     from support_agent.planner.combiner import Calibration
@@ -144,14 +144,14 @@ def wire(
     from support_agent.cases.routing import CaseRouting
     from support_agent.cases.senders import Senders
     from support_agent.cases.threads import Threads
-    from support_agent.mail.senders.dns_lookup import SYSTEM_DNS
     from support_agent.outbound.delivery_status import Reports
     from support_agent.outbound.sender import OutboxSender
+    from support_agent.transport.dns_lookup import DnsLookup
     from support_agent.workflow.notices import Notices
     from support_agent.workflow.queueing import OutboundQueue
     from support_agent.workflow.stages import Stages
 
-    senders = Senders(store, settings.agent, company.accounts, now, lookup_txt or SYSTEM_DNS)
+    senders = Senders(store, settings.agent, company.accounts, now, lookup_txt or DnsLookup())
     rates = Rates(store, settings.agent)
     breaker = Breaker(settings.agent, rates, now)
     threads = Threads(store, settings, senders)

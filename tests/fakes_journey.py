@@ -39,7 +39,7 @@ from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
 from support_agent.demo.seed import seed
 from support_agent.engine.steps import Steps, Work
 from support_agent.mail.message import parse
-from support_agent.mail.senders.dns_lookup import TxtLookup
+from support_agent.mail.senders.dkim_check import TxtLookup
 from support_agent.models.embedding.port import Embedder
 from support_agent.models.language_model import Prompt, Scores, Usage
 from support_agent.ops.dry_run import DryRun

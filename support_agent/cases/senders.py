@@ -13,8 +13,7 @@ from datetime import datetime
 from support_agent.cases.route import ReceivedMail
 from support_agent.company.accounts import Accounts
 from support_agent.config.settings import AgentSettings
-from support_agent.mail.senders.dkim_check import dkim_check
-from support_agent.mail.senders.dns_lookup import SYSTEM_DNS, TxtLookup
+from support_agent.mail.senders.dkim_check import TxtLookup, dkim_check
 from support_agent.mail.senders.identity import Sender, identify
 from support_agent.store.store import Store
 
@@ -27,7 +26,7 @@ class Senders:
     agent: AgentSettings
     accounts: Accounts
     now: Callable[[], datetime]
-    lookup_txt: TxtLookup = SYSTEM_DNS
+    lookup_txt: TxtLookup
 
     def of(self, mail: ReceivedMail) -> Sender:
         """Who sent a mail, with the level: as recorded, else as it can be told now (RFC 8601)."""

@@ -196,13 +196,14 @@ def inspect_(
     """
     from support_agent.company.accounts import Accounts
     from support_agent.ops.inspection import inspect_file
+    from support_agent.transport.dns_lookup import DnsLookup
 
     settings = _settings(config, optional=True)
     has_company = config is not None or Path(CONFIG_FILE).is_file()
     accounts = Accounts.load(settings.company.accounts) if has_company else None
     for path in mails:
         found = inspect_file(
-            path, settings, lambda a: accounts is not None and accounts.customer(a) is not None, _now()
+            path, settings, lambda a: accounts is not None and accounts.customer(a) is not None, _now(), DnsLookup()
         )
         typer.echo(found.model_dump_json(by_alias=True) if as_json else printing.inspection(found))
 

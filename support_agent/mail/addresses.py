@@ -1,8 +1,8 @@
-"""Addresses out of address fields, in one linear pass that behaves the same on every Python version.
+"""Parse address fields, in one linear pass that behaves the same on every Python version.
 
-Invariant: `Addresses.is_exact` is False whenever two readers could disagree on who is named (a group, an
-unclosed quote, words after the address, a second address in the display name), so that identity is never
-built on a guess (RFC 5322, section 3.4). Checked by tests/unit/mail/test_addresses.py.
+Invariant: `Addresses.is_exact` is False whenever two readers could disagree about the address (a group, an unclosed
+quote, words after the address, a second address in the display name), so the sender's identity never rests on a guess
+(RFC 5322, section 3.4). Checked by tests/unit/mail/test_addresses.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from support_agent.core.levels import lower_address
 MAX_LOCAL_CHARACTERS = 64
 MAX_DOMAIN_CHARACTERS = 253
 MAX_ADDRESSES = 1_000
-"""Of one field: a domain in another script takes the time of many in ASCII."""
+"""Addresses read from one field; an internationalised domain takes far more time than an ASCII one."""
 LOCAL_PART = re.compile(
     r"[^\s<>()\[\]\\,;:@\"\x00-\x20\x7f-\x9f\xad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]+"
 )
@@ -29,7 +29,7 @@ ASCII_DOMAIN = re.compile(r"(?!-)[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
 
 
 class Address(Frozen):
-    """One mailbox address; `addr` as `normal_address` leaves it."""
+    """One mailbox address; `addr` is normalised by `normal_address`."""
 
     name: str
     addr: str
@@ -40,9 +40,9 @@ class Address(Frozen):
 
 
 class Addresses(NamedTuple):
-    """The usable addresses of one field; `is_exact` where the field is nothing but plain addresses.
+    """The valid addresses of one field; `is_exact` if the field contains nothing but plain addresses.
 
-    `is_whole` is False where the field has more than the limit, and goes on unread.
+    `is_whole` is False if the field has more addresses than are read.
     """
 
     found: tuple[Address, ...]
@@ -51,7 +51,7 @@ class Addresses(NamedTuple):
 
 
 def normal_address(text: str) -> str | None:
-    """`local@domain` as `lower_address` has it, the domain as A-labels (RFC 5890); None where it is no address."""
+    """`local@domain`, lower-cased by `lower_address`, the domain as A-labels (RFC 5890); None if it is no address."""
     local, at, domain = text.strip(" \t").rpartition("@")
     if not at or len(local) > MAX_LOCAL_CHARACTERS or not LOCAL_PART.fullmatch(local):
         return None
@@ -60,7 +60,7 @@ def normal_address(text: str) -> str | None:
 
 
 def normal_domain(text: str) -> str | None:
-    """A domain as lower-case A-labels without the final dot, or None where it is none."""
+    """A domain as lower-case A-labels without the final dot; None if it is not a domain."""
     domain = text.strip().lower()
     if not domain or len(domain) > MAX_DOMAIN_CHARACTERS:
         return None
@@ -74,7 +74,7 @@ def normal_domain(text: str) -> str | None:
 
 @dataclass
 class _Mailbox:
-    """What has been read of the address under way."""
+    """The address being read."""
 
     phrase: list[str] = field(default_factory=list)
     comment: list[str] = field(default_factory=list)
@@ -103,7 +103,7 @@ def parse_addresses(value: str, decode: Callable[[str], str]) -> Addresses:
             at += 1
             continue
         if char == ":" and mailbox.angle is None:
-            is_exact, mailbox = False, _Mailbox()  # a group: its name is dropped, its members are read
+            is_exact, mailbox = False, _Mailbox()  # a group: drop its name, read its members
             at += 1
             continue
         end = _token_end(value, at)
@@ -115,7 +115,7 @@ def parse_addresses(value: str, decode: Callable[[str], str]) -> Addresses:
 
 
 def _token_end(value: str, at: int) -> int | None:
-    """End of the quoted string, comment, angle address or run of characters at `at`; None: it never ends."""
+    """End of the quoted string, comment, angle address or run of characters at `at`; None if it never ends."""
     match value[at]:
         case '"':
             return _closing(value, at, '"')
@@ -148,7 +148,7 @@ def _closing(value: str, at: int, closer: str) -> int | None:
 
 
 def _take(mailbox: _Mailbox, token: str) -> bool:
-    """Add one token; False where it makes the address ambiguous."""
+    """Add one token; False if it makes the address ambiguous."""
     if token[0] == "<":
         is_first = mailbox.angle is None
         mailbox.angle = token[1:-1] if is_first else mailbox.angle
@@ -165,7 +165,7 @@ def _take(mailbox: _Mailbox, token: str) -> bool:
 
 
 def _finish(mailbox: _Mailbox, found: list[Address], decode: Callable[[str], str]) -> bool:
-    """Close the address under way; False where it is ambiguous or unusable. Nothing at all is fine."""
+    """Finish the address being read; False if it is ambiguous or invalid. An empty one is fine."""
     if mailbox.is_empty():
         return True
     bare = "".join(mailbox.bare)

@@ -1,9 +1,7 @@
-"""What we sign so that we know it again: Message-IDs and the origin header (HMAC-SHA256 under
-`agent.secret`).
+"""Sign our Message-IDs and origin headers, so that we recognise them later (HMAC-SHA256 under `agent.secret`).
 
-Invariant: the same arguments give the same id on every try and in every replay, and nobody without the key
-can make one that verifies; an empty or short key signs nothing and verifies nothing. Checked by
-tests/unit/mail/test_keys.py.
+Invariant: the same arguments give the same id on every try and in every replay, and nobody without the key can make an
+id that verifies; an empty or short key signs and verifies nothing. Checked by tests/unit/mail/test_keys.py.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ ORIGIN = re.compile(r"v1; hops=([0-9]{1,4}); token=([0-9a-f]{24}); tag=([0-9a-f]
 
 
 class Origin(NamedTuple):
-    """One origin header (S50): how many automatic answers led to the mail, and whether we made it."""
+    """One origin header (S50): how many automatic answers led to the mail, and whether we signed it."""
 
     hops: int
     is_ours: bool
@@ -43,7 +41,7 @@ def message_id(secret: SecretStr, domain: str, case_id: str, mail_id: str, kind:
         secret: `agent.secret`, at least 32 characters.
         domain: Right side of the id, the domain of our address.
         case_id: The case the mail belongs to.
-        mail_id: The inbound mail that it goes out for; for each there is one mail of a kind.
+        mail_id: The inbound mail that causes it; each causes at most one outgoing mail of a kind.
         kind: "answer", "acknowledgement", "packet", "person_reply" or "failure".
     Raises:
         ConfigError: the secret is missing or too short.
@@ -53,22 +51,22 @@ def message_id(secret: SecretStr, domain: str, case_id: str, mail_id: str, kind:
 
 
 def is_own_message_id(secret: SecretStr, candidate: str) -> bool:
-    """Whether `message_id` made it under this key, whatever the domain (gateways rewrite that)."""
+    """Whether `message_id` made it with this key; the domain may differ, because gateways rewrite it."""
     match = OWN_MESSAGE_ID.fullmatch(candidate.strip())
     return match is not None and _verifies(secret, match[2], "message-id", match[1])
 
 
 def envelope_id(own_id: str) -> str:
-    """What a bounce shall name the mail with that Message-ID by (ENVID, RFC 3461); "" where the id is not one of ours.
+    """The envelope id (ENVID, RFC 3461) by which a bounce names the mail; "" if the Message-ID is not ours.
 
-    It has no domain, and a tag of its own length: whoever makes one up must have seen the mail.
+    It contains the full tag of the Message-ID, so only somebody who has seen the mail can write one.
     """
     match = OWN_MESSAGE_ID.fullmatch(own_id)
     return "" if match is None else f"sa.{match[1]}.{match[2]}"
 
 
 def bounce_address(address: str, own_id: str) -> str:
-    """The envelope sender of one mail (VERP): our address with the mail's token; ours alone where that is too long."""
+    """The envelope sender of one mail (VERP): our address with the mail's token; without it if that is too long."""
     local, _, domain = address.rpartition("@")
     match = OWN_MESSAGE_ID.fullmatch(own_id)
     if match is None:
@@ -78,10 +76,10 @@ def bounce_address(address: str, own_id: str) -> str:
 
 
 def named_id(secret: SecretStr, domain: str, text: str) -> str | None:
-    """The Message-ID of ours that a Message-ID, an envelope id or a bounce address names; None: it is not ours.
+    """Our Message-ID that a Message-ID, an envelope id or a bounce address names; None if it is not ours.
 
     Args:
-        domain: Right side of the id, the domain of our address; that of a Message-ID may have been rewritten.
+        domain: Right side of the returned id, the domain of our address; `text` may have a rewritten one.
     """
     for form, tag_digits in (
         (OWN_MESSAGE_ID, TAG_BITS // 4),
@@ -97,13 +95,13 @@ def named_id(secret: SecretStr, domain: str, text: str) -> str | None:
 
 
 def origin_header(secret: SecretStr, own_id: str, hops: int) -> str:
-    """The value of our origin header; `own_id` is a Message-ID of ours, `hops` at least 1."""
+    """The value of our origin header; `own_id` is one of our Message-IDs, `hops` at least 1."""
     token = _hmac(secret, "origin-token", own_id)[: TOKEN_BITS // 4]
     return f"v1; hops={hops}; token={token}; tag={_tag(secret, 'origin', str(hops), token)}"
 
 
 def read_origin(secret: SecretStr, value: str) -> Origin | None:
-    """Read an origin header, also that of another installation, whose hops count too; else None."""
+    """Parse an origin header, also one of another installation, whose hops count too; None if it is malformed."""
     match = ORIGIN.fullmatch(value.strip())
     if match is None:
         return None
@@ -111,7 +109,7 @@ def read_origin(secret: SecretStr, value: str) -> Origin | None:
 
 
 def boundary(own_id: str) -> str:
-    """A MIME boundary that follows from the Message-ID, so that a replay has the same bytes."""
+    """A MIME boundary derived from the Message-ID, so that a replay gives the same bytes."""
     return "sa-" + hashlib.sha256(f"boundary\0{own_id}".encode()).hexdigest()[:40]
 
 
@@ -128,7 +126,7 @@ def _is_usable(secret: SecretStr) -> bool:
 
 
 def _hmac(secret: SecretStr, *parts: str) -> str:
-    """Hex digest over the parts, each with its length in front: no two lists of parts are the same bytes."""
+    """Hex digest of the parts, each prefixed with its length, so that different lists never give the same bytes."""
     if not _is_usable(secret):
         raise ConfigError(
             f"agent.secret has fewer than {MIN_SECRET_CHARACTERS} characters: set agent.secret or agent.secret_file",

@@ -1,7 +1,7 @@
-"""A mail as the rest of the program sees it: `parse` turns any bytes into a frozen `Message`.
+"""Parse a mail: `parse` turns any bytes into a frozen `Message`.
 
-Invariant: `parse` never raises on bytes; what cannot be understood is kept in `defects` and the raw bytes
-stay the truth. Checked by tests/unit/mail/test_message.py.
+Invariant: `parse` never raises on any bytes; it records what it cannot read in `defects`, and the raw bytes remain the
+source of truth. Checked by tests/unit/mail/test_message.py.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ MANY_FIELDS = f"{LIMIT}more than {MAX_HEADERS} header fields"
 LONG_FIELD = f"{LIMIT}a header field of more than {MAX_HEADER_CHARACTERS} characters"
 LONG_HEADER = f"{LIMIT}a header of more than {MAX_HEADER_CHARACTERS} characters"
 OF_HEADER = frozenset({MANY_FIELDS, LONG_FIELD, LONG_HEADER})
-"""Behind what was read of such a header there may be another From field, and the marks of a machine."""
+"""After one of these defects the unread part may contain another From field, or machine headers."""
 MAX_REFERENCES = 500
 INVISIBLE = frozenset({"Cc", "Cf", "Co", "Zl", "Zp"})
 SEEN = frozenset("\t\r\n\u200c\u200d")
-"""Folds, and the joiners of Persian, Hindi and emoji in a display name; no address may hold one."""
+"""Allowed: folds, and the joiners of Persian, Hindi and emoji in a display name; no address may contain one."""
 NO_FROM = "no From field"
 NOT_READ = "X-Support-Agent-Not-Read"
-"""Field that the mailbox puts before a mail that it could not read whole; anywhere else a sender wrote it, who gets a
-person, and none of whose words is passed on as ours."""
+"""Field that the mailbox puts before a mail that it could not read completely. Anywhere else the sender forged it: then
+the mail goes to a person, and the field's text is not used."""
 
 MESSAGE_ID = re.compile(r"<[^<>\s]{1,990}>")
 DECODED_FIELDS = frozenset(
     {"subject", "comments", "keywords", "from", "sender", "to", "cc", "reply-to", "resent-from", "resent-to"}
     | {"organization", "thread-topic"}
 )
-"""Fields in which RFC 2047 words are decoded. Never in fields that machines believe: an encoded word inside
+"""Fields in which RFC 2047 words are decoded. Fields that programs trust are excluded: an encoded word inside
 Authentication-Results could smuggle in a result."""
 
 
 class Message(Frozen):
     """One inbound mail.
 
-    `message_id` carries its angle brackets and is synthetic (from the raw bytes) where the mail has none.
-    `from_` is None unless there is exactly one From field with exactly one address and nothing hidden, in a header that
-    every reader sees alike (S22).
-    `text` is the whole plain text (made from HTML where there is no text part); `visible_text` is the part
-    the sender wrote now, `quoted_text` what it replies to, `signature` the rest. `headers` keeps order and
-    duplicates, names as written, values unfolded, and decoded in the fields that people read. `content_types`
-    lists the parts in document order, containers first, without those of attached mails.
+    `message_id` includes the angle brackets; it is synthetic (from the raw bytes) if the mail has none.
+    `from_` is None unless there is exactly one From field with exactly one address and no invisible characters, in an
+    unambiguous header (S22).
+    `text` is the whole plain text (from HTML if there is no text part); `visible_text` is the sender's new text,
+    `quoted_text` the mail that it replies to, `signature` the rest. `headers` keeps order and duplicates, names as
+    written, values unfolded; fields that people read are decoded. `content_types` lists the parts in document order,
+    containers first, without those of attached mails.
     """
 
     raw_sha256: str
@@ -94,10 +94,10 @@ class Message(Frozen):
         return self._by_name.get(name.lower(), ())
 
     def people(self, own: str) -> tuple[str, ...]:
-        """Names and addresses of who wrote it, who is to get the answer, and who else got it.
+        """Names and addresses of the sender, of Reply-To, and of the other recipients.
 
         Args:
-            own: The address of ours that is none of them.
+            own: Our address, which is left out.
         """
         others = [one for one in (*self.to, *self.cc) if one.addr.casefold() != own.casefold()]
         people = [*([self.from_] if self.from_ else []), *self.reply_to, *others]
@@ -105,9 +105,9 @@ class Message(Frozen):
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[str, ...]]:
-        """The values by lower-case name: screening asks for thirty names, and most are not there.
+        """The values by lower-case name, because screening looks up thirty names, most of them absent.
 
-        A copy (`model_copy`) takes it along, so no copy may have other headers.
+        A copy (`model_copy`) shares it, so no copy may change the headers.
         """
         found: dict[str, tuple[str, ...]] = {}
         for name, value in self.headers:
@@ -117,15 +117,15 @@ class Message(Frozen):
 
 
 def not_read(why: str) -> bytes:
-    """The line to put before what there is of a mail; `parse` makes a defect of it."""
+    """The line to put before a mail that was read in part; `parse` turns it into a defect."""
     return f"{NOT_READ}: {' '.join(why.split())}\r\n".encode()
 
 
 def read_file(path: Path, max_bytes: int) -> bytes:
-    """A mail out of a file; of one with more bytes than that its beginning, and what `not_read` says of the rest.
+    """Read a mail from a file; of a longer one only the beginning, below a `not_read` line.
 
     Args:
-        max_bytes: As `imap.max_message_bytes`.
+        max_bytes: `imap.max_message_bytes`.
     Raises:
         OSError: the file cannot be read.
     """
@@ -137,14 +137,14 @@ def read_file(path: Path, max_bytes: int) -> bytes:
 
 
 def _not_read(raw: bytes, values: list[str]) -> list[str]:
-    """What a mail says of what was not read of it; believed of the first line, which is the mailbox's."""
+    """Defects from `NOT_READ` fields; only the first line of a mail comes from the mailbox, all others are forged."""
     own = values[:1] if raw.startswith(f"{NOT_READ}: ".encode()) else []
-    forged = ["the mail bears our own mark"] if len(values) > len(own) else []
+    forged = [f"the mail has a forged {NOT_READ} field"] if len(values) > len(own) else []
     return [f"{LIMIT}{why}" for why in (*own, *forged)]
 
 
 def parse(raw: bytes) -> Message:
-    """Read one mail, any bytes at all. Never raises; the same bytes give the same Message."""
+    """Parse one mail from any bytes. Never raises; the same bytes give the same Message."""
     found: list[str] = []
     readable, objection = read_head(raw)
     head, body = _read(readable, found)
@@ -185,20 +185,20 @@ def parse(raw: bytes) -> Message:
 
 
 def attached_bytes(raw: bytes) -> tuple[bytes, ...]:
-    """The bytes of the attachments of a mail, in the order of `Message.attachments`."""
+    """The bytes of a mail's attachments, in the order of `Message.attachments`."""
     return tuple(_read(read_head(raw).raw, [])[1].files)
 
 
 def _read(raw: bytes, defects: list[str]) -> tuple[email.message.Message, Body]:
-    """The parsed header and the body; the header alone where the body is beyond the parser's limits."""
+    """The parsed header and the body; only the header if the mail is beyond the parser's limits."""
     policy = email.policy.compat32
     try:
         whole = careful_tree(raw)
         return whole, read_body(whole, is_crlf=b"\r\n" in raw)
-    except Exception as error:  # any library error on hostile bytes, RecursionError included: the header is enough
+    except Exception as error:  # any library error on hostile bytes, even RecursionError: fall back to the header
         defects.append(f"{LIMIT}{str(error)[:200] or type(error).__name__}")
     head, _ = split_head(raw)
-    if len(head) == len(raw) > MAX_HEADER_CHARACTERS:  # it never ends
+    if len(head) == len(raw) > MAX_HEADER_CHARACTERS:  # it has no end
         head = head[:MAX_HEADER_CHARACTERS]
         defects.append(LONG_HEADER)
     try:
@@ -228,14 +228,15 @@ def _ids(by_name: dict[str, list[str]], name: str) -> list[str]:
 
 
 def _sender(head: email.message.Message, values: list[str], defects: list[str]) -> Address | None:
-    """The one address of the one From field (RFC 5322, section 3.6: each is allowed once).
+    """The single address of the single From field (RFC 5322, section 3.6 allows one field).
 
-    `values` lack the characters that nobody sees, and without them it could be the address of somebody else.
+    `values` no longer contain invisible characters. Without these the address could be somebody else's, so the raw
+    field is checked for them.
     """
     if len(values) != 1:
         defects.append(NO_FROM if not values else "several From fields")
         return None
-    if any(_is_veiled(str(value)) for name, value in head.raw_items() if name.lower() == "from"):
+    if any(_has_invisible(str(value)) for name, value in head.raw_items() if name.lower() == "from"):
         defects.append("From holds a control or invisible character")
         return None
     senders = parse_addresses(values[0], decode_words)
@@ -245,8 +246,8 @@ def _sender(head: email.message.Message, values: list[str], defects: list[str]) 
     return senders.found[0]
 
 
-def _is_veiled(raw: str) -> bool:
-    """Whether a field as it came has a character that is not seen, besides white space and what joins letters."""
+def _has_invisible(raw: str) -> bool:
+    """Whether a raw field has an invisible character other than folds and joiners."""
     if raw.isascii() and raw.isprintable():
         return False
     text = raw.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
@@ -254,7 +255,7 @@ def _is_veiled(raw: str) -> bool:
 
 
 def _addresses(by_name: dict[str, list[str]], name: str, defects: list[str]) -> tuple[Address, ...]:
-    """The addresses of all fields of a name, up to the limit of one: each field is allowed once."""
+    """The addresses of all fields with a name; together they have the limit of one field."""
     addresses: list[Address] = []
     is_whole = True
     for value in by_name.get(name, ()):

@@ -1,10 +1,10 @@
-"""Bytes of the mails we send, from subject and bodies that were rendered elsewhere.
+"""Compose the bytes of outgoing mails from a subject and bodies that were rendered elsewhere.
 
-Invariant: the same arguments give the same bytes on every machine and Python version (date, id and boundary
-are arguments or follow from them), no header can be injected, lines end in CRLF and are at most 998 octets
-long, and no word of a body is made here. Checked by tests/unit/mail/test_outgoing.py.
+Invariant: the same arguments give the same bytes on every machine and Python version (date, id and boundary are
+arguments or derived from them), no header can be injected, lines end in CRLF and have at most 998 octets, and no word
+of a body is written here. Checked by tests/unit/mail/test_outgoing.py.
 
-The bodies reach the wire as quoted-printable UTF-8, so that nothing on the way has a reason to change them.
+Bodies are sent as quoted-printable UTF-8, so that no server on the way has a reason to change them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_LINE_OCTETS = 998
 """RFC 5322, section 2.1.1, without CRLF."""
 FOLD_OCTETS = 76
 MAX_WORD_OCTETS = 42
-"""Of UTF-8 in one encoded word: 56 octets as base64, 68 with its frame, within RFC 2047's 75."""
+"""UTF-8 octets in one encoded word: 56 as base64, 68 with the delimiters; RFC 2047 allows 75."""
 MAX_REFERENCES_OCTETS = 900
 MAX_SUBJECT_CHARACTERS = 200
 SUPPRESS = "OOF, AutoReply, DR, RN, NRN"
@@ -44,11 +44,11 @@ Fields = list[tuple[str, str]]
 
 
 class Head(Frozen):
-    """What the header is made from, besides the parent mail; with it the same bytes come out without the key.
+    """The header values that do not come from the parent mail; with them a mail can be composed again without the key.
 
-    `message_id` is made by `keys.message_id`, `origin` by `keys.origin_header`; `sent_at` is aware, and the same
-    on each try; `from_address` and `from_name` are From and Reply-To. `is_threaded`: the ids of the parent mail, which
-    its sender chose, stand in In-Reply-To and References.
+    `message_id` is made by `keys.message_id`, `origin` by `keys.origin_header`. `sent_at` is aware, and the same on
+    each try. `from_address` and `from_name` become From and Reply-To. `is_threaded`: In-Reply-To and References get the
+    parent mail's ids, which its sender chose.
     """
 
     message_id: str
@@ -61,10 +61,10 @@ class Head(Frozen):
 
 
 def compose(head: Head, *, subject: str, text: str, html: str, parent: Message) -> bytes:
-    """An automatic mail to the customer: multipart/alternative of the two bodies, in the parent's thread or in none.
+    """Compose an automatic mail to the customer: multipart/alternative, in the parent's thread if `head.is_threaded`.
 
     Args:
-        head: Its `to` is the From address of the parent and nothing else (S16).
+        head: Its `to` is exactly the parent's From address (S16).
         subject: Rendered; see `reply_subject`.
         text: Rendered plain text, lines end in LF.
         html: Rendered HTML of the same items.
@@ -79,11 +79,10 @@ def compose(head: Head, *, subject: str, text: str, html: str, parent: Message) 
 
 
 def compose_notice(head: Head, *, subject: str, text: str, original: bytes | None = None) -> bytes:
-    """A notice to our own people (a desk packet), in a thread of its own: plain text, with the customer's mail
-    attached where wanted.
+    """Compose a plain-text notice to our own staff (a desk packet), in a thread of its own.
 
-    `original` is attached as message/rfc822 where it is 7-bit, else as a base64 .eml file, because an
-    attached mail may not be encoded (RFC 2046, section 5.2.1).
+    `original`, the customer's mail, is attached as message/rfc822 if it is 7-bit, else as a base64 .eml file, because
+    message/rfc822 must not be encoded (RFC 2046, section 5.2.1).
     """
     fields = [*_fields(head, subject), *_automatic("auto-generated"), *_origin(head)]
     parts = [_text_part("text/plain", text)]
@@ -94,33 +93,31 @@ def compose_notice(head: Head, *, subject: str, text: str, original: bytes | Non
 
 
 def compose_person_reply(head: Head, *, subject: str, text: str, parent: Message) -> bytes:
-    """A staff member's own words, passed on to the customer in the thread of `parent`, the customer's last
-    mail.
+    """Compose a staff member's reply to the customer, in the thread of `parent`, the customer's last mail.
 
-    A person wrote it, so it carries no Auto-Submitted; the origin header stays, so that it is known if it
-    comes back.
+    A person wrote it, so it has no Auto-Submitted; it has the origin header, so that we recognise it if it comes back.
     """
     fields = [*_fields(head, subject), *_thread(parent), *_origin(head)]
     return _serialise(fields, _text_part("text/plain", text))
 
 
 def reply_subject(parent_subject: str) -> str:
-    """One "Re:" and the parent's subject on one line, without other prefixes, controls, bidi marks (S43)."""
+    """One "Re:" and the parent's subject on one line, without other prefixes, controls and bidi characters (S43)."""
     plain = " ".join(BIDI.sub("", safe_line(parent_subject)).split())
     return f"Re: {REPLY_PREFIX.sub('', plain)[:MAX_SUBJECT_CHARACTERS].strip()}".strip()
 
 
 def next_hops(parent: Message, agent: AgentSettings) -> int:
-    """The hop count of an answer to `parent`: one more than its highest, whoever signed it (S50)."""
+    """The hop count of an answer to `parent`: one more than its highest, whichever installation signed it (S50)."""
     origins = [read_origin(agent.secret, value) for value in parent.all_headers(ORIGIN_HEADER)]
     return 1 + max((origin.hops for origin in origins if origin is not None), default=0)
 
 
 def thread_references(parent: Message) -> list[str]:
-    """The References of an answer: the parent's, then its own id; the first and the last ones within 900
-    octets.
+    """The References of an answer: the parent's, then the parent's id, shortened to 900 octets (the first and the
+    last).
 
-    Empty for a parent without Message-ID of its own: nobody else knows the one we made for it.
+    Empty for a parent without a Message-ID: nobody else knows the synthetic one.
     """
     if parent.has_synthetic_id:
         return []
@@ -170,7 +167,7 @@ def _origin(head: Head) -> Fields:
 
 
 def _address(address: str, what: str) -> str:
-    """One ASCII address, checked; other scripts before the @ would need SMTPUTF8, which few servers have."""
+    """A valid ASCII address; a non-ASCII local part would need SMTPUTF8, which few servers support."""
     plain = normal_address(address)
     if plain is None or not plain.isascii() or CONTROL.search(address):
         raise PermanentError(f"{what} is not an address that can be written to: {address!r}", code="address_refused")
@@ -192,7 +189,7 @@ def _encode(field: str, value: str) -> str:
     """An unstructured value, folded; as RFC 2047 words unless it is short plain ASCII.
 
     Raises:
-        PermanentError: the value holds CR, LF or another control character: someone tries to add a header.
+        PermanentError: the value contains CR, LF or another control character, as header injection does.
     """
     if CONTROL.search(value):
         raise PermanentError(f"control character in {field}: {value!r}", code="header_refused")
@@ -204,7 +201,7 @@ def _encode(field: str, value: str) -> str:
 
 
 def _chunks(value: str, octets: int) -> list[str]:
-    """Cut text into pieces of at most `octets` UTF-8 octets, never inside a character."""
+    """Split text into pieces of at most `octets` UTF-8 octets, never inside a character."""
     chunks = [""]
     for char in value:
         if len((chunks[-1] + char).encode()) > octets:
@@ -238,14 +235,14 @@ def _mail_part(original: bytes, own_boundary: str) -> bytes:
 
 
 def _assemble(fields: Fields, content_type: str, parts: list[bytes], message_id: str) -> bytes:
-    mark = boundary(message_id)
-    body = b"".join(b"--" + mark.encode() + b"\r\n" + part + b"\r\n" for part in parts)
-    head = f'Content-Type: {content_type};\r\n boundary="{mark}"\r\n\r\n'.encode()
-    return _serialise(fields, head + body + b"--" + mark.encode() + b"--\r\n")
+    own = boundary(message_id)
+    body = b"".join(b"--" + own.encode() + b"\r\n" + part + b"\r\n" for part in parts)
+    head = f'Content-Type: {content_type};\r\n boundary="{own}"\r\n\r\n'.encode()
+    return _serialise(fields, head + body + b"--" + own.encode() + b"--\r\n")
 
 
 def _serialise(fields: Fields, content: bytes) -> bytes:
-    """The header and a content that begins with its own Content fields; the last look at every line."""
+    """The whole mail: the fields, then `content`, which begins with its Content fields. Checks every line's length."""
     head = "".join(f"{name}: {value}\r\n" for name, value in [*fields, ("MIME-Version", "1.0")]).encode("ascii")
     raw = head + content if content.endswith(b"\r\n") else head + content + b"\r\n"
     if any(len(line) > MAX_LINE_OCTETS for line in raw.split(b"\r\n")):

@@ -19,8 +19,7 @@ from support_agent.core.levels import UNKNOWN, Level
 from support_agent.mail.machines.bounces import read_bounce
 from support_agent.mail.machines.screening import Verdict, screen, why_machine
 from support_agent.mail.message import Message, parse, read_file
-from support_agent.mail.senders.dkim_check import dkim_check
-from support_agent.mail.senders.dns_lookup import SYSTEM_DNS, TxtLookup
+from support_agent.mail.senders.dkim_check import TxtLookup, dkim_check
 from support_agent.mail.senders.identity import identify
 
 UNREAD_RULE = "S37"
@@ -80,7 +79,7 @@ def inspect_file(
     settings: Settings,
     is_customer: Callable[[str], bool],
     now: datetime,
-    lookup_txt: TxtLookup = SYSTEM_DNS,
+    lookup_txt: TxtLookup,
 ) -> Inspection:
     """Read one file; never raises for what is in it.
 

@@ -22,7 +22,7 @@ from support_agent.errors import ConfigError, PermanentError, Postponed
 from support_agent.mail.addresses import normal_address
 from support_agent.mail.keys import named_id
 from support_agent.mail.machines.bounces import DeliveryNotice, Fate, read_delivery_notice
-from support_agent.mail.machines.marks import CAME_TO_FIELDS
+from support_agent.mail.machines.machine_headers import CAME_TO_FIELDS
 from support_agent.mail.message import Message
 from support_agent.store.records import (
     CaseId,

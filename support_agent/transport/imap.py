@@ -1,8 +1,8 @@
-"""One IMAP connection: opened over verified TLS, signed in to, and its library's errors mapped to ours.
+"""Open an IMAP connection over verified TLS, sign in, and map the library's errors to ours.
 
-Invariant: nothing secret is sent before TLS stands, where the settings ask for it (S36); no error of the library
-leaves this room unmapped, and no error names a secret. Checked against a real Dovecot and a scripted server by
-tests/integration/transport/test_mailbox.py and tests/integration/transport/test_sign_in.py.
+Invariant: no secret is sent before TLS is established, unless the settings allow plain connections (S36); no library
+error leaves this package unmapped, and no error contains a secret. Checked against a real Dovecot and a scripted server
+by tests/integration/transport/test_mailbox.py and tests/integration/transport/test_sign_in.py.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from support_agent.transport.tls import client_context
 DELETED = b"\\Deleted"
 SEEN = b"\\Seen"
 PASSING_CODES = ("[UNAVAILABLE]", "[INUSE]", "[LIMIT]", "[SERVERBUG]")
-"""Response codes of a refusal that passes by itself (RFC 5530)."""
+"""Response codes of temporary refusals (RFC 5530)."""
 
 
 class Refused(TransientError):
-    """The server answered NO or nonsense to one command; the connection still stands."""
+    """The server answered one command with NO or nonsense; the connection is still usable."""
 
 
 class SignInRefused(ConfigError):
-    """The server does not take the password or the access token."""
+    """The server rejects the password or the access token."""
 
     code = "imap_login"
 
 
 def connect(settings: ImapSettings) -> Any:
-    """An `imapclient.IMAPClient` on a protected connection, not signed in yet."""
+    """An `imapclient.IMAPClient` on a connection secured as the settings say, not signed in yet."""
     context = None if settings.security is Security.PLAIN else client_context(settings, "imap")
     client = imapclient.IMAPClient(
         settings.host,
@@ -56,10 +56,10 @@ def connect(settings: ImapSettings) -> Any:
         ssl_context=context,
         timeout=settings.timeout_s,
     )
-    client.normalise_times = False  # with the server's own zone
+    client.normalise_times = False  # keep the server's time zone
     try:
         if settings.security is Security.STARTTLS:
-            client.starttls(context)  # raises where the server does not offer it: never in the clear
+            client.starttls(context)  # raises if the server does not offer it: no plain-text fallback
     except BaseException:
         with suppress(OSError):
             client.shutdown()
@@ -68,19 +68,19 @@ def connect(settings: ImapSettings) -> Any:
 
 
 def sign_in(client: Any, settings: ImapSettings, access_token: str | None) -> None:
-    """Sign in with the password, or by XOAUTH2 where there is an access token."""
+    """Sign in with the password, or with XOAUTH2 if there is an access token."""
     if access_token is None:
         client.login(settings.user, settings.password.get_secret_value())
     else:
         client.sasl_login("XOAUTH2", _Xoauth2(settings.user, access_token))
-    if client.has_capability("UTF8=ONLY"):  # RFC 6855: such a server takes nothing before this
+    if client.has_capability("UTF8=ONLY"):  # RFC 6855: such a server accepts no other command first
         client.enable("UTF8=ACCEPT")
         _speak_utf8(client)
         client.folder_encode = False
 
 
 class _Xoauth2:
-    """The client's side of XOAUTH2: the token first, then nothing to the server's JSON of what is wrong with it."""
+    """The client's side of XOAUTH2: first the token, then an empty answer to the server's JSON error."""
 
     def __init__(self, user: str, access_token: str) -> None:
         self._answers = [xoauth2(user, access_token)]
@@ -90,7 +90,7 @@ class _Xoauth2:
 
 
 def open_folder(client: Any, folder: str) -> tuple[dict[bytes, Any], bool]:
-    """Select a folder, or examine it where it may only be read: the server's answer, and whether it may be changed."""
+    """Select a folder, read-only if need be; returns the server's answer and whether the folder is writable."""
     try:
         return client.select_folder(folder), True
     except IMAPClientReadOnlyError:  # [READ-ONLY] (RFC 3501, section 6.3.1)
@@ -98,17 +98,17 @@ def open_folder(client: Any, folder: str) -> tuple[dict[bytes, Any], bool]:
 
 
 def folder_name(name: str | bytes) -> str:
-    """A folder's name out of a listing; bytes where the connection speaks UTF-8."""
+    """A folder's name from a listing, which has bytes if the connection uses UTF-8."""
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
 
 
 def wait_for_input(client: Any, timeout_s: float) -> bool:
-    """Whether the server says something within this time, or has said something that nobody has read yet."""
+    """Whether the server sends something within this time, or has sent something that was not read yet."""
     connection: socket.socket = client.socket()
     usual_timeout_s = connection.gettimeout()
     connection.settimeout(0)
     try:
-        # A note that came in one packet with the answer to IDLE stands in the reader's buffer, not in the socket.
+        # A notification in the same packet as the answer to IDLE is in the reader's buffer, not in the socket.
         if _reader(client).peek(1):
             return True
     except (BlockingIOError, ssl.SSLWantReadError):
@@ -120,37 +120,38 @@ def wait_for_input(client: Any, timeout_s: float) -> bool:
     return bool(poller.poll(timeout_s * 1000))
 
 
-# What neither library has a public way to. Nothing else here touches what is theirs; whether it is still there is
-# checked by test_what_is_private_to_the_libraries_is_as_it_was.
+# The next two functions are the only ones here that use private attributes of the libraries, because there is no public
+# way. test_what_is_private_to_the_libraries_is_as_it_was checks that the attributes still exist.
 
 
 def _reader(client: Any) -> io.BufferedReader:
-    """What `imaplib` reads lines from, and so the only place that knows what has come and was not read.
+    """The file that `imaplib` reads lines from; only its buffer shows what has arrived but was not read.
 
-    Up to Python 3.13; a later `imaplib` keeps a buffer of its own beside it.
+    True up to Python 3.13; later versions of `imaplib` have an additional buffer.
     """
     reader: io.BufferedReader = client._imap.file
     return reader
 
 
 def _speak_utf8(client: Any) -> None:
-    """What `imaplib.IMAP4.enable` does; that one looks at the capabilities from before the login, and refuses."""
+    """Switch to UTF-8, as `imaplib.IMAP4.enable` does; that method refuses, because it knows only the old
+    capabilities."""
     client._imap._mode_utf8()
 
 
 @contextmanager
 def mapped(settings: ImapSettings, folder: str | None = None) -> Iterator[None]:
-    """Map every library error to ours; `folder` is the one that the commands inside name."""
+    """Map every library error to ours; `folder` is the folder that the commands inside open."""
     try:
         yield
     except SupportAgentError:
         raise
     except (IMAPClientError, OSError, ssl.SSLError) as error:
         raise _map_error(error, settings, folder) from error
-    except (ValueError, RecursionError) as error:  # the whole answer was read, and the library cannot make sense of it
+    except (ValueError, RecursionError) as error:  # the library cannot parse the answer, which was read completely
         where = f"{settings.host}:{settings.port}"
         raise Refused(f"{where} answered what is not IMAP: {type(error).__name__}") from error
-    except MemoryError as error:  # in the middle of an answer: the connection is of no more use
+    except MemoryError as error:  # the rest of the answer is unread, so the connection is unusable
         raise TransientError(f"{settings.host}:{settings.port} sent more than there is memory for") from error
 
 

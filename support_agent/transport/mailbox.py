@@ -1,9 +1,9 @@
-"""The mailbox we read, over IMAP: what is new since a cursor, waiting for more, and marking what is done.
+"""Read a mailbox over IMAP: fetch the mails after a cursor, wait for new ones, and mark handled ones.
 
-Invariant: the cursor is (folder, UIDVALIDITY, last UID) and nothing else (S30), reading never sets \\Seen
-(S32), nothing is expunged that we did not mark, and each mail of the folder is yielded, if only as a header
-or a note that it cannot be read (S37). Checked against a real Dovecot by tests/integration/transport/test_mailbox.py,
-and by tests/integration/transport/test_mailbox_cuts.py for a connection that dies.
+Invariant: the cursor is only (folder, UIDVALIDITY, last UID) (S30); reading never sets \\Seen (S32); only mails that we
+flagged ourselves are expunged; and each mail of the folder is yielded, if necessary only its header or a note that it
+cannot be read (S37). Checked against a real Dovecot by tests/integration/transport/test_mailbox.py, and by
+tests/integration/transport/test_mailbox_cuts.py for connections that break.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ log = structlog.get_logger(__name__)
 
 HANDLED_KEYWORD = b"$SupportAgentHandled"
 WAIT_SLICE_S = 1.0
-"""How soon a wait notices that the program is to stop."""
+"""How soon a wait notices that the program is stopping."""
 
 
 class Fetched(Frozen):
-    """One mail. `cursor` is what to store once the mail is stored.
+    """One mail. `cursor` is the cursor to store once the mail is stored.
 
-    `is_rescan`: the folder was numbered anew, and this mail was there then, so that the caller must recognise what
-    it has by sha256 and Message-ID (S31).
-    `arrived_at` is when the server got the mail (INTERNALDATE), None where it does not say.
+    `is_rescan`: the server renumbered the folder while this mail was in it, so the caller must recognise mails that it
+    already has, by sha256 and Message-ID (S31).
+    `arrived_at` is when the server received the mail (INTERNALDATE); None if the server does not say.
     """
 
     uid: int
@@ -60,11 +60,11 @@ class Fetched(Frozen):
 class Mailbox:
     """An open connection to one folder; use it as a context manager, from one thread.
 
-    Raises, from every method: ConfigError where the operator must act (login, certificate, STARTTLS, folder),
-    TransientError where a later try may pass.
+    Every method raises ConfigError if the operator must act (login, certificate, STARTTLS, folder), and TransientError
+    if a later try may succeed.
 
     Args:
-        tokens, now: For `imap.auth = "xoauth2"`: where access tokens come from, and the clock.
+        tokens, now: The source of access tokens and the clock; needed for `imap.auth = "xoauth2"`.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Mailbox:
         self._selected: dict[bytes, Any] = {}
         self._is_target_there = False
         self.is_writable = True
-        """Whether mails may be marked and moved, known once the folder is open."""
+        """Whether mails may be flagged and moved; known once the folder is open."""
 
     def __enter__(self) -> Self:
         try:
@@ -96,7 +96,7 @@ class Mailbox:
         self.close()
 
     def close(self) -> None:
-        """Log out where the server still listens, and release the socket."""
+        """Log out if the connection still works, and release the socket."""
         if self._client is not None:
             self._client.__exit__(None, None, None)
             self._client = None
@@ -104,10 +104,9 @@ class Mailbox:
     # Reading
 
     def resume(self, cursor: Cursor | None) -> Cursor:
-        """Look at the folder anew, and where to go on in it: before the oldest mail for None.
+        """Refresh the folder and return the cursor to continue from; None starts before the oldest mail.
 
-        A folder that was numbered anew is read again from the start, with the mark of a rescan on all that is there
-        now (S31).
+        A renumbered folder is read again from the start, and all mails now in it have `is_rescan` (S31).
         """
         self._select()
         uid_validity = self._uid_validity()
@@ -119,11 +118,11 @@ class Mailbox:
         return cursor.model_copy(update=changes)
 
     def end(self) -> Cursor:
-        """The cursor behind the newest mail: for a first start that leaves old mail alone."""
+        """The cursor after the newest mail: for a first start that ignores old mail."""
         return self.resume(None).model_copy(update={"last_uid": self._reader().newest_uid()})
 
     def fetch_after(self, cursor: Cursor) -> Iterator[Fetched]:
-        """Yield the mails after a cursor that `resume` or `end` gave, in the order of their UIDs."""
+        """Yield the mails after a cursor from `resume` or `end`, in the order of their UIDs."""
         for listed, raw in self._reader().mails_after(cursor.last_uid):
             yield Fetched(
                 uid=listed.uid,
@@ -134,39 +133,39 @@ class Mailbox:
             )
 
     def count_after(self, cursor: Cursor | None) -> int:
-        """How many mails are after a cursor; none of them is read."""
+        """How many mails are after a cursor, without reading them."""
         here = self.resume(cursor)
         return sum(map(len, self._reader().uids_after(here.last_uid)))
 
     @property
     def can_idle(self) -> bool:
-        """Whether the server says that it can tell of new mail by itself."""
+        """Whether the server announces IDLE: notifications of new mail."""
         with mapped(self._settings):
             return bool(self._client.has_capability("IDLE"))
 
     def wait(self, timeout_s: float, is_stopping: Callable[[], bool]) -> bool:
-        """Wait in IDLE until the server tells of mail, for at most this long; whether it told (RFC 2177)."""
+        """Wait in IDLE for at most this long; returns whether the server sent a notification (RFC 2177)."""
         with mapped(self._settings):
             self._client.idle()
-            waited_s, is_heard = 0.0, False
-            while not is_heard and waited_s < timeout_s and not is_stopping():
+            waited_s, is_notified = 0.0, False
+            while not is_notified and waited_s < timeout_s and not is_stopping():
                 slice_s = min(WAIT_SLICE_S, timeout_s - waited_s)
-                is_heard = wait_for_input(self._client, slice_s)
+                is_notified = wait_for_input(self._client, slice_s)
                 waited_s += slice_s
             self._client.idle_done()
-        return is_heard
+        return is_notified
 
     # Marking
 
     def mark_handled(self, uid: int, message_id: str | None = None) -> None:
-        """Set our keyword where the folder permits it, then move the mail to `imap.move_handled_to` where that is set.
+        """Set our keyword if the folder permits it, then move the mail to `imap.move_handled_to` if that is set.
 
-        Moves with MOVE (RFC 6851), else COPY, \\Deleted and UID EXPUNGE of this one UID (RFC 4315); a server
-        with neither keeps the mail in place, because a bare EXPUNGE would take what others have marked. A mail that
-        the server does not let us mark or move stays where it is.
+        Moves with MOVE (RFC 6851), else with COPY, \\Deleted and UID EXPUNGE of this UID (RFC 4315). On a server with
+        neither the mail stays, because a plain EXPUNGE would also remove mails that others flagged. A mail that the
+        server does not let us flag or move stays too.
 
         Args:
-            message_id: Given where the process died, perhaps in here: no second copy of such a mail is made.
+            message_id: Pass it if the process died earlier, perhaps in this method: then the mail is not copied twice.
         """
         if not self.is_writable:
             return
@@ -194,46 +193,46 @@ class Mailbox:
             self._client.uid_expunge([uid])
 
     def _is_copied(self, uid: int, folder: str, message_id: str) -> bool:
-        """Whether the other folder has a mail of the same Message-ID and size; a mail that is gone was moved."""
+        """Whether the target folder has a mail with this Message-ID and size; a mail that is gone was moved."""
         own = self._sizes([uid])
         with self._other(folder):
             return not own or own[uid] in self._sizes(self._with_message_id(message_id)).values()
 
     def _sizes(self, uids: Sequence[int]) -> dict[int, object]:
-        told = self._client.fetch(uids, ["RFC822.SIZE"]) if uids else {}
-        return {uid: data[b"RFC822.SIZE"] for uid, data in told.items()}
+        answer = self._client.fetch(uids, ["RFC822.SIZE"]) if uids else {}
+        return {uid: data[b"RFC822.SIZE"] for uid, data in answer.items()}
 
     # Other folders
 
     def has_message_id(self, folder: str, message_id: str) -> bool:
-        """Whether a folder has a mail with this Message-ID, angle brackets included."""
+        """Whether a folder has a mail with this Message-ID (with angle brackets)."""
         with mapped(self._settings, folder), self._other(folder):
             return bool(self._with_message_id(message_id))
 
     def append(self, folder: str, raw: bytes, sent_at: datetime) -> None:
-        """File a mail that went out into a folder, as read; as often as it is called."""
+        """Append a sent mail to a folder, flagged as read; each call appends one copy."""
         with mapped(self._settings):
             self._client.append(folder, raw, flags=[SEEN], msg_time=sent_at)
 
     def special_folder(self, use: str) -> str | None:
-        """The name of the folder for a use such as "\\\\Sent" (RFC 6154), or of one that is commonly called so."""
+        """The folder with a special use such as "\\\\Sent" (RFC 6154), or one with a common name for it; else None."""
         with mapped(self._settings):
             name = self._client.find_special_folder(use.encode("ascii"))
         return None if name is None else folder_name(name)
 
     def has_folder(self, folder: str) -> bool:
-        """Whether there is a folder of this name."""
+        """Whether a folder with this name exists."""
         with mapped(self._settings):
             return bool(self._client.folder_exists(folder))
 
     def _with_message_id(self, message_id: str) -> list[int]:
         if not (message_id.isascii() and message_id.isprintable()):
-            return []  # such an identifier cannot be asked for
+            return []  # SEARCH cannot express such an id
         return list(self._client.search(["HEADER", "Message-ID", message_id]))
 
     @contextmanager
     def _other(self, folder: str) -> Iterator[None]:
-        """Another folder is open inside, for reading; afterwards our own is again."""
+        """Open another folder read-only inside the block, and our own again afterwards."""
         self._client.select_folder(folder, readonly=True)
         try:
             yield
@@ -243,7 +242,7 @@ class Mailbox:
     # The connection
 
     def _sign_in(self) -> None:
-        """An access token that the server does not take is replaced, once: it may have been revoked early."""
+        """Sign in; replace a rejected access token once, because it may have been revoked early."""
         token = self._token()
         try:
             self._connect(token)
@@ -259,7 +258,7 @@ class Mailbox:
         if self._settings.auth is not SignIn.XOAUTH2:
             return None
         if self._tokens is None or self._now is None:
-            raise ValueError("a mailbox with imap.auth = 'xoauth2' is given a TokenSource and a clock")
+            raise ValueError("a mailbox with imap.auth = 'xoauth2' needs a TokenSource and a clock")
         return self._tokens.token(self._now())
 
     def _connect(self, token: str | None) -> None:
@@ -283,7 +282,7 @@ class Mailbox:
         value = self._selected.get(b"UIDVALIDITY")
         if value is None:
             raise ConfigError(
-                f"folder {self._settings.folder!r} has no UIDVALIDITY, so its mails have no lasting numbers:"
+                f"folder {self._settings.folder!r} has no UIDVALIDITY, so its mails have no persistent UIDs:"
                 " use a folder of a server with persistent UIDs (RFC 3501, section 2.3.1.1)",
                 code="imap_uid_validity",
             )

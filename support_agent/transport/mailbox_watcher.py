@@ -1,8 +1,8 @@
-"""Keeping the mailbox in sight: one connection that is kept, opened anew when it fails, and waited on for mail.
+"""Watch the mailbox: keep one connection, reopen it when it fails, and wait on it for new mail.
 
-Invariant: however the server behaves, the folder is looked at again after `imap.poll_interval_s` or the wait after a
-failure, which grows to `imap.reconnect_max_s` and no further, whatever becomes of the time of day; IDLE only makes it
-sooner (S33). Checked by tests/unit/transport/test_mailbox_watcher.py, and against a real Dovecot by
+Invariant: whatever the server and the wall clock do, the folder is read again after at most `imap.poll_interval_s`, or
+after a failure within the back-off, which never exceeds `imap.reconnect_max_s`; IDLE only makes it sooner (S33).
+Checked by tests/unit/transport/test_mailbox_watcher.py, and against a real Dovecot by
 tests/integration/transport/test_mailbox_idle.py.
 """
 
@@ -24,12 +24,12 @@ log = structlog.get_logger(__name__)
 
 
 class Watch:
-    """The mailbox of a running agent; a context manager, for one thread.
+    """The mailbox of a running worker; a context manager, for one thread.
 
     Args:
-        open_mailbox: An open mailbox inside a `with`.
-        clock: Seconds that only ever go on, as of `time.monotonic`: the time of day may be set back or jump.
-        random: 0 to 1, for waits that differ from those of other clients of a server that comes back.
+        open_mailbox: Gives an open mailbox inside a `with`.
+        clock: Monotonic seconds (`time.monotonic`), because the wall clock may jump.
+        random: 0 to 1; spreads the reconnects of many clients after a server outage.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Watch:
         self._fetched_s = self._alarmed_s = clock()
         self._failures = 0
         self._retry_s = self._no_idle_until_s = clock()
-        self._is_told = self._is_false_alarm = False
+        self._is_notified = self._is_false_notification = False
 
     def __enter__(self) -> Self:
         return self
@@ -60,14 +60,15 @@ class Watch:
         self._close()
 
     def seconds_since_last_fetch(self) -> float:
-        """How long ago the folder was read to its end, or this watch began."""
+        """Seconds since the folder was last read completely, or since this watch began."""
         return self._clock() - self._fetched_s
 
     def fetch(self, read: Callable[[Mailbox], int]) -> None:
-        """Read the mailbox, unless the wait after a failure is not over; `read` returns how many mails there were.
+        """Read the mailbox, unless the back-off after a failure still runs; `read` returns the number of mails.
 
         Raises:
-            ConfigError: at the first try; later the server may have lost its mind for a while, and mails go out.
+            ConfigError: before the first success only. Later the fault may be the server's, and mails must still go
+            out.
         """
         if self._wait_s() > 0:
             self._alarm()
@@ -85,29 +86,30 @@ class Watch:
             self._succeeded(mails)
 
     def wait(self, stop: Event) -> None:
-        """Return when it is time to read again: the server tells of mail, the interval is over, or `stop` is set."""
+        """Return when it is time to read again: on a notification, after the interval, or when `stop` is set."""
         timeout_s = self._settings.poll_interval_s
         if self._failures:
             timeout_s = min(timeout_s, self._wait_s())
-        self._is_told = False
+        self._is_notified = False
         if self._mailbox is not None and self._may_idle():
             try:
                 if self._mailbox.can_idle:
-                    self._is_told = self._mailbox.wait(min(timeout_s, self._settings.idle_max_s), stop.is_set)
+                    self._is_notified = self._mailbox.wait(min(timeout_s, self._settings.idle_max_s), stop.is_set)
                     return
-            except TransientError as error:  # some servers only say that they can
+            except TransientError as error:  # some servers announce IDLE but fail at it
                 log.warning("idle_failed", error=str(error), pause_s=self._settings.idle_pause_s)
                 self._no_idle_until_s = self._clock() + self._settings.idle_pause_s
                 self._close()
         stop.wait(timeout_s)
 
     def _may_idle(self) -> bool:
-        """A server that tells of mail where none is would keep us running: then one wait is without it."""
-        is_paused = self._is_false_alarm or self._clock() < self._no_idle_until_s
+        """Whether to use IDLE now. After a false notification one wait goes without it: else we would poll in a
+        loop."""
+        is_paused = self._is_false_notification or self._clock() < self._no_idle_until_s
         return self._settings.idle and not is_paused
 
     def _wait_s(self) -> float:
-        """How long yet to the next try."""
+        """Seconds until the next try."""
         return max(0.0, self._retry_s - self._clock()) if self._failures else 0.0
 
     def _succeeded(self, mails: int) -> None:
@@ -115,21 +117,21 @@ class Watch:
             log.info("mailbox_read_again", seconds_since_last_fetch=round(self.seconds_since_last_fetch()))
         self._has_fetched, self._failures = True, 0
         self._fetched_s = self._alarmed_s = self._clock()
-        self._is_false_alarm = self._is_told and mails == 0
+        self._is_false_notification = self._is_notified and mails == 0
 
     def _failed(self, error: TransientError | ConfigError) -> None:
         self._close()
         longest_s = self._settings.reconnect_max_s
         doublings = min(self._failures, 30)
-        # Also at the longest they differ: else all clients of a server that comes back after hours come at once.
+        # The longest wait varies too: else all clients would reconnect at once after a long outage.
         wait_s = min(longest_s, self._settings.reconnect_base_s * 2**doublings) * (0.5 + 0.5 * self._random())
         self._failures += 1
         self._retry_s = self._clock() + wait_s
-        say = log.critical if isinstance(error, ConfigError) else log.warning
-        say("poll_failed", code=error.code, error=str(error), failures=self._failures, wait_s=round(wait_s, 1))
+        emit = log.critical if isinstance(error, ConfigError) else log.warning
+        emit("poll_failed", code=error.code, error=str(error), failures=self._failures, wait_s=round(wait_s, 1))
 
     def _alarm(self) -> None:
-        """Once when the folder could not be read for `imap.alarm_after_s`, and again each time as long."""
+        """Log an alarm each time the folder could not be read for another `imap.alarm_after_s`."""
         now_s = self._clock()
         if now_s - self._alarmed_s >= self._settings.alarm_after_s:
             self._alarmed_s = now_s

@@ -1,12 +1,12 @@
-"""Hand one mail to the SMTP server and say what is known afterwards.
+"""Send one mail to the SMTP server and report what is known afterwards.
 
-Invariant: `sent` only after the server's 25z to the whole mail, `retry` and `failed` only where the server
-cannot have taken it, and `uncertain` for everything between our final dot and a readable reply, so that no
-caller can send twice by trusting this module (S61, S62; RFC 5321, section 4.5.3.2.6). Checked by
-tests/integration/transport/test_outbox.py, which cuts, hangs and refuses at each line, and against Postfix.
+Invariant: `sent` only after the server's success reply (25x) to the whole mail; `retry` and `failed` only if the server
+cannot have accepted it; `uncertain` for everything between our final dot and a readable reply. So no caller can send a
+mail twice by trusting this module (S61, S62; RFC 5321, section 4.5.3.2.6). Checked by
+tests/integration/transport/test_outbox.py, whose server breaks off, hangs and refuses at each line, and with Postfix.
 
-One connection is kept for the next mail: made new after so many mails, after a while of silence, and whenever the
-server does not answer RSET as it should.
+One connection is kept for the next mail. It is replaced after `smtp.mails_per_connection` mails, after `smtp.idle_s`
+without a mail, and when the server does not answer RSET properly.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from support_agent.errors import ConfigError, SupportAgentError, TransientError
 from support_agent.mail.addresses import normal_address
 from support_agent.transport.oauth import TokenSource
 from support_agent.transport.smtp import (
-    GO_ON,
     SERVICE_CLOSES,
+    START_MAIL_INPUT,
     LoginRefused,
     Lost,
     NotOffered,
@@ -41,24 +41,24 @@ from support_agent.transport.smtp import (
 
 MAX_DETAIL_CHARACTERS = 300
 MIN_OCTETS_A_SECOND = 10_000
-"""The slowest line that a mail is sent over; a mail gets that much more time than one line."""
+"""The slowest connection that is supported; sending a mail gets extra time at this rate."""
 QUIT_S = 2.0
 LINE_END = re.compile(rb"\r\n|\r|\n")
 LEADING_DOT = re.compile(rb"(?m)^\.")
 NOT_XTEXT = re.compile(r"[^!-*,-<>-~]")
-"""What may not stand in a parameter as it is (RFC 3461, section 4)."""
+"""Characters that must be encoded in a parameter (RFC 3461, section 4)."""
 BAD_ADDRESS = re.compile(r"5\.1\.(?!7\b|8\b)\d{1,3}\b")
-"""Enhanced codes (RFC 3463) that the recipient's address is no good; 5.1.7 and 5.1.8 are about the sender's."""
+"""Enhanced codes (RFC 3463) that mean a bad recipient address; 5.1.7 and 5.1.8 are about the sender's."""
 SIGN_IN_CODES = frozenset({530, 534, 535, 538})
-"""The server wants another login (RFC 4954): about our settings, not about the mail."""
+"""Replies about the login (RFC 4954): our settings are at fault, not the mail."""
 
 Status = Literal["sent", "retry", "failed", "uncertain"]
 
 
 class Delivery(Frozen):
-    """What became of one try. `smtp_code` is the server's last reply, None where there was none.
+    """The result of one try. `smtp_code` is the server's last reply, None if there was none.
 
-    `is_bad_address`: the server will never take mail to this recipient (5.1.z, RFC 3463, section 3.2).
+    `is_bad_address`: the server will never accept mail to this recipient (5.1.x, RFC 3463, section 3.2).
     """
 
     status: Status
@@ -68,7 +68,7 @@ class Delivery(Frozen):
 
 
 class _Phase(StrEnum):
-    """Where in the dialogue a problem arose; nothing was taken before `FINAL_DOT`."""
+    """Where in the dialogue a problem occurred; before `FINAL_DOT` the server has accepted nothing."""
 
     SESSION = "connecting"
     SENDER = "MAIL FROM"
@@ -79,12 +79,12 @@ class _Phase(StrEnum):
 
 
 class _Unsendable(Exception):
-    """The server does not offer what this mail needs, so no later try can help."""
+    """The server lacks what this mail needs, so a later try cannot help."""
 
 
 @dataclass
-class _Kept:
-    """An open session, how many mails went over it, and when the last one did, by the clock of the transport."""
+class _Connection:
+    """An open session, how many mails it has sent, and when the last one was sent, by the transport's clock."""
 
     session: Session
     mails: int = 0
@@ -92,22 +92,22 @@ class _Kept:
 
 
 class Transport(Protocol):
-    """The way out: the SMTP server of the settings, or for a dry run a place that keeps each mail."""
+    """Sends mails: to the SMTP server of the settings, or in a dry run into memory."""
 
     def deliver(self, raw: bytes, envelope_from: str, recipient: str, envelope_id: str = "") -> Delivery:
-        """Try once to deliver one mail to one recipient, as `SmtpTransport.deliver` does."""
+        """Try once to deliver one mail to one recipient; see `SmtpTransport.deliver`."""
 
     def close_idle(self) -> None:
-        """Close what has not been used for a while."""
+        """Close a connection that has been idle too long."""
 
 
 class SmtpTransport:
-    """The way to the SMTP server of the settings; safe for several threads, of which one at a time finds the kept
-    connection and the others open their own.
+    """Sends over the SMTP server of the settings; safe for several threads: one uses the kept connection, others open
+    their own.
 
     Args:
-        tokens: Where access tokens come from, for `smtp.auth = "xoauth2"`, and with it `now`, the time of day.
-        clock: Seconds that only go forward, for how long a connection is kept.
+        tokens, now: The source of access tokens and the wall clock; needed for `smtp.auth = "xoauth2"`.
+        clock: Monotonic seconds, for the idle time of the connection.
     """
 
     def __init__(
@@ -121,17 +121,17 @@ class SmtpTransport:
         self._tokens = tokens
         self._now = now
         self._clock = clock
-        self._idle: _Kept | None = None
+        self._idle: _Connection | None = None
         self._lock = threading.Lock()
 
     def deliver(self, raw: bytes, envelope_from: str, recipient: str, envelope_id: str = "") -> Delivery:
-        """Try once to deliver one mail to one recipient. Never raises for what a server or a network can do.
+        """Try once to deliver one mail to one recipient. Never raises for a fault of the server or the network.
 
         Args:
-            raw: The whole mail as `outgoing` made it.
-            envelope_from: The address bounces come back to; "" for a mail that must not bounce.
-            recipient: The one address it goes to.
-            envelope_id: What a bounce shall name the mail by (ENVID), where the server can (RFC 3461).
+            raw: The whole mail from `outgoing`.
+            envelope_from: The address that bounces go to; "" for a mail that must not bounce.
+            recipient: The only recipient.
+            envelope_id: The id by which a bounce names the mail (ENVID), if the server supports it (RFC 3461).
         Raises:
             ConfigError: `smtp.ca_file` cannot be read.
         """
@@ -145,7 +145,7 @@ class SmtpTransport:
         except Exception as error:
             return _judge(_Phase.SESSION, error)
         try:
-            delivery, is_usable = self._hand_over(kept.session, raw, envelope_from, recipient, envelope_id)
+            delivery, is_usable = self._transact(kept.session, raw, envelope_from, recipient, envelope_id)
         except BaseException:
             kept.session.close()
             raise
@@ -161,11 +161,11 @@ class SmtpTransport:
         self.close()
 
     def check(self, helo: str = "localhost") -> None:
-        """Connect, secure, log in and leave, for `doctor`.
+        """Connect, secure the connection, sign in and quit, for `doctor`.
 
         Raises:
-            ConfigError: the user, the password, the certificate or STARTTLS must be put right by the
-            operator. TransientError: the server cannot be reached now.
+            ConfigError: the operator must correct the user, the password, the certificate or STARTTLS.
+            TransientError: the server cannot be reached now.
         """
         try:
             session = self._session(helo)
@@ -179,7 +179,7 @@ class SmtpTransport:
         session.quit(QUIT_S)
 
     def close_idle(self) -> None:
-        """Leave the server if no mail has gone over the connection for a while; call it now and then."""
+        """Close the kept connection if it has been idle too long; call it regularly."""
         with self._lock:
             kept = self._idle
             if kept is None or not self._is_stale(kept):
@@ -188,14 +188,14 @@ class SmtpTransport:
         kept.session.quit(QUIT_S)
 
     def close(self) -> None:
-        """Leave the server; the next mail opens a new connection."""
+        """Close the kept connection; the next mail opens a new one."""
         with self._lock:
             kept, self._idle = self._idle, None
         if kept is not None:
             kept.session.quit(QUIT_S)
 
-    def _open(self, helo: str) -> _Kept:
-        """The kept connection, where the server still answers on it, else a new one."""
+    def _open(self, helo: str) -> _Connection:
+        """The kept connection if the server still answers on it, else a new one."""
         with self._lock:
             kept, self._idle = self._idle, None
         if kept is not None:
@@ -204,10 +204,10 @@ class SmtpTransport:
                     kept.session.expect("RSET")
                     return kept
             kept.session.quit(QUIT_S)
-        return _Kept(self._session(helo))
+        return _Connection(self._session(helo))
 
     def _session(self, helo: str) -> Session:
-        """A new session; an access token that is refused is replaced once, for it may have been revoked early."""
+        """A new session; replaces a rejected access token once, because it may have been revoked early."""
         token = self._token()
         try:
             return open_session(self._settings, helo, token)
@@ -221,14 +221,14 @@ class SmtpTransport:
         if self._settings.auth is not SignIn.XOAUTH2:
             return None
         if self._tokens is None or self._now is None:
-            raise ValueError("a transport with smtp.auth = 'xoauth2' is given a TokenSource and a clock")
+            raise ValueError("a transport with smtp.auth = 'xoauth2' needs a TokenSource and a clock")
         return self._tokens.token(self._now())
 
-    def _is_stale(self, kept: _Kept) -> bool:
+    def _is_stale(self, kept: _Connection) -> bool:
         return self._clock() - kept.used_at >= self._settings.idle_s
 
-    def _keep(self, kept: _Kept, *, is_usable: bool) -> None:
-        """Keep a connection for the next mail; of two that come back at once, one."""
+    def _keep(self, kept: _Connection, *, is_usable: bool) -> None:
+        """Keep the connection for the next mail, unless another thread's is already kept."""
         kept.mails += 1
         kept.used_at = self._clock()
         if not is_usable:
@@ -241,45 +241,47 @@ class SmtpTransport:
                     return
         kept.session.quit(QUIT_S)
 
-    def _hand_over(
+    def _transact(
         self, session: Session, raw: bytes, envelope_from: str, recipient: str, envelope_id: str
     ) -> tuple[Delivery, bool]:
-        """One mail transaction (RFC 5321, section 3.3), and whether the session is good for another one."""
+        """Do one mail transaction (RFC 5321, section 3.3); also returns whether the session can be used again."""
         phase = _Phase.SENDER
-        content = _normal(raw)
+        # SIZE counts the octets on the wire, with CRLF line ends (RFC 1870, section 5).
+        content = b"\r\n".join(LINE_END.split(raw.removesuffix(b"\r\n"))) + b"\r\n"
         try:
             options = self._mail_options(session, content, (envelope_from, recipient), envelope_id)
             session.expect(f"MAIL FROM:<{envelope_from}>{options}")
             phase = _Phase.RECIPIENT
             session.expect(f"RCPT TO:<{recipient}>{self._recipient_options(session)}")
             phase = _Phase.DATA
-            session.expect("DATA", GO_ON)
+            session.expect("DATA", START_MAIL_INPUT)
             phase = _Phase.CONTENT
-            session.send(_stuffed(content), self._settings.timeout_s + len(content) / MIN_OCTETS_A_SECOND)
+            timeout_s = self._settings.timeout_s + len(content) / MIN_OCTETS_A_SECOND
+            session.send(LEADING_DOT.sub(b"..", content), timeout_s)  # RFC 5321, section 4.5.2
             session.end_data()
             phase = _Phase.FINAL_DOT
             reply = session.final_reply(self._settings.final_timeout_s)
             return Delivery(status="sent", detail=_short(reply.message), smtp_code=reply.code), True
-        except Exception as error:  # each kind of failure is a status; _judge says which
+        except Exception as error:  # _judge maps each failure to a status
             is_clean = isinstance(error, _Unsendable) or (
                 isinstance(error, Refused)
-                and phase is not _Phase.CONTENT  # whose end the server still waits for
+                and phase is not _Phase.CONTENT  # there the server still waits for the final dot
                 and error.code >= 400
                 and error.code != SERVICE_CLOSES
             )
             return _judge(phase, error), is_clean
 
     def _mail_options(self, session: Session, content: bytes, addresses: tuple[str, ...], envelope_id: str) -> str:
-        """Extensions only where advertised (RFC 1870, 6152, 6531, 3461).
+        """Parameters for MAIL FROM, only for advertised extensions (RFC 1870, 6152, 6531, 3461).
 
         Raises:
-            _Unsendable: the mail needs one that is not.
+            _Unsendable: the mail needs an extension that is not advertised.
         """
         offered, options = session.extensions, ""
         if "SIZE" in offered:
             limit = int(offered["SIZE"]) if offered["SIZE"].isdecimal() else 0
             if 0 < limit < len(content):
-                raise _Unsendable(f"{len(content)} octets, and the server takes {limit} at most")
+                raise _Unsendable(f"{len(content)} octets, and the server accepts at most {limit}")
             options += f" SIZE={len(content)}"
         if not content.isascii():
             options += _needed(session, "8BITMIME", " BODY=8BITMIME")
@@ -305,37 +307,27 @@ def _xtext(text: str) -> str:
     return NOT_XTEXT.sub(lambda match: "".join(f"+{octet:02X}" for octet in match[0].encode()), text)
 
 
-def _normal(raw: bytes) -> bytes:
-    """The mail with the line ends of the wire; its length is what SIZE counts (RFC 1870, section 5)."""
-    return b"\r\n".join(LINE_END.split(raw.removesuffix(b"\r\n"))) + b"\r\n"
-
-
-def _stuffed(content: bytes) -> bytes:
-    """The mail as DATA takes it, without the final dot (RFC 5321, section 4.5.2)."""
-    return LEADING_DOT.sub(b"..", content)
-
-
 def _judge(phase: _Phase, error: Exception) -> Delivery:
-    """Map what went wrong and where to what the caller may do next."""
+    """Map an error and its phase to the status that tells the caller what to do next."""
     if isinstance(error, _Unsendable):
         return Delivery(status="failed", detail=_short(str(error)))
     code = error.code if isinstance(error, Refused) else None
     detail = _short(f"{phase}: {code or type(error).__name__} {error}")
     if phase is _Phase.SESSION or code in SIGN_IN_CODES:
-        # About the server or our settings, not about this mail: the next try may pass.
+        # The server or our settings are at fault, not this mail: a later try may succeed.
         return Delivery(status="retry", detail=detail, smtp_code=code)
     if code is not None and 500 <= code <= 599:
         is_bad_address = phase is _Phase.RECIPIENT and BAD_ADDRESS.match(str(error)) is not None
         return Delivery(status="failed", detail=detail, smtp_code=code, is_bad_address=is_bad_address)
     if code is not None and 400 <= code <= 499:
         return Delivery(status="retry", detail=detail, smtp_code=code)
-    # Lost, too late, unreadable, or a reply that no server should give.
+    # No reply, a late or unreadable one, or an invalid code.
     unclear: Status = "uncertain" if phase is _Phase.FINAL_DOT else "retry"
     return Delivery(status=unclear, detail=detail)
 
 
 def _raise_mapped(error: Exception, settings: SmtpSettings) -> NoReturn:
-    """Map what went wrong in a session to what the operator may do."""
+    """Raise the error that tells the operator what to do."""
     where = f"{settings.host}:{settings.port}"
     match error:
         case SupportAgentError():
@@ -352,7 +344,7 @@ def _raise_mapped(error: Exception, settings: SmtpSettings) -> NoReturn:
             ) from error
         case NotOffered():
             raise ConfigError(
-                f"{where} does not offer what is needed ({error}): check smtp.security and smtp.port",
+                f"{where} lacks what the settings need ({error}): check smtp.security and smtp.port",
                 code="smtp_security",
             ) from error
     raise TransientError(f"{where} cannot be used now: {_short(str(error)) or type(error).__name__}") from error

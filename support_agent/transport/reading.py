@@ -1,7 +1,7 @@
-"""Reading an open IMAP folder: which mails come after a UID, and their bytes, in batches of bounded size.
+"""Read an open IMAP folder: list the mails after a UID and fetch their bytes, in batches of bounded size.
 
-Invariant: each mail of the folder comes once, in the order of UIDs, if only as its header or a note that it cannot
-be read (S37); memory holds one batch, however many mails there are. Checked against a real Dovecot by
+Invariant: each mail of the folder is yielded once, in the order of UIDs, if necessary only its header or a note that it
+cannot be read (S37); memory holds only one batch, however many mails there are. Checked against a real Dovecot by
 tests/integration/transport/test_mailbox_reading.py.
 """
 
@@ -18,21 +18,19 @@ from support_agent.mail.message import not_read
 from support_agent.transport.imap import Refused, mapped
 
 SEARCH_WINDOW = 50_000
-"""UIDs asked for in one search of a large folder: an answer is one line, and a line has its limits."""
+"""UIDs per search in a large folder: the answer is one line, and its length is limited."""
 LIST_BATCH = 500
-"""Mails asked for their size in one command."""
+"""Mails per command that asks for sizes."""
 READ_BATCH = 50
-"""Most mails read in one command,"""
+"""Most mails per read command."""
 READ_BATCH_BYTES = 1_000_000
-"""and the most bytes, but for a single larger mail."""
-
-
+"""Most bytes per read command; a larger mail is read alone."""
 MAX_UID = 2**32 - 1
 """RFC 3501, section 2.3.1.1."""
 
 
 class Listed(NamedTuple):
-    """A mail before it is read; `size_bytes` None: the server does not tell."""
+    """A mail that was not read yet; `size_bytes` is None if the server does not give it."""
 
     uid: int
     size_bytes: int | None
@@ -40,11 +38,11 @@ class Listed(NamedTuple):
 
 
 class FolderReader:
-    """The mails of the folder that is open on a connection.
+    """Reads the folder that is open on a connection.
 
     Args:
         client: An `imapclient.IMAPClient`.
-        selected: What the server said when the folder was opened.
+        selected: The server's answer to opening the folder.
     """
 
     def __init__(self, client: Any, settings: ImapSettings, selected: dict[bytes, Any]) -> None:
@@ -53,7 +51,7 @@ class FolderReader:
         self._selected = selected
 
     def newest_uid(self) -> int:
-        """No mail has a greater UID; a server need not tell the next one by itself (RFC 3501, section 6.3.1)."""
+        """The highest UID. Asks for it if the answer had no UIDNEXT, which is optional (RFC 3501, section 6.3.1)."""
         uid_next = self._selected.get(b"UIDNEXT")
         if uid_next is not None:
             return _checked(int(uid_next) - 1, self._settings)
@@ -61,14 +59,14 @@ class FolderReader:
             return _checked(max(self._client.search(["UID", "*"]), default=0), self._settings)
 
     def uids_after(self, last_uid: int) -> Iterator[list[int]]:
-        """In ascending order, in lists of bounded length. "n:*" always names the newest mail, new or not (S30)."""
+        """The UIDs after one, ascending, in lists of bounded length. "n:*" always includes the newest mail (S30)."""
         for first, last in self._windows(last_uid + 1):
             with mapped(self._settings):
                 found = self._client.search(["UID", f"{first}:{last}"])
             yield sorted(_checked(uid, self._settings) for uid in set(found) if uid >= first)
 
     def _windows(self, first: int) -> Iterator[tuple[int, int | str]]:
-        """Ranges of UIDs that are all from the first one on; one range where the folder has few mails."""
+        """Ranges that together cover all UIDs from `first` on; a single range if the folder has few mails."""
         if int(self._selected.get(b"EXISTS", 0)) > SEARCH_WINDOW:
             newest = self.newest_uid()
             while first + SEARCH_WINDOW <= newest:
@@ -78,22 +76,22 @@ class FolderReader:
             yield first, "*"
 
     def _list(self, last_uid: int) -> Iterator[list[Listed]]:
-        """The mails after a UID with their sizes and when they arrived, in batches that may be empty."""
+        """The mails after a UID, with sizes and arrival times, in batches that may be empty."""
         for uids in self.uids_after(last_uid):
             for start in range(0, len(uids), LIST_BATCH):
                 batch = uids[start : start + LIST_BATCH]
                 with mapped(self._settings):
-                    told = self._client.fetch(batch, ["RFC822.SIZE", "INTERNALDATE"])
-                yield [_listed(uid, told.get(uid, {})) for uid in batch]
+                    answer = self._client.fetch(batch, ["RFC822.SIZE", "INTERNALDATE"])
+                yield [_listed(uid, answer.get(uid, {})) for uid in batch]
 
     def mails_after(self, last_uid: int) -> Iterator[tuple[Listed, bytes]]:
-        """The mails after a UID; what comes while they are read may be among them."""
+        """The mails after a UID; may include mails that arrive meanwhile."""
         for batch in self._list(last_uid):
             for group in _groups(batch, self._settings.max_message_bytes):
                 yield from self._read_group(group)
 
     def _read_group(self, group: Sequence[Listed]) -> Iterator[tuple[Listed, bytes]]:
-        """Each mail of a group; one that spoils the common answer is asked for alone."""
+        """The mails of a group; a mail that spoils the common answer is read alone."""
         raws: dict[int, bytes] = {}
         if len(group) > 1:
             with suppress(Refused):
@@ -105,9 +103,9 @@ class FolderReader:
                 yield listed, raw
 
     def _read_alone(self, listed: Listed) -> bytes | None:
-        """The mail; its header alone where it is over the limit, a note where the server cannot give it; None: gone.
+        """The mail; only its header if it is over the limit, a note if the server cannot give it; None if it is gone.
 
-        What was not read stands in the bytes, as the topmost header field: they are all that is kept of a mail.
+        What was not read is recorded as the topmost header field, because only the bytes are kept.
         """
         limit, size_bytes = self._settings.max_message_bytes, listed.size_bytes
         is_whole = size_bytes is not None and size_bytes <= limit
@@ -123,7 +121,7 @@ class FolderReader:
         return not_read(f"{size} bytes, only the header of a mail over {limit} is read") + raw[:limit]
 
     def _bounded(self, raw: bytes) -> bytes:
-        """A mail that may be larger than the server said: its header alone where it is over the limit."""
+        """The mail, or only its header if it is over the limit: the server may have given a wrong size."""
         limit = self._settings.max_message_bytes
         if len(raw) <= limit:
             return raw
@@ -138,32 +136,32 @@ class FolderReader:
 
     def _bodies(self, uids: Sequence[int], item: str) -> dict[int, bytes]:
         with mapped(self._settings):
-            told = self._client.fetch(uids, [item.replace("BODY", "BODY.PEEK")])
-        raws = ((uid, data.get(item.encode())) for uid, data in told.items())
+            answer = self._client.fetch(uids, [item.replace("BODY", "BODY.PEEK")])
+        raws = ((uid, data.get(item.encode())) for uid, data in answer.items())
         return {uid: raw for uid, raw in raws if isinstance(raw, bytes)}
 
     def _is_there(self, uid: int) -> bool:
-        """Whether a mail that cannot be read is still there; a server may list one that another client took away."""
+        """Whether a mail that could not be read still exists; another client may have removed it."""
         with mapped(self._settings):
             self._client.noop()
             return uid in self._client.search(["UID", str(uid)])
 
 
 def _checked(uid: int, settings: ImapSettings) -> int:
-    """A UID as the server told it; one that cannot be would have every later mail passed over."""
+    """The UID, if it is valid: a cursor with an invalid high one would skip every later mail."""
     if uid > MAX_UID:
-        raise Refused(f"{settings.host}:{settings.port} tells of a UID over {MAX_UID}")
+        raise Refused(f"{settings.host}:{settings.port} sent a UID over {MAX_UID}")
     return uid
 
 
-def _listed(uid: int, told: dict[bytes, Any]) -> Listed:
-    size, arrived_at = told.get(b"RFC822.SIZE"), told.get(b"INTERNALDATE")
+def _listed(uid: int, answer: dict[bytes, Any]) -> Listed:
+    size, arrived_at = answer.get(b"RFC822.SIZE"), answer.get(b"INTERNALDATE")
     is_aware = isinstance(arrived_at, datetime) and arrived_at.tzinfo is not None
     return Listed(uid, size if isinstance(size, int) else None, arrived_at if is_aware else None)
 
 
 def _groups(batch: Sequence[Listed], limit_bytes: int) -> Iterator[list[Listed]]:
-    """Runs of mails to read in one command; one that is too large, or of unknown size, is alone."""
+    """Groups of mails to read in one command; a mail that is too large or of unknown size is alone."""
     group: list[Listed] = []
     group_bytes = 0
     for listed in batch:

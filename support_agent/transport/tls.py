@@ -1,6 +1,6 @@
-"""The one TLS client context of the mail room: certificates and host names are always verified.
+"""Create TLS client contexts that always verify certificates and host names.
 
-Invariant: there is no setting that turns verification off; an own authority is added by file (`ca_file`).
+Invariant: no setting turns verification off; a private certificate authority is added by file (`ca_file`).
 Checked by tests/unit/transport/test_tls.py and against real servers.
 """
 
@@ -13,7 +13,7 @@ from support_agent.errors import ConfigError
 
 
 def client_context(server: Server, section: str) -> ssl.SSLContext:
-    """A verifying context for the server of a section ("imap", "smtp").
+    """A verifying context for the server in a section of the settings ("imap", "smtp").
 
     Raises:
         ConfigError: `ca_file` cannot be read as PEM certificates.

@@ -24,6 +24,7 @@ VIOLATIONS = (
     ({"layers"}, "company.documents", "planner.choice"),
     ({"layers"}, "mail.message", "tools.base"),
     ({"layers"}, "mail.machines.screening", "store.store"),
+    ({"layers"}, "mail.senders.dkim_check", "transport.dns_lookup"),
     ({"layers"}, "answer.packet", "engine.engine"),
     ({"layers"}, "desk.retrieved", "workflow.decide"),
     ({"layers", "promise"}, "answer.render", "facts.index"),

@@ -1,11 +1,12 @@
 # ruff: noqa: RUF001 - punctuation of other scripts
-"""How automatic replies read: out-of-office notices and answers of systems that set none of the header fields.
+"""Recognise automatic replies by their wording, where no header field declares them.
 
-Invariant: wording proves nothing, so it brings a mail to a person and never files it. A text that says of itself that a
-machine sent it is believed whatever else it says: one machine that is answered is worse than ten notices on the desk.
-Where a text only tells of an absence, somebody who asks for something is a customer who is away. What stands between
-quotation marks, and what sends the reader to somebody else ("Urgent? Please contact ..."), asks for nothing.
-Checked by tests/unit/mail/machines/test_automatic_wording.py.
+Invariant: wording proves nothing, so such a mail goes to a person and is never filed. Checked by
+tests/unit/mail/machines/test_automatic_wording.py.
+
+A text that calls itself automatic is believed, whatever else it says: answering one machine is worse than ten notices
+on the desk. A text that mentions an absence and also asks for something comes from a customer who is away. Quoted
+words, and sentences that refer the reader to somebody else ("Urgent? Please contact ..."), do not count as asking.
 """
 
 from __future__ import annotations
@@ -27,38 +28,37 @@ from support_agent.mail.machines.automatic_words import (
     TROUBLE,
     YOURS,
 )
-from support_agent.mail.text.wording import words
+from support_agent.mail.text.wording import QUESTION_MARKS, longest_first, words
 
 MAX_SUBJECT_CHARACTERS = 300
 MAX_TEXT_CHARACTERS = 3_000
-"""Notices are short, and say what they are at once."""
+"""Automatic notices are short and say what they are at the beginning."""
 HEAD_CHARACTERS = 600
 SHORT_WORDS = 6
 SHORT_CHARACTERS = 10
 MIN_QUOTED_CHARACTERS = 8
-"""A subject that is shorter can stand between quotation marks by chance."""
+"""A shorter subject may occur between quotation marks by chance."""
 
-_PREFIX = "(?:" + "|".join(re.escape(prefix) for prefix in sorted(AUTOMATIC_PREFIXES, key=len, reverse=True)) + ")"
+_PREFIX = f"(?:{longest_first(map(re.escape, AUTOMATIC_PREFIXES))})"
 PROGRAMS_SUBJECT = words(
     rf"^\s*(?:\[[^\]]{{0,60}}\]\s*)?[\W_]{{0,3}}{_PREFIX}\s*[:：]",
     rf"[\[(【（]{_PREFIX}[\])】）]\s*$|^\s*[\[(【（]{_PREFIX}[\])】）]",
 )
 BARE_PREFIX = words(rf"^\W{{0,3}}{ANSWERED}*{_PREFIX}\s*[.!]?\s*$")
-"""The same and nothing else: also the subject of a customer who writes of such replies."""
+"""A subject that is only the prefix; a customer who writes about automatic replies may use it too."""
 ANSWERED_SUBJECT = re.compile(rf"^\W{{0,3}}{ANSWERED}+", re.IGNORECASE)
 QUOTED = re.compile(
     r"\"[^\"]{1,200}\"|“[^”“]{1,200}[”“]|„[^“”]{1,200}[“”]|«[^»]{1,200}»|»[^«]{1,200}«|「[^」]{1,200}」|『[^』]{1,200}』"
     r"|《[^》]{1,200}》|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^’]{1,200}’(?!\w)"
 )
 SENTENCE = re.compile(r"(?<=[.!])\s+|(?<=[?？。！؟])\s*|\n\s*\n")
-QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 GREEK_QUESTION = re.compile(r"[α-ωά-ώ];\s*$")
 CLAUSE = re.compile(r"[,;:(\u2013\u2014-]\s")
 WORD = re.compile(r"\w+")
 
 
 def is_automatic_subject(subject: str) -> bool:
-    """Whether a subject begins or ends as programs have it that answer by themselves, or says only that."""
+    """Whether a subject has the prefix or the brackets of an automatic reply, or is only that prefix."""
     subject = subject[:MAX_SUBJECT_CHARACTERS]
     return (PROGRAMS_SUBJECT.search(subject) or BARE_PREFIX.search(subject)) is not None
 
@@ -66,9 +66,9 @@ def is_automatic_subject(subject: str) -> bool:
 def why_automatic(subject: str, text: str) -> str:
     """Why the wording is that of an automatic reply, or "".
 
-    The order is that of how sure a sign is: a subject that only programs write, a text that says of itself that it is
-    automatic, and then an absence, told by subject or text. Beside an absence a short question that is not about the
-    sender ("Can it wait?") asks for nothing.
+    The most reliable signs come first: a subject that only programs write, then a text that calls itself automatic,
+    then an absence in subject or text. Next to an absence, a short question that is not about the sender ("Can it
+    wait?") does not count as asking.
 
     Args:
         subject: Of the mail.
@@ -99,14 +99,14 @@ def why_automatic(subject: str, text: str) -> str:
 
 
 def asks(text: str, *, is_away: bool = False) -> bool:
-    """Whether somebody wants something of us, and does not only say whom to ask instead.
+    """Whether the sender wants something of us, rather than naming somebody else to ask.
 
-    A question counts unless what follows the questions refers its reader to somebody else.
+    A question counts unless the sentence after the questions refers the reader to somebody else.
 
     Args:
-        text: Without what stands between quotation marks.
-        is_away: The sender tells of an absence, so that a short question counts only if it is about the sender, and
-            what the sender cannot do counts as well.
+        text: Without the words between quotation marks.
+        is_away: The sender mentions an absence. A short question then counts only if it is about the sender, and
+            trouble that the sender has counts too.
     """
     sentences = [" ".join(sentence.split()) for sentence in SENTENCE.split(text) if sentence.strip()]
     is_referred = False
@@ -125,7 +125,7 @@ def asks(text: str, *, is_away: bool = False) -> bool:
 
 
 def _is_short(sentence: str) -> bool:
-    """Whether it has few words or, where words are not parted, few characters."""
+    """Whether a sentence has few words or, in a script without spaces, few characters."""
     return len(WORD.findall(sentence)) <= SHORT_WORDS and (" " in sentence or len(sentence) <= SHORT_CHARACTERS)
 
 
@@ -135,9 +135,9 @@ def is_question(sentence: str) -> bool:
 
 
 def _says_so(text: str) -> str:
-    """Words by which a text says of itself that it is automatic, near the beginning of a sentence; or "".
+    """Words near the beginning of a sentence by which a text calls itself automatic, or "".
 
-    Somebody who tells of such a text speaks of himself, or of what is the reader's.
+    A person who writes about such a text mentions himself or something of the reader's; then the words do not count.
     """
     for sentence in SENTENCE.split(text):
         line = " ".join(sentence.split())
@@ -146,18 +146,18 @@ def _says_so(text: str) -> str:
             continue
         before = CLAUSE.split(line[: match.start()])[-1]
         after = CLAUSE.split(line[match.end() :])[0]
-        is_told = OWN_MATTER.search(f"{before} . {after}") or YOURS.search(f"{before}{match[0]}")
-        if len(WORD.findall(before)) <= MAX_WORDS_BEFORE and not is_told:
+        is_persons = OWN_MATTER.search(f"{before} . {after}") or YOURS.search(f"{before}{match[0]}")
+        if len(WORD.findall(before)) <= MAX_WORDS_BEFORE and not is_persons:
             return match[0]
     return ""
 
 
 def _quotes_subject(subject: str, text: str) -> bool:
-    """Whether a reply names the mail that it answers by its subject, between quotation marks."""
+    """Whether a reply's text quotes, between quotation marks, the subject that the reply answers."""
     if not ANSWERED_SUBJECT.match(subject):
         return False
     answered = " ".join(ANSWERED_SUBJECT.sub("", subject).split()).strip(" .\"'").casefold()
     if len(answered) < MIN_QUOTED_CHARACTERS:
         return False
     quoted = (" ".join(match[0][1:-1].split()).strip(" .\"'").casefold() for match in QUOTED.finditer(text))
-    return any(answered == one for one in quoted)
+    return answered in quoted

@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - words in Cyrillic and other letters
-"""The words of automatic replies, by language, and those of people who want something.
+"""The words of automatic replies, by language, and the words of people who want something.
 
-Data only; the rules stand in `automatic_wording`. A subject is listed as a program's because programs write it just so.
-What no list has is told by the fitted vote (`machine_vote`). Checked by
+Data only; the rules are in `automatic_wording`. A subject prefix is listed if programs write exactly that. Replies that
+no list covers are left to the fitted vote (`machine_vote`). Checked by
 tests/unit/mail/machines/test_automatic_wording.py, which has a notice in each language.
 """
 
@@ -41,11 +41,11 @@ AUTOMATIC_PREFIXES = listed(
     przeczytane, прочитано, 開封済み, 已读, 已讀
     """
 )
-"""What programs write before the subject of the mail that they answer, and read receipts, in lower case. A colon or
-nothing follows; or it stands in brackets."""
+"""Prefixes that programs put before the answered subject, and those of read receipts, in lower case. A prefix is
+followed by a colon or nothing, or is in brackets."""
 
 ANSWERED = r"(?:(?:re|aw|antw|sv|vs|rv|r|tr|odp|ynt|res|回复|回覆|答复|返信)\s*[:：]\s*)"
-"""What programs and people alike write before the subject of what they answer."""
+"""Reply prefixes that programs and people both use."""
 
 SAYS_SO = words(
     r"\b(?:this is|i am|i'm) an? (?:auto(?:mat(?:ed|ic))?|automatically[- ]generated|system[- ]generated)[- ]?"
@@ -95,15 +95,15 @@ SAYS_SO = words(
     r"הודעה (?:זו )?(?:נשלחה )?אוטומטי|אין להשיב ל|נא לא להשיב",
     r"\b(?:pesan|balasan|email) (?:ini )?(?:dikirim (?:secara )?)?otomatis|\bthư (?:này )?(?:được gửi )?tự động",
 )
-"""A text that says of itself that a machine sent it, or that nobody reads what is answered to it."""
+"""A text says that a machine sent it, or that nobody reads replies."""
 MAX_WORDS_BEFORE = 5
-"""Of its sentence before such words ("Please note that ..."); with more of them a person tells of it."""
+"""Words of the sentence before `SAYS_SO` ("Please note that ..."); with more, a person is writing about such a text."""
 YOURS = words(
     r"\b(?:your|ihr\w{0,2}|eur\w{0,2}|votre|vos|su|sus|tu|vuestr\w+|vostr\w+|su[oa]|sua|uw|jullie|er|era|jeres|deres"
     r"|teid[äa]n"
     r"|wasz\w*|pa[ńn]stwa|va[šs]\w*|dvs|dumneavoastr[ăa]|ваш\w*)\b|您|贵|貴|御社"
 )
-"""Before such words it is the reader's reply that the sender tells of."""
+"""Before `SAYS_SO`: the sender writes about a reply that came from the reader."""
 
 ABSENT = words(
     r"\bi no longer work\b|\bich arbeite nicht mehr\b|\bje ne travaille plus\b|\bya no trabajo (?:en|con) [A-ZÁÉÍÓÚ]",
@@ -162,7 +162,7 @@ ABSENT = words(
     r"(?:אני|אהיה) (?:נמצאת? )?ב(?:חופש|חל)|(?:לא עובד(?:ת)? (?:כאן|עוד)|מחוץ למשרד)",
     r"\bsedang (?:cuti|tidak berada di kantor)|\b(?:đang|sẽ) nghỉ phép|ลาพักร้อน|ไม่อยู่ที่สำนักงาน",
 )
-"""That the sender is away or an office closed."""
+"""The sender is away, or an office is closed."""
 REFERS = words(
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://|\bwww\.",
     r"\+?\d(?:[ ()/.\u2013-]{0,2}\d){5}",
@@ -187,7 +187,7 @@ REFERS = words(
     r"|uudelleen|ponownie|znovu|ism[ée]t|din nou|yeniden|переслать|ещё раз|ще раз|ξανά)",
     r"改めて|ご連絡|お電話|重新|联系|聯絡|联络|다시|연락|إعادة|التواصل|שוב|פנו",
 )
-"""That the reader should turn to somebody else, or write again; such a sentence asks us for nothing."""
+"""The reader should turn to somebody else, or write again; such a sentence asks nothing of us."""
 REQUEST = words(
     r"\b(?:(?:can|could|would|will) (?:you|i|we)\b|i(?:'d| would) (?:like|want)|(?:i|we|and) (?:need|want|wish"
     r"|have to)\b"
@@ -205,8 +205,8 @@ REQUEST = words(
     r"(?:바꿔|보내|알려|확인해|처리해|삭제해|취소해) ?주|(?:教えて|送って|確認して|変更して|取り消して"
     r"|削除して)(?:ください|いただ)|(?:请|請|麻烦)(?:帮|协助|取消|删除|退款|告诉|安排|处理)",
 )
-"""What somebody says who wants something of us: a person who is away, not his machine. One `\\b` stands before all, so
-that the search passes over the inside of words at once."""
+"""The sender wants something of us: a person wrote it, not an absence program. One `\\b` before the whole group lets
+the search skip the inside of words."""
 TROUBLE = words(
     r"\b(?:can'?t|cannot|could not|unable to|should (?:go|be|get|have)|must be|komme (?:ich )?nicht"
     r"|kann (?:ich )?nicht|bekomme"
@@ -218,7 +218,7 @@ TROUBLE = words(
     r"|ajoute[zr]|annule[zr]|verwijder|annuleer|pausieren sie|entfernen sie|l[öo]schen sie|elimin[ea]n?|cancelen?"
     r"|pasen|quiten)\b",
 )
-"""What somebody cannot do, or has us do: beside an absence a customer's words."""
+"""The sender cannot do something, or must: next to an absence, these are a customer's words."""
 OF_MAIL = words(
     r"\b(?:read|reply|respond|answer|access|e-?mails?|messages?|inbox|phone|lesen|antworten|beantworten|nachrichten?"
     r"|r[ée]pondre"
@@ -226,12 +226,12 @@ OF_MAIL = words(
     r"|svara|l[äa]sa"
     r"|svare|lese|odpowiada\w*|odpowiedzie\w*|czyta\w*|отвечать|ответить|читать|почт\w*)\b"
 )
-"""What the absent cannot do: they read and answer nothing."""
+"""Reading and answering mail: absence notices say that the sender cannot do that."""
 OWN_MATTER = words(
     r"\b(?:i|my|me|we|our|us|ich|mein\w*|mir|mich|wir|unser\w*|je|j['\u2019]|mon|ma|mes|moi|nous|notre|nos|yo|mi|mis"
     r"|nuestr\w+|io|mio|mia|miei|ik|mijn|wij|ons|eu|meu|minha|jag|min|mitt|jeg|я|мой|моя|мне|мені|mój|moje|mam)\b",
 )
-"""That a sentence is about its sender: "Need help sooner?" is for the reader, "How do I log in?" is not."""
+"""A sentence is about its sender: "How do I log in?", but not "Need help sooner?"."""
 
 CHALLENGE = words(
     r"\b(?:confirm|verify|prove|authenticate)\b[^?!]{0,40}\b(?:you are|you're|yourself|being)\b[^?!]{0,30}"
@@ -240,7 +240,7 @@ CHALLENGE = words(
     r"\b(?:your|the|this) (?:message|mail|e-?mail)\b",
     r"\b(?:klicken|best[äa]tigen) sie\b[^?!]{0,120}\b(?:nachricht|e-?mail) (?:zugestellt|freigegeben)",
 )
-"""A mail that holds what it answers until its sender has proven to be a person."""
+"""A challenge: the mail it answers is held until its sender proves to be a person."""
 RECEIPT = words(
     r"\b(?:we(?:'ve| have)?|has been|was) (?:successfully |now )?received\b.{0,120}\b(?:ticket|case|reference|incident)"
     r"\b.{0,30}\d",
@@ -250,4 +250,4 @@ RECEIPT = words(
     r"\bvotre (?:demande|message)\b[^.!?]{0,40}\b(?:a bien [ée]t[ée]|enregistr[ée]e?)\b",
     r"\bhemos recibido su (?:solicitud|mensaje|consulta)\b|您的邮件已(?:收到|接收)|已收到您的(?:来信|邮件)",
 )
-"""A receipt for what was written, as ticket systems send it."""
+"""A receipt, as ticket systems send it."""

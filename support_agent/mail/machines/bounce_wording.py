@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - words in Cyrillic and other letters
-"""How servers of all makes write that a mail did not arrive, where they do not write it by RFC 3464.
+"""Read failed recipients, delays and status codes from the words of a bounce that has no RFC 3464 report.
 
-Invariant: rules about wording, never about one server; each looks at a bounded notice, line by line, so the time is
-linear. Checked by tests/unit/mail/machines/test_bounce_wording.py.
+Invariant: no rule is about one server's software, and each reads a bounded notice line by line, so the time is linear.
+Checked by tests/unit/mail/machines/test_bounce_wording.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_NOTICE_CHARACTERS = 20_000
 MAX_NOTICE_LINES = 300
 MAX_LINE_CHARACTERS = 500
 SOMEBODY = "somebody"
-"""Stands for each address where words are looked for, so that its dots end no sentence and its name is no word."""
+"""Replaces each address before a search for words, so that no dot or name in it can match."""
 
 TO_LINE = re.compile(r"^\s*(to|an|para|à|a|do|til|кому|宛先|收件人|받는 사람)\s*[:：]", re.IGNORECASE)
 COMMAND = re.compile(rf"\brcpt to:\s*<?\s*({ADDRESS_IN_TEXT.pattern})", re.IGNORECASE)
@@ -37,8 +37,9 @@ ALONE = re.compile(
     r"|unknown|user|mailbox)\b)",
     re.IGNORECASE,
 )
-"""A line that begins with an address: how lists of failed recipients look."""
-LISTED = re.compile(rf"^[ \t]{{0,20}}<?{ADDRESS_IN_TEXT.pattern}>?[ \t]{{0,9}}:?[ \t]{{0,9}}$", re.MULTILINE)
+"""A line that begins with an address, as in lists of failed recipients."""
+ADDRESS_LINE = re.compile(rf"^[ \t]{{0,20}}<?{ADDRESS_IN_TEXT.pattern}>?[ \t]{{0,9}}:?[ \t]{{0,9}}$", re.MULTILINE)
+"""A line that is an address and nothing else: servers list failed recipients like that."""
 LABELLED = re.compile(
     r"\b(?:(?:failed|intended|invalid|undeliverable|bad|original|unknown|rejected|final)[ -]+)?"
     r"(?:recipients?|address(?:ee|es)?|users?|mailbox|account|destinatari[oa]s?|destinataires?|empf[äa]nger"
@@ -49,13 +50,13 @@ LABELLED = re.compile(
 FORMERLY = re.compile(
     rf"\b(?:expanded|(?:ultimately )?generated|forwarded) from:?\s*<?({ADDRESS_IN_TEXT.pattern})", re.IGNORECASE
 )
-"""The address that was written to, where the one that failed was made of it."""
+"""The address that the sender used, where the failed one came from forwarding or expanding it."""
 FROM_WHOM = re.compile(rf"\b(?:from|by|via):?\s+[<\[(\"']*{ADDRESS_IN_TEXT.pattern}", re.IGNORECASE)
 SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 
 
 class Notice(NamedTuple):
-    """The words of a bounce, and what follows them of the returned mail; `has_original` where such a mail begins."""
+    """A bounce's own text, and the returned mail below it; `has_original` is False where no mail is returned."""
 
     text: str
     original: str
@@ -63,7 +64,7 @@ class Notice(NamedTuple):
 
 
 def read_notice(text: str) -> Notice:
-    """Cut the text of a mail where the returned mail begins."""
+    """Split the text of a bounce where the returned mail begins."""
     lines = text[:MAX_NOTICE_CHARACTERS].splitlines()
     for at, line in enumerate(lines):
         if at and RETURNED.search(line[:MAX_LINE_CHARACTERS]):
@@ -71,44 +72,39 @@ def read_notice(text: str) -> Notice:
     return Notice("\n".join(lines[:MAX_NOTICE_LINES]), "", False)
 
 
-def tells_of_failure(notice: str) -> bool:
-    """Whether a notice says that a mail failed or is late; sentences may go over lines."""
-    return FAILED_WORDS.search(_told(notice)) is not None
-
-
-def lists_address(notice: str) -> bool:
-    """Whether a line is an address and nothing else, as servers list those that failed."""
-    return LISTED.search(notice) is not None
+def reports_failure(notice: str) -> bool:
+    """Whether a notice says that a mail failed or is delayed; a sentence may run over several lines."""
+    return FAILED_WORDS.search(_without_addresses(notice)) is not None
 
 
 def is_delay(subject: str, notice: str) -> bool:
-    """Whether the mail is only late: the server goes on trying.
+    """Whether the mail is only delayed: the server keeps trying.
 
-    A subject that says so decides, for the notice goes on to tell what happens when the server gives up; that stands
-    in conditions, which are left out.
+    If the subject says so, that decides. In the notice conditions are left out, because they describe what will happen
+    if the server gives up later.
     """
-    if DELAY_WORDS.search(_told(subject)):
+    if DELAY_WORDS.search(_without_addresses(subject)):
         return True
-    told = CONDITION.sub("", _told(notice))
-    return DELAY_WORDS.search(told) is not None and FINAL_WORDS.search(told) is None
+    stated = CONDITION.sub("", _without_addresses(notice))
+    return DELAY_WORDS.search(stated) is not None and FINAL_WORDS.search(stated) is None
 
 
 def status_in(notice: str, is_permanent: bool) -> str:
-    """The status code that a notice has or means, or ""."""
+    """The status code that a notice contains, else the one that its wording means, else ""."""
     digit = "5" if is_permanent else "4"
     codes = [match[0] for match in STATUS_CODE.finditer(notice) if match[1] != "2"]
     if same := [code for code in codes if code[0] == digit] or codes:
         return next((code for code in same if not code.endswith(".0.0")), same[0])
-    told = _told(notice)
-    return next((f"{digit}.{detail}" for detail, wording in STATUS_WORDS if wording.search(told)), "")
+    plain = _without_addresses(notice)
+    return next((f"{digit}.{detail}" for detail, wording in STATUS_WORDS if wording.search(plain)), "")
 
 
 def failed_addresses(notice: str, others: Collection[str]) -> tuple[str, ...]:
-    """The addresses that a notice says failed, from the surest kind of line that it has.
+    """The failed addresses, from the most reliable kind of line that the notice has.
 
     Args:
-        notice: The words before the returned mail.
-        others: Addresses that cannot be meant: who sent the bounce, and who gets it.
+        notice: The text before the returned mail.
+        others: Addresses that did not fail: the bounce's own sender and recipients.
     """
     whole = [line[:MAX_LINE_CHARACTERS] for line in notice.splitlines()]
     lines = [FROM_WHOM.sub(" ", line) for line in whole]
@@ -141,7 +137,7 @@ def _listed(lines: list[str]) -> Iterator[str]:
 def _in_sentences(lines: list[str]) -> Iterator[str]:
     for paragraph in re.split(r"\n\s*\n", "\n".join(_of_recipients(lines))):
         for sentence in SENTENCE_END.split(_joined(paragraph)):
-            if FAILED_WORDS.search(_told(sentence)):
+            if FAILED_WORDS.search(_without_addresses(sentence)):
                 yield from ADDRESS_IN_TEXT.findall(sentence)
 
 
@@ -165,7 +161,7 @@ def _joined(text: str) -> str:
     return " ".join(text[:MAX_NOTICE_CHARACTERS].split())
 
 
-def _told(text: str) -> str:
-    """The words of a text on one line."""
+def _without_addresses(text: str) -> str:
+    """A text on one line, with `SOMEBODY` for each address."""
     joined = _joined(text)
     return ADDRESS_IN_TEXT.sub(SOMEBODY, joined) if "@" in joined else joined

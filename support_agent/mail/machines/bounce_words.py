@@ -1,8 +1,8 @@
 # ruff: noqa: RUF001 - words in Cyrillic and other letters
-"""How servers of all makes write that a mail did not arrive, and mark what they send back.
+"""The words of bounces, by language: failure, delay, status, and where the returned mail begins.
 
-Data only; the rules stand in `bounce_wording`. Words are listed because servers write them, never one server's whole
-notice. Checked by tests/unit/mail/machines/test_bounce_wording.py.
+Data only; the rules are in `bounce_wording`. The lists hold words that servers share, never one server's whole notice.
+Checked by tests/unit/mail/machines/test_bounce_wording.py.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BOUNCE_SUBJECT = words_at_start(
         r"|送信エラー|返送|반송|[발전]송(이|에)? ?실패",
     ),
 )
-"""What the subject of a bounce says."""
+"""Words in the subject of a bounce."""
 
 FAILED_WORDS = words_at_start(
     r"(could|can|was|were|has|have|had|will|is|did)(not| not|n't) (yet )?(be|been)? ?(able to be )?"
@@ -88,7 +88,7 @@ FAILED_WORDS = words_at_start(
         r"|반송|[발전]송(이|에)? ?실패|(전송|배달)하지 못",
     ),
 )
-"""What a notice says of a mail or a recipient that failed or is late."""
+"""A notice says that a mail or a recipient failed, or that the mail is delayed."""
 
 DELAY_WORDS = words(
     r"\b(delayed|postponed|deferred)\b|\(delay\)|\bdelivery delay\b|\bwarning: (message|could not send)"
@@ -108,12 +108,12 @@ FINAL_WORDS = words(
     r"|\bno longer\b",
     r"\b(has|have) been (returned|removed)|\bendg[üu]ltig|\bd[ée]finitive",
 )
-"""That the server has stopped trying."""
+"""The server has given up."""
 CONDITION = words(
     r"(?:^|(?<=[.!?]\s))(?:should|si|se|wenn)\b[^.!?]{0,300}",
     r"\b(?:if|unless|in case|sollte|falls|(?:be|get) notified)\b[^.!?]{0,300}",
 )
-"""What may still happen, to the end of the sentence."""
+"""A condition ("if ..."), up to the end of its sentence."""
 
 STATUS_WORDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (

@@ -1,11 +1,11 @@
-"""Read a bounce: which of our mails did not arrive, at whom, and whether for good.
+"""Read a bounce: which of our mails did not arrive, which recipients failed, and whether the failure is permanent.
 
-By RFC 3464 where the server keeps to it; else by `flufl.bounce`, which knows the notices of many servers; else by the
-general rules of `bounce_wording`.
+Three readers are tried: the report fields of RFC 3464, then `flufl.bounce`, which knows the notices of many servers,
+then the general rules of `bounce_wording`.
 
-Invariant: any bytes give a `DeliveryNotice` or None, never an exception, in bounded time. A bounce is anybody's
-writing: it only names addresses and ids, and whoever acts on one first finds a mail of ours in it (S64). Checked by
-tests/unit/mail/machines/test_bounces.py.
+Invariant: any bytes give a `DeliveryNotice` or None, never an exception, in bounded time. Anybody can forge a bounce,
+so a notice only names addresses and ids; callers act on it only after they find one of our mails in it (S64). Checked
+by tests/unit/mail/machines/test_bounces.py.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from flufl.bounce import all_failures
 from support_agent.core.frozen import Frozen
 from support_agent.mail.machines.automatic_wording import asks, is_automatic_subject, why_automatic
 from support_agent.mail.machines.bounce_wording import (
+    ADDRESS_LINE,
     Notice,
     failed_addresses,
     is_delay,
-    lists_address,
     read_notice,
+    reports_failure,
     status_in,
-    tells_of_failure,
 )
 from support_agent.mail.machines.bounce_words import BOUNCE_SUBJECT
 from support_agent.mail.machines.delivery_status import (
@@ -38,23 +38,23 @@ from support_agent.mail.machines.delivery_status import (
     read_delivery_status,
     usable_address,
 )
-from support_agent.mail.machines.marks import (
+from support_agent.mail.machines.machine_headers import (
     FAILED_RECIPIENTS,
     NOTIFICATION_PARTS,
     RETURNED_PARTS,
     STATUS_PARTS,
     empty_return_path,
-    is_marked_answer,
+    is_automatic_answer,
 )
 from support_agent.mail.message import Message
 from support_agent.mail.text.body import raw_payload
-from support_agent.mail.text.limits import careful_tree
+from support_agent.mail.text.limits import careful_tree, children
 
 MAX_BOUNCE_BYTES = 500_000
-"""Of the raw mail; what a server says stands at its beginning."""
+"""Read of the raw mail: a server writes its notice at the beginning."""
 MAX_LIBRARY_LINES = 3_000
 MAX_LIBRARY_COLUMNS = 1_000
-"""Lines of the raw mail that the library is given, and their length: it searches each with many patterns."""
+"""How many lines of the raw mail the library gets, and their length: it tries many patterns on each line."""
 MAX_HEAD_CHARACTERS = 20_000
 MAX_SENDER_CHARACTERS = 400
 MAX_ADDRESSES = 100
@@ -71,7 +71,7 @@ DAEMON_NAME = re.compile(
     r"|(system|mail) administrator|mail ?(server|system)|(mail )?delivery (sub)?system)\W*",
     re.IGNORECASE,
 )
-"""Names under which servers write: words of a local part, or a whole display name. They are never a proof."""
+"""Names that mail servers use: words of a local part, or a whole display name. They prove nothing."""
 ANSWERED_SUBJECT = re.compile(r"^\s*(?:(?:re|aw|fwd?|wg|tr|rv|antw|sv)\s*:\s*)+", re.IGNORECASE)
 RETURNED_PART = re.compile(
     r"^content-type:[ \t]*(?:message/(?:rfc822|global)|text/rfc822-headers)", re.IGNORECASE | re.MULTILINE
@@ -80,11 +80,11 @@ MESSAGE_ID_FIELD = re.compile(
     r"^[>| \t]{0,20}(?:x-)?(?:original-)?message-id:\s{0,80}(<[^<>\s]{1,990}>)", re.IGNORECASE | re.MULTILINE
 )
 
-logging.getLogger("flufl.bounce").disabled = True  # it logs each detector, and a traceback where one fails
+logging.getLogger("flufl.bounce").disabled = True  # it logs every detector, with a traceback for one that fails
 
 
 class Fate(StrEnum):
-    """What became of a mail of ours; `delivered` is also one that went on to a server which reports no more."""
+    """What happened to one of our mails; `delivered` includes mail relayed to a server that sends no reports."""
 
     FAILED = "failed"
     DELAYED = "delayed"
@@ -92,12 +92,12 @@ class Fate(StrEnum):
 
 
 class DeliveryNotice(Frozen):
-    """What a server says of a mail that it was given.
+    """What a server reports about a mail that it accepted.
 
-    `recipients` are those whom `fate` is about, in lower case: where one failed for good, not those who are late.
-    `status` is an enhanced code (RFC 3463), "" where none is known. `original_message_ids` were found in the returned
-    mail, or (`is_returned` False) there is only the one that the notice answers to. `envelope_ids` are the report's
-    Original-Envelope-Id.
+    `recipients` are the lower-case addresses that have this `fate`: if any failed, the delayed ones are left out.
+    `status` is an enhanced code (RFC 3463), "" where none is known. `original_message_ids` come from the returned mail;
+    if there is none (`is_returned` False), the only candidate is the notice's In-Reply-To. `envelope_ids` are the
+    report's Original-Envelope-Id.
     """
 
     fate: Fate
@@ -109,24 +109,24 @@ class DeliveryNotice(Frozen):
 
     @property
     def is_permanent(self) -> bool:
-        """Whether the mail will not arrive any more."""
+        """Whether the server has given up."""
         return self.fate is Fate.FAILED
 
 
-class _Told(NamedTuple):
+class _Outcome(NamedTuple):
     fate: Fate
     recipients: tuple[str, ...]
     status: str
 
 
 def read_bounce(message: Message, raw: bytes) -> DeliveryNotice | None:
-    """What a mail says of a mail that did not arrive, or not yet; None for every other mail."""
+    """The failure or delay that a mail reports; None for every other mail."""
     notice = read_delivery_notice(message, raw)
     return None if notice is None or notice.fate is Fate.DELIVERED else notice
 
 
 def read_delivery_notice(message: Message, raw: bytes) -> DeliveryNotice | None:
-    """What a mail says of what became of another mail; None where it says nothing of that.
+    """The failure, delay or delivery of another mail that a mail reports; None where it reports nothing.
 
     Args:
         message: As parsed from `raw`.
@@ -135,15 +135,15 @@ def read_delivery_notice(message: Message, raw: bytes) -> DeliveryNotice | None:
     if not why_bounce(message):
         return None
     report = _report(message, raw)
-    told = _reported(report.recipients)
-    if told is None or (told.fate is not Fate.DELIVERED and not told.recipients):
-        told = _in_words(message, raw, told)
+    outcome = _reported(report.recipients)
+    if outcome is None or (outcome.fate is not Fate.DELIVERED and not outcome.recipients):
+        outcome = _in_words(message, raw, outcome)
     returned = _returned_ids(message, raw, report)
     ids = returned or _answered_ids(message)
     return DeliveryNotice(
-        fate=told.fate,
-        recipients=told.recipients[:MAX_ADDRESSES],
-        status=told.status,
+        fate=outcome.fate,
+        recipients=outcome.recipients[:MAX_ADDRESSES],
+        status=outcome.status,
         original_message_ids=ids[:MAX_MESSAGE_IDS],
         is_returned=bool(returned),
         envelope_ids=report.envelope_ids[:MAX_MESSAGE_IDS],
@@ -151,12 +151,12 @@ def read_delivery_notice(message: Message, raw: bytes) -> DeliveryNotice | None:
 
 
 def why_bounce(message: Message) -> str:
-    """Why a mail is taken for a bounce, or "": a report, or a server's name and its words, or the words alone.
+    """Why a mail counts as a bounce, or "": it is a report, or a server sent it, or its wording is that of a bounce.
 
-    A vacation notice may have no return path, speak of mail that is not forwarded and quote an answer of ours that
-    speaks of failures: what says that it is an answer is none, unless a server's own name and the subject say more.
-    A person who writes about mail that did not arrive is no bounce: from one who is no server it takes a subject that
-    says so first, a text that does and asks for nothing, and a returned mail or a list of addresses.
+    A vacation notice may have an empty return path and quote an answer of ours about failures. So a mail that declares
+    itself an automatic answer is no bounce, unless it has a server's name and a bounce's subject. A person who writes
+    about lost mail is no bounce either. So without a server's name the subject must begin like a bounce's, the text
+    must report a failure and ask for nothing, and there must be a returned mail or a list of addresses.
     """
     if _is_delivery_report(message):
         return "a delivery report"
@@ -174,31 +174,32 @@ def why_bounce(message: Message) -> str:
     text = _own_text(message)
     has_returned = not RETURNED_PARTS.isdisjoint(message.content_types)
     if is_daemon or (is_nameless and (match or has_returned)):
-        told = match[0] if match else "its text says so" if tells_of_failure(read_notice(text).text) else ""
-        return f"a server writes of a mail that did not arrive: {told.strip()[:80]!r}" if told else ""
+        words = match[0] if match else "its text says so" if reports_failure(read_notice(text).text) else ""
+        return f"a server writes of a mail that did not arrive: {words.strip()[:80]!r}" if words else ""
     notice = read_notice(text)
-    is_proven = match is not None and (has_returned or notice.has_original or lists_address(notice.text))
-    if match is None or not is_proven or not tells_of_failure(notice.text) or asks(notice.text):
+    is_proven = match is not None and (has_returned or notice.has_original or ADDRESS_LINE.search(notice.text))
+    if match is None or not is_proven or not reports_failure(notice.text) or asks(notice.text):
         return ""
     return f"the subject and the text read like a bounce: {match[0].strip()[:80]!r}"
 
 
-def _is_automatic(message: Message, is_daemon: bool, is_told: bool) -> bool:
-    """Whether a mail says that it is an answer by machine, and not in the way in which servers say it of bounces.
+def _is_automatic(message: Message, is_daemon: bool, is_servers_bounce: bool) -> bool:
+    """Whether a mail declares itself an automatic answer; servers set the same fields on bounces, which do not count.
 
     Args:
-        is_daemon: It has a server's address.
-        is_told: It has a server's name, and the subject speaks of a failure.
+        is_daemon: The sender has a server's address.
+        is_servers_bounce: The sender has a server's name, and the subject is that of a bounce.
     """
     if is_automatic_subject(message.subject):
         return True
-    if is_told:
+    if is_servers_bounce:
         return False
-    return is_marked_answer(message) or (not is_daemon and bool(why_automatic(message.subject, message.visible_text)))
+    is_worded_so = not is_daemon and bool(why_automatic(message.subject, message.visible_text))
+    return is_automatic_answer(message) or is_worded_so
 
 
 def _is_daemon(message: Message) -> bool:
-    """Whether From has the address of a server, or the empty one, or is not there."""
+    """Whether From is missing, is empty ("<>"), or has the address of a mail server."""
     senders = message.all_headers("From")
     return not senders or any("<>" in value or DAEMON_LOCAL_PART.search(_sender(value)[1]) for value in senders)
 
@@ -208,7 +209,7 @@ def _has_servers_name(message: Message) -> bool:
 
 
 def _sender(value: str) -> tuple[str, str]:
-    """Display name and local part of a From field, read as it stands; a comment is a name too."""
+    """Display name and local part of a From field as written; a comment counts as a name."""
     value = value[:MAX_SENDER_CHARACTERS]
     found = re.search(r"<([^<>]*)>", value) or re.search(r"(\S+@\S+)", value)
     if found is None:
@@ -218,7 +219,7 @@ def _sender(value: str) -> tuple[str, str]:
 
 
 def _own_text(message: Message) -> str:
-    """What the sender wrote; the whole where that is nothing."""
+    """The sender's own words; the whole text where there are none."""
     return message.visible_text if message.visible_text.strip() else message.text
 
 
@@ -228,8 +229,8 @@ def _is_delivery_report(message: Message) -> bool:
     return has_part or bool(re.search(r"report-type\s*=\s*\"?(global-)?delivery-status", declared))
 
 
-def _reported(recipients: tuple[RecipientStatus, ...]) -> _Told | None:
-    """What the fields say; None where they say nothing of what became of anybody, or of some only that all is well."""
+def _reported(recipients: tuple[RecipientStatus, ...]) -> _Outcome | None:
+    """The outcome that the report fields give; None where no recipient failed or is late, and not all are delivered."""
     failed = [recipient for recipient in recipients if recipient.is_failed]
     late = [recipient for recipient in recipients if recipient.is_delayed]
     is_well = bool(recipients) and all(recipient.is_delivered for recipient in recipients)
@@ -238,11 +239,11 @@ def _reported(recipients: tuple[RecipientStatus, ...]) -> _Told | None:
         return None
     addresses = tuple(dict.fromkeys(recipient.address for recipient in chosen if recipient.address))
     status = next((recipient.status for recipient in chosen if recipient.status), "")
-    return _Told(Fate.FAILED if failed else Fate.DELAYED if late else Fate.DELIVERED, addresses, status)
+    return _Outcome(Fate.FAILED if failed else Fate.DELAYED if late else Fate.DELIVERED, addresses, status)
 
 
-def _in_words(message: Message, raw: bytes, reported: _Told | None) -> _Told:
-    """What is said in words; what a report's fields say of status and fate stands."""
+def _in_words(message: Message, raw: bytes, reported: _Outcome | None) -> _Outcome:
+    """The outcome by the wording; fate and status of the report fields take precedence."""
     late, failed = _by_library(raw)
     notice, whole = read_notice(_own_text(message)), read_notice(message.text)
     others = {address.addr for address in (*message.to, *message.cc, message.from_) if address is not None}
@@ -256,16 +257,16 @@ def _in_words(message: Message, raw: bytes, reported: _Told | None) -> _Told:
     if not addresses:
         addresses = _only_recipient(raw, notice if notice.has_original else whole)
     status = reported.status if reported is not None else ""
-    return _Told(fate, addresses, status or status_in(notice.text, fate is Fate.FAILED))
+    return _Outcome(fate, addresses, status or status_in(notice.text, fate is Fate.FAILED))
 
 
 def _by_library(raw: bytes) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Late and failed addresses, as the library finds them."""
+    """The delayed and the failed addresses that the library finds."""
     lines = raw[:MAX_BOUNCE_BYTES].split(b"\n")[:MAX_LIBRARY_LINES]
     try:
         mail = careful_tree(b"\n".join(line[:MAX_LIBRARY_COLUMNS] for line in lines))
         late, failed = all_failures(mail)
-    except Exception:  # its detectors were written for mail as servers make it: what breaks one is no bounce it knows
+    except Exception:  # its detectors expect well-formed mail: a mail that breaks one is no bounce that it knows
         return (), ()
     return _usable(late), _usable(failed)
 
@@ -275,7 +276,7 @@ def _usable(found: frozenset[bytes]) -> tuple[str, ...]:
 
 
 def _report(message: Message, raw: bytes) -> DeliveryStatus:
-    """The fields of all report parts; of the text too, where a gateway made text of them."""
+    """The fields of all report parts, and of the text, because some gateways turn report parts into text."""
     texts = [message.text] if re.search(r"^(final|original)-recipient:", message.text, re.I | re.M) else []
     if not (STATUS_PARTS | NOTIFICATION_PARTS).isdisjoint(message.content_types):
         texts = [*_report_texts(message, raw), *texts]
@@ -290,35 +291,31 @@ def _report(message: Message, raw: bytes) -> DeliveryStatus:
 def _report_texts(message: Message, raw: bytes) -> Iterator[str]:
     try:
         whole = careful_tree(raw[:MAX_BOUNCE_BYTES])
-    except Exception:  # beyond what the parser may be given; as in `message`
+    except Exception:  # beyond the parser's limits; as in `message`
         yield raw[:MAX_BOUNCE_BYTES].decode("utf-8", "replace")
         return
-    for part in _parts(whole):
+    for part in _own_parts(whole):
         if part.get_content_type() in STATUS_PARTS | NOTIFICATION_PARTS:
             yield _part_text(part)
 
 
-def _parts(part: email.message.Message) -> Iterator[email.message.Message]:
-    """The parts of a mail, without those of mails within it."""
+def _own_parts(part: email.message.Message) -> Iterator[email.message.Message]:
+    """The parts of a mail, without those of attached mails."""
     yield part
     if not part.get_content_type().startswith("message/"):
-        for child in _children(part):
-            yield from _parts(child)
-
-
-def _children(part: email.message.Message) -> list[email.message.Message]:
-    children = part.get_payload() if part.is_multipart() else []
-    return [child for child in children if isinstance(child, email.message.Message)]
+        for child in children(part):
+            yield from _own_parts(child)
 
 
 def _part_text(part: email.message.Message) -> str:
-    """The fields of a report part, which the parser reads as one header for each block of it.
+    """The fields of a report part; the parser makes one message of each block, with the fields as its header.
 
-    A block that is no header, as after a blank line too many or in an encoding that a report may not have, is its text.
+    A block that does not parse as a header (after a superfluous blank line, or when it is encoded, which RFC 3464
+    forbids) is kept as that message's body.
     """
     if not part.is_multipart():
         return _decoded(part)
-    text = "\n\n".join(map(_block_text, _children(part)))
+    text = "\n\n".join(map(_block_text, children(part)))
     coded = str(part.get("Content-Transfer-Encoding", "")).strip().lower()
     if coded not in {"base64", "quoted-printable"}:
         return text
@@ -334,7 +331,7 @@ def _decoded(part: email.message.Message) -> str:
 
 
 def _block_text(block: email.message.Message) -> str:
-    """A block as it came; its bytes beyond ASCII are UTF-8 (RFC 6533), which the parser keeps as surrogates."""
+    """One block as received; non-ASCII bytes are UTF-8 (RFC 6533), which the parser keeps as surrogates."""
     fields = [f"{name}: {value}" for name, value in block.raw_items()]
     text = "\n".join([*fields, *([""] if fields else []), raw_payload(block)])
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -342,19 +339,18 @@ def _block_text(block: email.message.Message) -> str:
 
 def _returned_ids(message: Message, raw: bytes, report: DeliveryStatus) -> tuple[str, ...]:
     """Message-IDs of the returned mail."""
-    text = raw[:MAX_BOUNCE_BYTES].decode("utf-8", "replace").replace("\r\n", "\n")
-    found = (*report.message_ids, *MESSAGE_ID_FIELD.findall(text), *MESSAGE_ID_FIELD.findall(message.text))
+    found = (*report.message_ids, *MESSAGE_ID_FIELD.findall(_raw_text(raw)), *MESSAGE_ID_FIELD.findall(message.text))
     return tuple(dict.fromkeys(id_ for id_ in found if id_ != message.message_id))
 
 
 def _answered_ids(message: Message) -> tuple[str, ...]:
-    """The id that a server's notice answers to, for want of a returned mail; a person's mail answers to ours too."""
+    """The In-Reply-To of a server's notice, used where no mail is returned; people's replies have one too."""
     is_servers = _is_delivery_report(message) or _is_daemon(message)
     return (message.in_reply_to,) if is_servers and message.in_reply_to else ()
 
 
 def _only_recipient(raw: bytes, notice: Notice) -> tuple[str, ...]:
-    """The recipient of the returned mail where it has one only: it is the one that failed, unless it is a list."""
+    """The recipient of the returned mail, if it has exactly one and that is no mailing list: then that one failed."""
     head = _returned_head(raw) or notice.original
     head = re.sub(r"\n[ \t]+", " ", head[:MAX_HEAD_CHARACTERS])
     if re.search(r"^(list-[\w-]+|precedence|x-mailman-[\w-]+|mailing-list|cc):", head, re.IGNORECASE | re.MULTILINE):
@@ -365,11 +361,15 @@ def _only_recipient(raw: bytes, notice: Notice) -> tuple[str, ...]:
 
 
 def _returned_head(raw: bytes) -> str:
-    """The header of the first returned part, as it stands in the raw mail."""
-    text = raw[:MAX_BOUNCE_BYTES].decode("utf-8", "replace").replace("\r\n", "\n")
+    """The header of the first returned part, as written in the raw mail."""
+    text = _raw_text(raw)
     part = RETURNED_PART.search(text)
     start = text.find("\n\n", part.end()) if part is not None else -1
     if start < 0:
         return ""
     head = text[start + 2 : start + 2 + MAX_HEAD_CHARACTERS].lstrip("\n")
     return head.partition("\n\n")[0]
+
+
+def _raw_text(raw: bytes) -> str:
+    return raw[:MAX_BOUNCE_BYTES].decode("utf-8", "replace").replace("\r\n", "\n")

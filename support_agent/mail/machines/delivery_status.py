@@ -1,7 +1,7 @@
 """The fields of a delivery report: which recipients failed, were delayed or got the mail (RFC 3464).
 
-Invariant: any text gives a `DeliveryStatus`, in time linear in its length; fields that stand where the grammar does
-not want them (no blank line between two recipients, one too many within) still go to the recipient they follow.
+Invariant: any text gives a `DeliveryStatus`, in time linear in its length. Misplaced blank lines (none between two
+recipients, or one within a recipient) do no harm: each field belongs to the recipient that it follows.
 Checked by tests/unit/mail/machines/test_delivery_status.py.
 """
 
@@ -14,23 +14,23 @@ from support_agent.mail.addresses import normal_address
 from support_agent.mail.message import MESSAGE_ID
 
 FAILED = frozenset({"failed", "failure", "error", "undeliverable"})
-"""RFC 3464 knows "failed" only; the others are in use."""
+"""RFC 3464 defines "failed" only; servers write the others too."""
 DELAYED = frozenset({"delayed", "delay"})
 DELIVERED = frozenset({"delivered", "relayed", "expanded"})
 STATUS_CODE = re.compile(r"(?<![\d.])([245])\.(\d{1,3})\.(\d{1,3})(?![\d.])")
-"""An enhanced status code (RFC 3463), and not a part of an IP address."""
+"""An enhanced status code (RFC 3463); the look-around keeps it from matching inside an IP address."""
 FIELD = re.compile(r"([A-Za-z][A-Za-z0-9-]{1,60})[ \t]*:[ \t]*(.*)")
 NO_ADDRESS = r"\s<>()\[\]\"',;:\\|\u3001\u3002\u3008-\u3011\uff08\uff09\uff0c\uff1a-\uff1e\u2018-\u201f\u00ab\u00bb"
-"""What no address has as it stands in a text: space, and punctuation, that of Chinese and Japanese too."""
+"""Characters that end an address in running text: space and punctuation, Chinese and Japanese punctuation included."""
 ADDRESS_IN_TEXT = re.compile(rf"[^{NO_ADDRESS}]{{1,64}}@[^{NO_ADDRESS}/?!=]{{1,253}}")
 ENCODED_CHARACTER = re.compile(r"\\x\{([\da-f]{2,6})\}", re.IGNORECASE)
-"""How an address beyond ASCII is written where only ASCII may stand (RFC 6533, section 3)."""
+"""The ASCII form of a non-ASCII character in an address (RFC 6533, section 3)."""
 BEGINS_RECIPIENT = ("original-recipient", "final-recipient")
 OF_RECIPIENT = frozenset({*BEGINS_RECIPIENT, "action", "status", "diagnostic-code", "x-actual-recipient"})
 
 
 class RecipientStatus(NamedTuple):
-    """What a report says of one recipient; each is "" where it says nothing that can be used."""
+    """What a report says about one recipient; a field is "" where the report gives nothing usable."""
 
     address: str
     action: str
@@ -50,7 +50,7 @@ class RecipientStatus(NamedTuple):
 
 
 class DeliveryStatus(NamedTuple):
-    """A report: envelope ids (RFC 3461's ENVID), Message-IDs of the mail it is about, and its recipients."""
+    """One report: its envelope ids (ENVID, RFC 3461), the Message-IDs of the reported mail, and the recipients."""
 
     envelope_ids: tuple[str, ...]
     message_ids: tuple[str, ...]
@@ -69,22 +69,22 @@ def read_delivery_status(text: str) -> DeliveryStatus:
         elif name in {"original-message-id", "x-original-message-id"}:
             message_ids += MESSAGE_ID.findall(value)
         has_recipient = not fields.keys().isdisjoint(BEGINS_RECIPIENT)
-        is_told = not fields.keys().isdisjoint(("action", "status"))
-        if name in fields or (name in BEGINS_RECIPIENT and has_recipient and is_told):
+        has_outcome = not fields.keys().isdisjoint(("action", "status"))
+        if name in fields or (name in BEGINS_RECIPIENT and has_recipient and has_outcome):
             recipients.append(_recipient(fields))
             fields = {}
         if name in OF_RECIPIENT:
             fields[name] = value
     if fields:
         recipients.append(_recipient(fields))
-    told = [recipient for recipient in recipients if recipient.action or recipient.status]
-    return DeliveryStatus(tuple(envelope_ids), tuple(message_ids), tuple(told))
+    reported = tuple(recipient for recipient in recipients if recipient.action or recipient.status)
+    return DeliveryStatus(tuple(envelope_ids), tuple(message_ids), reported)
 
 
 def usable_address(text: str) -> str:
-    """The mail address that a report or a notice names, as `normal_address` has it, or "".
+    """The mail address that a report or a notice names, normalised by `normal_address`, or "".
 
-    "anna...@example.org" is how archives shorten an address, and none.
+    "anna...@example.org" gives "": archives shorten addresses like that.
     """
     plain = text.strip(" \t\r\n\"'<>()[]{},;:.")
     plain = re.sub(r"^(?:(?:mailto|smtp|rfc822)\s*[:=;]\s*|cn=)", "", plain, flags=re.IGNORECASE)
@@ -92,7 +92,7 @@ def usable_address(text: str) -> str:
 
 
 def more_exact(status: str, diagnostic: str) -> str:
-    """The status, or the code in the diagnostic text where that says more than "x.0.0" and is of the same class."""
+    """The status; instead of a bare "x.0.0", a code of the same class from the diagnostic text."""
     if status and not status.endswith(".0.0"):
         return status
     for match in STATUS_CODE.finditer(diagnostic):
@@ -110,7 +110,7 @@ def _recipient(fields: dict[str, str]) -> RecipientStatus:
 
 
 def _address_of(value: str) -> str:
-    """The address of "rfc822; anna@example.org", of "<anna@example.org>", and of what lies between the two."""
+    """The address in "rfc822; anna@example.org", in "<anna@example.org>" and in mixtures of the two."""
     kind, semicolon, rest = value.partition(";")
     if semicolon and kind.strip().lower() not in {"rfc822", "utf-8", "smtp", "internet", "dns", ""}:
         return ""
@@ -119,14 +119,14 @@ def _address_of(value: str) -> str:
 
 
 def _character(match: re.Match[str]) -> str:
-    """The character of that number; a mark that is in no address for what is none, or a control character."""
+    """The character with that code point; a backslash, which no address has, for controls and invalid numbers."""
     number = int(match[1], 16)
     is_letter = 0x20 < number < 0xD800 or 0xE000 <= number <= 0x10FFFF
     return chr(number) if is_letter else "\\"
 
 
 def _fields(text: str) -> list[tuple[str, str]]:
-    """Name in lower case and unfolded value of each field; blank lines part nothing, as servers put them anywhere."""
+    """Lower-case name and unfolded value of each field; blank lines are ignored, because servers put them anywhere."""
     found: list[tuple[str, str]] = []
     for line in text.splitlines():
         if line[:1] in {" ", "\t"} and found:

@@ -1,14 +1,14 @@
-"""A fitted vote on whether a machine wrote a mail without saying so: absences, receipts, tickets, notifications.
+"""A fitted classifier for mail that a machine wrote without declaring it: absences, receipts, tickets, notifications.
 
 It reads the embeddings of the subject, of the text and of its first and last sentence, and a few features of the
-layout, so it needs no words of any language. It speaks after the rules of screening and before any language model, and
-it can only take a mail from the customer's way: a mail that it takes for a machine's, or doubts, goes to a person, and
-nothing is sent to its writer; in doubt who asks for a person is told that one has the mail. The weights
-(`machine_vote.json`) are written by `python -m tests.benchmarks.wording --fit`, for each embedder its own; where none
-of them is loaded the rules decide alone.
+layout, so it depends on no language. It runs after the screening rules and before any language model. It can only
+withhold an automatic answer: a mail that it classifies as a machine's, or doubts, goes to a person, and its sender gets
+nothing. One exception: a sender who asks for a person is still acknowledged if the vote only doubts. The weights
+(`machine_vote.json`), one set for each embedder, are written by `python -m tests.benchmarks.wording --fit`. Without a
+matching embedder the rules decide alone.
 
-Invariant: the same mail and weights give the same probability, and a mail that a rule sent to the desk or filed stays
-there. Checked by tests/unit/mail/machines/test_machine_vote.py and, on the models, by
+Invariant: the same mail and weights give the same probability, and the vote never changes a mail that a rule sent to
+the desk or filed. Checked by tests/unit/mail/machines/test_machine_vote.py and, on the models, by
 tests/integration/test_machine_vote.py.
 """
 
@@ -25,37 +25,38 @@ import numpy as np
 
 from support_agent.config.screening import ScreeningSettings
 from support_agent.core.frozen import Frozen
-from support_agent.mail.machines.automatic_wording import QUESTION_MARKS, SENTENCE
+from support_agent.mail.machines.automatic_wording import SENTENCE
 from support_agent.mail.machines.screening import CLOSING_RULE, PERSON_RULE, Screening, Verdict
 from support_agent.mail.message import Message
+from support_agent.mail.text.wording import has_question_mark
 from support_agent.models.embedding.port import Embedder, Vectors
 
 MACHINE_RULE = "machine"
-"""The vote is sure that a machine wrote the mail."""
+"""The vote is certain that a machine wrote the mail."""
 MAYBE_MACHINE_RULE = "machine_doubt"
-"""The vote holds it for likely enough that a person must look."""
+"""A machine is likely enough that a person must read the mail."""
 JUDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE})
-"""Rules after which something is sent to the writer of the mail: an answer or an acknowledgement."""
+"""Screening results after which the sender would get an answer or an acknowledgement; only these are judged."""
 WEIGHTS_FILE = "machine_vote.json"
 PREFERRED = ("e5", "use")
-"""The embedders that there are weights for, the one that reads more languages first."""
+"""The embedders that have weights; the one that covers more languages comes first."""
 SUBJECT_CHARACTERS = 300
 TEXT_CHARACTERS = 600
-"""Machines say what they are at once."""
+"""Machines say what they are at the beginning."""
 SENTENCE_CHARACTERS = 300
 MAX_TEXT_CHARACTERS = 3_000
 MIN_SENTENCE_CHARACTERS = 4
 MOST_LINES = 12
 SURE = 30.0
-"""exp() of more is 1e13 and says no more."""
+"""Scores are clamped to this: exp(30) is 1e13, and a larger score changes nothing."""
 NUMBER = re.compile(r"[#\[]\s*[\w-]*\d{3,}|\b[A-Z]{2,}[-_ ]?\d{3,}|n[.°ºr]+\s*\d{3,}|\d{5,}")
-"""What looks like the number of a ticket, an order or an invoice."""
+"""Looks like the number of a ticket, an order or an invoice."""
 PREFIX = re.compile(r"\W{0,3}\w{1,4}\s*[:\uff1a]")
 LABELLED = re.compile(r"[^.?!]{2,25}: \S|.*:\s*$")
 
 
 class Weights(Frozen):
-    """Of one embedder: what is added, and one number for each feature, in the order of `features`."""
+    """For one embedder: the intercept, and one weight for each feature in the order of `features`."""
 
     version: str
     intercept: float
@@ -63,7 +64,7 @@ class Weights(Frozen):
 
 
 class MachineVote:
-    """The vote of one embedder's weights. May be used from several threads."""
+    """The classifier with one embedder's weights; safe for several threads."""
 
     def __init__(self, embedder: Embedder, weights: Weights, settings: ScreeningSettings) -> None:
         self._embedder = embedder
@@ -73,33 +74,34 @@ class MachineVote:
         self._settings = settings
 
     def probability(self, subject: str, text: str) -> float:
-        """How likely a machine wrote it, scaled so that 0.5 is where one in a hundred customers is doubted.
+        """The probability that a machine wrote it, scaled so that one customer in a hundred is above 0.5.
 
         Args:
-            text: What the sender wrote now.
+            text: The sender's own new text.
         """
         (vectors,) = features(self._embedder, [(subject, text)])
         score = float(vectors @ self._weights) + self._intercept
         return 1.0 / (1.0 + exp(-max(-SURE, min(SURE, score))))
 
     def judged(self, message: Message, screening: Screening) -> Screening:
-        """The screening, or that a person must read the mail because a machine wrote it or may have."""
+        """The screening; instead the verdict `desk`, if a machine wrote the mail or may have."""
         if screening.rule not in JUDGED_RULES or not message.visible_text.strip():
             return screening
         probability = self.probability(message.subject, message.visible_text)
-        told = f"{probability:.2f} by the fitted vote {self._version}"
+        score = f"{probability:.2f} by the fitted vote {self._version}"
         if probability >= self._settings.sure_from:
-            return _to_desk(MACHINE_RULE, f"a machine wrote it without saying so: {told}")
-        if probability >= self._settings.doubtful_from and screening.rule != PERSON_RULE:  # who asks for one is told
-            return _to_desk(MAYBE_MACHINE_RULE, f"a machine may have written it: {told}")
+            return _to_desk(MACHINE_RULE, f"a machine wrote it without saying so: {score}")
+        # A sender who asks for a person keeps that verdict, and with it the acknowledgement.
+        if probability >= self._settings.doubtful_from and screening.rule != PERSON_RULE:
+            return _to_desk(MAYBE_MACHINE_RULE, f"a machine may have written it: {score}")
         return screening
 
 
 def open_vote(embedders: Mapping[str, Embedder], settings: ScreeningSettings) -> MachineVote | None:
-    """The vote of the best embedder that is there; None where it is off or there is none.
+    """The vote for the best available embedder; None where it is switched off or no embedder has weights.
 
     Args:
-        embedders: By the name they have in `embedding.models`.
+        embedders: By their name in `embedding.models`.
     """
     if not settings.machine_vote:
         return None
@@ -109,13 +111,13 @@ def open_vote(embedders: Mapping[str, Embedder], settings: ScreeningSettings) ->
 
 @cache
 def committed() -> Mapping[str, Weights]:
-    """The weights that come with the program, by embedder."""
+    """The weights shipped with the program, by embedder."""
     data = json.loads(files("support_agent.mail.machines").joinpath(WEIGHTS_FILE).read_text("utf-8"))
     return {name: Weights.model_validate(entry) for name, entry in data.items()}
 
 
 def features(embedder: Embedder, mails: Sequence[tuple[str, str]]) -> Vectors:
-    """What the vote reads of mails, given as subject and text; one row a mail: four embeddings, then the layout."""
+    """The features of mails, given as (subject, text); one row for each mail: four embeddings, then the layout."""
     columns: list[list[str]] = [[], [], [], []]
     for subject, text in mails:
         first, last = _ends(text)
@@ -127,15 +129,15 @@ def features(embedder: Embedder, mails: Sequence[tuple[str, str]]) -> Vectors:
 
 
 def layout(subject: str, text: str) -> list[float]:
-    """Features of the layout, 0..1 or a little above; none depends on a language."""
+    """Features of the layout, about 0..1; none depends on the language."""
     text = text[:MAX_TEXT_CHARACTERS]
     lines = [line for line in text.splitlines() if line.strip()]
     characters = max(1, len(text))
     return [
         min(len(lines), MOST_LINES) / MOST_LINES,
         log(characters) / log(1_000),
-        float(any(mark in text for mark in QUESTION_MARKS)),
-        float(any(mark in subject for mark in QUESTION_MARKS)),
+        float(has_question_mark(text)),
+        float(has_question_mark(subject)),
         min(1.0, 8 * sum(map(str.isdigit, text)) / characters),
         float(NUMBER.search(subject) is not None),
         float(PREFIX.match(subject) is not None),

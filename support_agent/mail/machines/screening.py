@@ -1,8 +1,8 @@
-"""May a machine answer this mail? A table of rules, read from the top; the first that holds decides.
+"""Decide whether a mail may be answered automatically: a table of rules, of which the first that matches decides.
 
-Invariant: a mail that any row forbids to answer is never answered, and the decision needs the mail and the
-settings only: no model, no database, no network. Checked by tests/unit/mail/machines/test_screening.py
-and, with the mails that come with the program, by `support-agent conformance`.
+Invariant: no mail that a rule matches is answered automatically, and the decision needs only the mail and the settings:
+no model, no database, no network. Checked by tests/unit/mail/machines/test_screening.py and, with the mails shipped
+with the program, by `support-agent conformance`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from support_agent.mail.addresses import parse_addresses
 from support_agent.mail.keys import ORIGIN_HEADER, Origin, is_own_message_id, read_origin
 from support_agent.mail.machines.automatic_wording import why_automatic
 from support_agent.mail.machines.bounces import why_bounce
-from support_agent.mail.machines.marks import (
+from support_agent.mail.machines.machine_headers import (
     CAME_TO_FIELDS,
     REPORT_PARTS,
     auto_submitted,
     empty_return_path,
     is_list_posting,
-    service_mark,
-    vendor_marks,
+    service_field,
+    vendor_fields,
 )
 from support_agent.mail.message import NO_FROM, Message
 from support_agent.mail.text.attachment_text import speaks_through_attachments
@@ -38,7 +38,7 @@ from support_agent.mail.text.person_word import asks_for_person
 
 
 class Verdict(StrEnum):
-    """What happens next. `file`: kept and shown, never answered. `drop`: recorded as our own or a loop."""
+    """What happens to a mail. `file`: kept and shown, never answered. `drop`: recorded as our own mail or a loop."""
 
     ANSWER = "answer"
     FILE = "file"
@@ -47,7 +47,8 @@ class Verdict(StrEnum):
 
 
 class Screening(Frozen):
-    """`rule` is the id of the row that decided, None for `answer`; `why` is for the timeline and the desk."""
+    """The result. `rule` is the id of the rule that decided, None for `answer`; `why` is for the timeline and the
+    desk."""
 
     verdict: Verdict
     rule: str | None
@@ -55,7 +56,7 @@ class Screening(Frozen):
 
 
 class Case(NamedTuple):
-    """What a rule may look at."""
+    """What a rule may read."""
 
     message: Message
     agent: AgentSettings
@@ -65,10 +66,10 @@ class Case(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """One row.
+    """One rule.
 
-    `finds` says why it holds for a mail, or "". `is_automatic` where only a machine's mail is so; `is_of_writer` where
-    no list adds what it looks for.
+    `finds` says why the rule matches a mail, or "". `is_automatic`: it matches only mail that a machine wrote.
+    `is_of_writer`: it reads only fields that mailing lists never add.
     """
 
     id: str
@@ -80,31 +81,23 @@ class Rule(NamedTuple):
     is_of_writer: bool = False
 
 
-def _nobody(address: str) -> bool:
-    return False
-
-
-def _no() -> bool:
-    return False
-
-
 def screen(
     message: Message,
     agent: AgentSettings,
     desk: DeskSettings,
-    is_customer: Callable[[str], bool] = _nobody,
-    is_staff_reply: Callable[[], bool] = _no,
+    is_customer: Callable[[str], bool] = lambda address: False,
+    is_staff_reply: Callable[[], bool] = lambda: False,
 ) -> Screening:
-    """Decide what may be done with a mail.
+    """Apply the rules to a mail.
 
     Args:
         message: As parsed.
         agent: Our addresses, key and loop limits.
         desk: The words by which a customer asks for a person.
-        is_customer: Whether the company knows an address; a known customer's odd address goes to a person
-        (S8).
-        is_staff_reply: Whether a proven person of ours answers a packet with it. The desk's address may be a
-        mailing list, so what a list adds is no reason to file it; what an automatic reply bears still is.
+        is_customer: Whether the company knows an address; mail from a known customer's odd address goes to a person
+            (S8).
+        is_staff_reply: Whether an authenticated member of our staff answers a packet with this mail. The desk's address
+            may be a mailing list, so fields that lists add do not count then; fields of automatic replies still do.
     """
     case = Case(message, agent, desk, is_customer, is_staff_reply)
     for rule in RULES:
@@ -114,25 +107,25 @@ def screen(
 
 
 def why_machine(message: Message, agent: AgentSettings, desk: DeskSettings) -> str:
-    """Why a mail is taken for a machine's, whatever row decides what is done with it; "" for a person's.
+    """Why a mail counts as a machine's, whichever rule decides about it; "" for a person's.
 
-    For a list posting only the fields that the writer's program sets count, because the list adds fields of its own.
+    For a list posting only fields that the writer's program sets count, because the list adds fields of its own.
     """
-    case = Case(message, agent, desk, _nobody, _no)
+    case = Case(message, agent, desk, lambda address: False, lambda: False)
     if is_list_posting(message):
         return next(filter(None, (rule.finds(case) for rule in RULES if rule.is_of_writer)), "")
     return next(filter(None, (rule.finds(case) for rule in RULES if rule.is_automatic)), "") or _bulk(case)
 
 
 BOUNCE_RULE = "S1"
-"""The rule of bounces: filed by their marks, to the desk by their words alone."""
+"""Bounces: filed by their header, sent to the desk by their wording."""
 AUTO_REPLY_RULE = "S2"
 OWN_MAIL_RULE = "S9"
 UNREADABLE_RULE = "S15"
 PERSON_RULE = "person"
-"""The rule by which a mail that asks for a person goes to the desk."""
+"""The mail asks for a person, so it goes to the desk."""
 CLOSING_RULE = "closing"
-"""The rule by which a mail that only withdraws or closes what was asked goes to the desk."""
+"""The mail only withdraws or closes a request, so it goes to the desk."""
 MACHINE_NAME = re.compile(
     r"mailer[-_.]?daemon|mdaemon|mail[-_.]?delivery([-_.].*)?|postmaster|owner-.+|listserv|majordomo"
     r"|bounces?([-+=].*[\d=].*)?"
@@ -141,7 +134,7 @@ MACHINE_NAME = re.compile(
     r"|(bitte[-_.]?)?nicht[-_.]?antworten|keine[-_.]?antwort|auto[-_.]?(reply|respond(er)?|mailer)"
 )
 MAYBE_MACHINE_NAME = re.compile(r"bounce.*|.+-bounces?|.+-owner|.+-request|daemon|nobody")
-"""Names of lists and servers that people have too: "home-owner", "feature-request", "bounce-castle"."""
+"""Names that lists and servers use, and people too: "home-owner", "feature-request", "bounce-castle"."""
 ENCRYPTED_TYPES = frozenset({"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"})
 CALENDAR_TYPES = frozenset({"text/calendar", "application/ics"})
 RESENT_FIELDS = ("Resent-To", "Resent-Cc")
@@ -157,17 +150,13 @@ def _too_many_hops(case: Case) -> str:
 
 def _own_mail(case: Case) -> str:
     sender = case.message.from_
-    if sender is not None and _plain(sender.addr) in _own_addresses(case.agent):
+    if sender is not None and _plain(sender.addr) in _own_addresses(case.agent.address, case.agent.aliases):
         return f"From is our own address {sender.addr}"
     if any(origin.is_ours for origin in _origins(case)):
         return "carries our signed origin header"
     if is_own_message_id(case.agent.secret, case.message.message_id):
         return "its Message-ID is one of ours"
     return ""
-
-
-def _null_sender(case: Case) -> str:
-    return empty_return_path(case.message)
 
 
 def _auto_submitted(case: Case) -> str:
@@ -195,7 +184,7 @@ def _precedence(case: Case) -> str:
 
 
 def _bulk(case: Case) -> str:
-    """Low precedence but for "list", which lists set on what people write; a responder's own mark too."""
+    """Low precedence except "list", which lists set on people's postings; and the values that auto-responders set."""
     return _of_precedence(case, {"bulk", "junk", "auto_reply", "auto-reply"})
 
 
@@ -214,14 +203,6 @@ def _suppressed(case: Case) -> str:
     return ""
 
 
-def _vendor_mark(case: Case) -> str:
-    return next(vendor_marks(case.message), "")
-
-
-def _service_mark(case: Case) -> str:
-    return service_mark(case.message)
-
-
 def _machine_name(case: Case) -> str:
     sender = case.message.from_
     if sender is not None:
@@ -236,7 +217,7 @@ def _machine_name(case: Case) -> str:
 
 
 def _may_have_unread_sender(case: Case) -> str:
-    """Whether anything besides a missing From is wrong with a mail: it may have one that could not be read."""
+    """A defect besides the missing From: the mail may have a From field in a part that could not be read."""
     others = [defect for defect in case.message.defects if defect != NO_FROM and not defect.startswith("From ")]
     is_there = any("@" in value for value in case.message.all_headers("From"))
     return others[0] if others and case.message.from_ is None and not is_there else ""
@@ -259,7 +240,7 @@ def _unclear_sender(case: Case) -> str:
 
 
 def _spam_verdict(case: Case) -> str:
-    """The topmost field counts: a server puts its own above those that a mail brings along."""
+    """Only the topmost field counts: our server puts its own above those that the mail already had."""
     for verdict in case.agent.spam_verdicts:
         name, _, wanted = (text.strip() for text in verdict.partition(":"))
         value = case.message.header(name)
@@ -269,21 +250,13 @@ def _spam_verdict(case: Case) -> str:
 
 
 def _has_element(value: str, wanted: str) -> bool:
-    """Whether a header value begins with a word, or has it as one of the elements between its semicolons."""
+    """Whether a header value is a word, begins with it, or has it as one of its elements separated by semicolons."""
     first = re.split(r"[\s,;]", value.strip(), maxsplit=1)[0]
     return wanted in {first, value.strip(), *(element.strip() for element in value.split(";"))}
 
 
-def _reads_like_a_bounce(case: Case) -> str:
-    return why_bounce(case.message)
-
-
-def _reads_automatic(case: Case) -> str:
-    return why_automatic(case.message.subject, case.message.visible_text)
-
-
 def _not_addressed(case: Case) -> str:
-    own = _own_addresses(case.agent)
+    own = _own_addresses(case.agent.address, case.agent.aliases)
     if not own:
         return ""
     named = {address.addr for address in (*case.message.to, *case.message.cc)}
@@ -294,24 +267,16 @@ def _not_addressed(case: Case) -> str:
     return "" if is_addressed else "none of our addresses is among the recipients"
 
 
-def _cut(case: Case) -> str:
-    return next((defect for defect in case.message.defects if defect.startswith(LIMIT)), "")
-
-
 def _unreadable(case: Case) -> str:
     types = set(case.message.content_types)
-    if cut := _cut(case):
-        return cut
+    if limit := next((defect for defect in case.message.defects if defect.startswith(LIMIT)), ""):
+        return limit
     if types & ENCRYPTED_TYPES or "-----BEGIN PGP MESSAGE-----" in case.message.text:
         return "the mail is encrypted"
     if types & CALENDAR_TYPES:
         return "a calendar entry"
     is_silent = not case.message.visible_text.strip() and not speaks_through_attachments(case.message)
     return "there is no text of the sender's own" if is_silent else ""
-
-
-def _closes(case: Case) -> str:
-    return why_closing(case.message.subject, case.message.visible_text)
 
 
 def _asks_for_person(case: Case) -> str:
@@ -326,13 +291,9 @@ def _origins(case: Case) -> list[Origin]:
     return [origin for value in values if (origin := read_origin(case.agent.secret, value)) is not None]
 
 
-def _own_addresses(agent: AgentSettings) -> frozenset[str]:
-    return _plain_addresses((agent.address, *agent.aliases))
-
-
 @lru_cache(maxsize=16)
-def _plain_addresses(addresses: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(_plain(lower_address(address)) for address in addresses if address)
+def _own_addresses(address: str, aliases: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(_plain(lower_address(own)) for own in (address, *aliases) if own)
 
 
 def _plain(address: str) -> str:
@@ -344,8 +305,15 @@ def _plain(address: str) -> str:
 RULES: tuple[Rule, ...] = (
     Rule("S11", "a loop, by its hops", "RFC 5321, 6.3", Verdict.DROP, _too_many_hops),
     Rule(OWN_MAIL_RULE, "our own mail", "RFC 3834, 2 and 6", Verdict.DROP, _own_mail),
-    Rule("S37", "perhaps not read as far as From", "practice", Verdict.DESK, _may_have_unread_sender),
-    Rule(BOUNCE_RULE, "no return path", "RFC 3834, 2", Verdict.FILE, _null_sender, is_automatic=True),
+    Rule("S37", "From may be in a part that was not read", "practice", Verdict.DESK, _may_have_unread_sender),
+    Rule(
+        BOUNCE_RULE,
+        "no return path",
+        "RFC 3834, 2",
+        Verdict.FILE,
+        lambda case: empty_return_path(case.message),
+        is_automatic=True,
+    ),
     Rule("S3", "a report", "RFC 6522, 3464, 8098, 5965", Verdict.FILE, _report, is_automatic=True, is_of_writer=True),
     Rule(
         AUTO_REPLY_RULE,
@@ -359,26 +327,51 @@ RULES: tuple[Rule, ...] = (
     Rule("S4", "mail of a list", "RFC 2369, RFC 2919", Verdict.FILE, _mailing_list),
     Rule("S5", "low precedence", "practice", Verdict.FILE, _precedence),
     Rule("S6", "wants no automatic reply", "MS-OXCMAIL, 2.2.3.2.14", Verdict.FILE, _suppressed, is_automatic=True),
-    Rule("S7", "a vendor's mark", "practice", Verdict.FILE, _vendor_mark, is_automatic=True),
-    Rule("S14", "spam, says our own server", "practice", Verdict.FILE, _spam_verdict),
-    Rule("S8", "a machine's name, of a known customer", "RFC 3834, 2", Verdict.DESK, _machine_name_of_customer),
-    Rule("S8", "a machine's name, or none", "RFC 3834, 2", Verdict.FILE, _machine_name, is_automatic=True),
-    Rule("S8", "a name of machines and of people", "RFC 3834, 2", Verdict.DESK, _maybe_machine_name),
-    Rule("S22", "From can be read in two ways", "RFC 5322, 3.6", Verdict.DESK, _unclear_sender),
     Rule(
-        BOUNCE_RULE, "a bounce by its words", "practice: no mark", Verdict.DESK, _reads_like_a_bounce, is_automatic=True
+        "S7",
+        "a vendor's header for automatic mail",
+        "practice",
+        Verdict.FILE,
+        lambda case: next(vendor_fields(case.message), ""),
+        is_automatic=True,
+    ),
+    Rule("S14", "spam by our own server's verdict", "practice", Verdict.FILE, _spam_verdict),
+    Rule("S8", "a known customer with a machine's name", "RFC 3834, 2", Verdict.DESK, _machine_name_of_customer),
+    Rule("S8", "a machine's name, or no name", "RFC 3834, 2", Verdict.FILE, _machine_name, is_automatic=True),
+    Rule("S8", "a name that machines and people use", "RFC 3834, 2", Verdict.DESK, _maybe_machine_name),
+    Rule("S22", "From is ambiguous", "RFC 5322, 3.6", Verdict.DESK, _unclear_sender),
+    Rule(
+        BOUNCE_RULE,
+        "a bounce by its wording",
+        "practice: no header",
+        Verdict.DESK,
+        lambda case: why_bounce(case.message),
+        is_automatic=True,
     ),
     Rule(
         AUTO_REPLY_RULE,
-        "an automatic reply by its words",
-        "practice: no mark",
+        "an automatic reply by its wording",
+        "practice: no header",
         Verdict.DESK,
-        _reads_automatic,
+        lambda case: why_automatic(case.message.subject, case.message.visible_text),
         is_automatic=True,
     ),
-    Rule("S7", "a mark of a ticket system or mass mailer", "practice", Verdict.DESK, _service_mark, is_automatic=True),
+    Rule(
+        "S7",
+        "a header of a ticket system or mass mailer",
+        "practice",
+        Verdict.DESK,
+        lambda case: service_field(case.message),
+        is_automatic=True,
+    ),
     Rule("S10", "not addressed to us", "RFC 3834, 2", Verdict.DESK, _not_addressed),
     Rule(UNREADABLE_RULE, "encrypted, calendar, empty, too big", "practice", Verdict.DESK, _unreadable),
-    Rule(CLOSING_RULE, "withdraws or closes, and asks nothing", "the customer's own word", Verdict.DESK, _closes),
+    Rule(
+        CLOSING_RULE,
+        "withdraws or closes, and asks nothing",
+        "the customer's own word",
+        Verdict.DESK,
+        lambda case: why_closing(case.message.subject, case.message.visible_text),
+    ),
     Rule(PERSON_RULE, "asks for a person", "the customer's own word", Verdict.DESK, _asks_for_person),
 )

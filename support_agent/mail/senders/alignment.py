@@ -1,9 +1,9 @@
-"""Whether an authenticated domain speaks for the From domain (RFC 7489, section 3.1).
+"""Decide whether an authenticated domain is aligned with the From domain (RFC 7489, section 3.1).
 
-Strict: the same domain. Relaxed: the same organisational domain, which is one label below the public suffix. The
-suffixes come with the library and are never fetched.
+Strict: the same domain. Relaxed: the same organisational domain, which is the public suffix and one more label. The
+list of suffixes comes with the library and is never fetched.
 
-Invariant: two domains below one public suffix (a country's, or a host's of other people's sites) are never aligned.
+Invariant: two different organisations under one public suffix (a country's, or a hosting provider's) are never aligned.
 Checked by tests/unit/mail/senders/test_alignment.py.
 """
 
@@ -19,7 +19,7 @@ Alignment = Literal["strict", "relaxed"]
 
 
 def is_aligned(domain: str, from_domain: str, alignment: Alignment) -> bool:
-    """Whether `domain` is aligned with the From domain; both as `normal_domain` leaves them."""
+    """Whether `domain` is aligned with the From domain; both normalised by `normal_domain`."""
     if domain == from_domain:
         return True
     organisation = organisational_domain(from_domain) if alignment == "relaxed" else None
@@ -27,7 +27,7 @@ def is_aligned(domain: str, from_domain: str, alignment: Alignment) -> bool:
 
 
 def organisational_domain(domain: str) -> str | None:
-    """The public suffix of a domain and one label more (RFC 7489, section 3.2); None for a public suffix itself."""
+    """A domain's public suffix and one more label (RFC 7489, section 3.2); None for a public suffix itself."""
     return _suffixes().privatesuffix(domain)
 
 

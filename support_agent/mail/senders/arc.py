@@ -1,11 +1,11 @@
-"""What the first server of a sealed chain saw, where our own border server validated the chain (RFC 8617).
+"""Read what the first server of an ARC chain saw, after our own border server validated the chain (RFC 8617).
 
-A forwarder breaks SPF and DKIM and so DMARC; it seals what it saw before. Whether the seals hold is not checked here:
-the caller has `arc=pass` from our own server. Whether the sealers tell the truth nobody can check, so each of them must
-be named in `agent.arc_sealers` (S23).
+A forwarder breaks SPF and DKIM, and so DMARC; with ARC it seals the results from before. The seals are not verified
+here: the caller has `arc=pass` from our own server. Nobody can verify that the sealers are honest, so each of them must
+be listed in `agent.arc_sealers` (S23).
 
-Invariant: nothing is believed of a chain with a gap, a double, a failed link or one sealer that is not configured.
-Checked by tests/unit/mail/senders/test_arc.py.
+Invariant: a chain with a gap, a duplicate, a failed link or a sealer that is not configured gives no results. Checked
+by tests/unit/mail/senders/test_arc.py.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TAG = re.compile(r"[ \t\r\n]*([A-Za-z][A-Za-z0-9_]*)[ \t\r\n]*=(.*)", re.DOTALL)
 
 
 class Sealed(NamedTuple):
-    """What the first sealer's server found, and all sealers in order."""
+    """The results that the first sealer saw, and all sealers in order."""
 
     results: tuple[Result, ...]
     sealers: tuple[str, ...]
 
 
 def sealed_results(message: Message, sealers: Collection[str]) -> Sealed | None:
-    """The results of the first ARC set, if every set's sealer is one of these (lower-case A-labels)."""
+    """The results of the first ARC set, if the sealer of every set is among `sealers` (lower-case A-labels)."""
     seals = _by_instance(map(tag_list, message.all_headers("ARC-Seal")))
     signatures = _by_instance(map(tag_list, message.all_headers("ARC-Message-Signature")))
     found = _by_instance(map(_numbered, message.all_headers("ARC-Authentication-Results")))
@@ -51,7 +51,7 @@ def sealed_results(message: Message, sealers: Collection[str]) -> Sealed | None:
 
 
 def tag_list(value: str) -> dict[str, str] | None:
-    """`tag=value; ...` (RFC 6376, section 3.2) with the names as they are; None where it is none or has one twice."""
+    """Parse `tag=value; ...` (RFC 6376, section 3.2), names unchanged; None if malformed or a tag occurs twice."""
     tags: dict[str, str] = {}
     for spec in value.rstrip(SPACE).removesuffix(";").split(";"):
         match = TAG.fullmatch(spec)
@@ -62,14 +62,14 @@ def tag_list(value: str) -> dict[str, str] | None:
 
 
 def _numbered(value: str) -> dict[str, str] | None:
-    """An ARC-Authentication-Results: `i=N;`, which must come first, and then the results."""
+    """Parse an ARC-Authentication-Results field: `i=N;` first, then the results."""
     number, _, results = value.partition(";")
     tags = tag_list(number)
     return tags | {"results": results} if tags else None
 
 
 def _by_instance(fields: Iterable[dict[str, str] | None]) -> dict[int, dict[str, str]] | None:
-    """The fields by their number; None where one has none or two have the same."""
+    """The fields by instance number; None if one has no valid number or two have the same."""
     numbered: dict[int, dict[str, str]] = {}
     for tags in fields:
         if tags is None or not INSTANCE.fullmatch(tags.get("i", "")) or int(tags["i"]) in numbered:

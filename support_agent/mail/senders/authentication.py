@@ -1,7 +1,7 @@
-"""Read Authentication-Results (RFC 8601) as a sceptic: comments, folding, several methods, forged copies.
+"""Parse Authentication-Results (RFC 8601) strictly: comments, folding, several methods, forged copies.
 
-Invariant: a value that does not follow the grammar to its end gives no result at all; nothing inside a
-comment or a quoted string is ever taken for a result. Checked by tests/unit/mail/senders/test_authentication.py.
+Invariant: a value that breaks the grammar anywhere gives no result at all; nothing inside a comment or a quoted string
+is read as a result. Checked by tests/unit/mail/senders/test_authentication.py.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import NamedTuple
 from support_agent.core.levels import lower_address
 
 MAX_CHARACTERS = 20_000
-"""A border server writes a few hundred; a longer value is not read."""
+"""A border server writes a few hundred characters; a longer value is not read."""
 SPACE = " \t\r\n"
-"""White space of mail: `\\s` would take a no-break space for one too, and a server that quotes does not."""
+"""White space in mail headers; `\\s` would match a no-break space too, which servers do not treat as a space."""
 WS = "[ \\t\\r\\n]"
 NAME = "[A-Za-z0-9][A-Za-z0-9_-]*"
 QUOTED = r'"(?:[^"\\]|\\.)*"'
@@ -24,7 +24,7 @@ PAIR = re.compile(
     rf"({QUOTED}(?:@{PLAIN}+)?|(?!=){PLAIN}+|(?={WS}*\Z))(?={WS}|\Z)",
     re.DOTALL,
 )
-"""One `name=value`; the value may be missing at the end only, where it cannot be mistaken for what follows."""
+"""One `name=value`. Only the last value may be missing: elsewhere the next word could be read as the value."""
 AUTHSERV = re.compile(rf'{WS}*({QUOTED}|[^ \t\r\n;"=()]+)(?:{WS}+([0-9]+))?{WS}*', re.DOTALL)
 VERSION_1 = re.compile("0*1")
 SEGMENT = re.compile(rf"({QUOTED}|;)", re.DOTALL)
@@ -32,7 +32,7 @@ ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 class Result(NamedTuple):
-    """One method's result: names lower-cased, `properties` like ("header.from", "example.org")."""
+    """One method's result, names in lower case; `properties` are pairs like ("header.from", "example.org")."""
 
     method: str
     result: str
@@ -44,10 +44,10 @@ class Result(NamedTuple):
 
 
 class AuthenticationResults(NamedTuple):
-    """One field: who wrote it and what.
+    """One field: the server that wrote it, and its results.
 
-    `authserv_id` is "" where the field has none and begins with a result, as Exchange Online writes it. `results` is
-    None where the field is of another version or does not follow the grammar.
+    `authserv_id` is "" where the field begins with a result instead, as Exchange Online writes it. `results` is None
+    where the field has another version or breaks the grammar.
     """
 
     authserv_id: str
@@ -55,7 +55,7 @@ class AuthenticationResults(NamedTuple):
 
 
 def parse_authentication_results(value: str) -> AuthenticationResults | None:
-    """Read one field value; None where not even the authserv-id can be read."""
+    """Parse one field value; None where not even the authserv-id can be read."""
     plain = _without_comments(value) if len(value) <= MAX_CHARACTERS else None
     if plain is None:
         return None
@@ -74,11 +74,11 @@ def parse_authentication_results(value: str) -> AuthenticationResults | None:
 
 
 def _without_comments(value: str) -> str | None:
-    """Replace each comment outside of quoted strings by a space; None where one of the two never ends.
+    """Replace each comment outside quoted strings by a space; None where a comment or a string never ends.
 
-    None too where a parenthesis stands behind an open quotation mark within a comment. A quotation mark means nothing
-    there (RFC 5322, section 3.2.2), but some servers write the sender's envelope address into a comment as it came,
-    and its quoted local part may hold the end of that comment and a result to follow.
+    None also where a parenthesis follows an open quotation mark inside a comment. Quotation marks have no meaning in
+    comments (RFC 5322, section 3.2.2). But some servers copy the sender's envelope address into a comment unchanged,
+    and its quoted local part may contain the end of the comment and a forged result.
     """
     out: list[str] = []
     depth = 0
@@ -106,7 +106,7 @@ def _without_comments(value: str) -> str | None:
 
 
 def _split(plain: str) -> list[str]:
-    """Split at each semicolon that is not quoted."""
+    """Split at each semicolon outside quoted strings."""
     segments = [""]
     for piece in SEGMENT.split(plain):
         if piece == ";":
@@ -117,14 +117,14 @@ def _split(plain: str) -> list[str]:
 
 
 def _results(segments: list[str]) -> tuple[Result, ...] | None:
-    """The results of all segments that are not empty; None where one cannot be read."""
+    """The results of all segments that are not empty; None if any cannot be read."""
     results = [_result(segment) for segment in segments if segment.strip(SPACE)]
     readable = tuple(result for result in results if result is not None)
     return readable if len(readable) == len(results) else None
 
 
 def _result(segment: str) -> Result | None:
-    """One `method=result reason=... ptype.property=value ...`; None where the segment has anything else."""
+    """Parse one `method=result reason=... ptype.property=value ...`; None if the segment contains anything else."""
     pairs: list[tuple[str, str]] = []
     at, end = 0, len(segment.rstrip(SPACE))
     while at < end:

@@ -1,12 +1,12 @@
-"""Verify a mail's DKIM signatures ourselves, for mail servers that say nothing of them (RFC 6376, RFC 8301).
+"""Verify a mail's DKIM signatures ourselves, where our mail server does not report on them (RFC 6376, RFC 8301).
 
-The library does the canonical form, the hashes and RSA. What makes a signature worth believing is decided here: it
-covers the whole body and the From field, nothing can have been added beside what it covers or hidden of it, it has not
-expired, and the key is in use, strong enough and not for tests. Alignment is that of RFC 7489 with the policy that the
-domain publishes, and that of `agent.alignment` where it publishes none.
+The library does the canonicalisation, the hashes and RSA. This module decides whether a signature is acceptable: it
+covers the whole body and the From field, nothing can have been added to or hidden from what it covers, it has not
+expired, and the key is in use, strong enough and not for tests. Alignment follows RFC 7489 with the domain's published
+policy, or `agent.alignment` where there is none.
 
-Invariant: never raises, whatever the mail and the DNS hold; asks the DNS at most `agent.dkim_max_signatures` times for
-keys and twice for a policy. Checked by tests/unit/mail/senders/test_dkim_check.py.
+Invariant: never raises, whatever the mail and the DNS contain; asks the DNS for at most `agent.dkim_max_signatures`
+keys and two policies. Checked by tests/unit/mail/senders/test_dkim_check.py.
 """
 
 from __future__ import annotations
@@ -26,30 +26,29 @@ from support_agent.errors import TransientError
 from support_agent.mail.addresses import normal_domain
 from support_agent.mail.head import BARE_CR, split_head
 from support_agent.mail.senders.alignment import is_aligned, organisational_domain
-from support_agent.mail.senders.dns_lookup import TxtLookup
 from support_agent.mail.text.limits import may_read_parameters
 
 if TYPE_CHECKING:
     from dkim import DKIM  # type: ignore[import-untyped]
 
 MAX_HEAD_BYTES = 100_000
-"""The library's reading of a header takes time with the square of its length."""
+"""The library parses a header in time quadratic in its length."""
 MAX_SIGNATURE_BYTES = 4_000
 MAX_SPACES = 100
-"""White space in a row within a signature: the library's search for `b=` tries each way to divide it."""
+"""Longest run of white space in a signature: the library's search for `b=` tries every way to split a run."""
 MAX_KEY_RECORD_BYTES = 2_000
 KEY_BITS = range(1024, 4097)
 """RFC 8301, section 3.2."""
 MAX_EXPONENT_BITS = 64
 ALGORITHM = b"rsa-sha256"
-"""Not rsa-sha1 (RFC 8301, section 3.1). Who signs with ed25519 signs with RSA too, as RFC 8463 advises."""
+"""Not rsa-sha1 (RFC 8301, section 3.1). Signers with ed25519 also sign with RSA, as RFC 8463 advises."""
 MUST_SIGN = frozenset({b"from", b"subject"})
-"""What every signer covers. Content-Type and To are not: Gmail leaves the one out, Microsoft the other."""
+"""Fields that every signer covers. Not Content-Type and To: Gmail omits the first, Microsoft the second."""
 ONCE = MUST_SIGN | {b"date", b"to", b"cc", b"reply-to", b"sender", b"message-id", b"in-reply-to", b"references"}
 ONCE |= {b"mime-version", b"content-type", b"content-transfer-encoding"}
-"""Fields that may occur once: a second one could have been put on top of the one that is signed."""
+"""Fields that may occur only once: a second one could have been added above the signed one."""
 PLAIN_CHARSETS = frozenset({"us-ascii", "utf-8", "iso-8859-1", "windows-1252"})
-"""In which a text of ASCII reads the same."""
+"""Charsets that agree on ASCII."""
 LINE_END = re.compile(rb"\r?\n")
 LAST_LINE_END = re.compile(rb"\r?\n\Z")
 BLANKS = re.compile(rb"[\t ]+")
@@ -59,17 +58,23 @@ POLICY = re.compile(rb"v\s*=\s*DMARC1\s*(?:;|\Z)")
 STRICT = re.compile(rb";\s*adkim\s*=\s*s\s*(?:;|\Z)", re.IGNORECASE)
 REASONS = 3
 QUIET = logging.Logger("dkim", level=logging.CRITICAL + 1)
-"""What the library has to say holds a stranger's bytes; what matters of it stands in the verdict."""
+"""Silences the library: its messages contain the sender's bytes, and the verdict says what matters."""
 
+TxtLookup = Callable[[str, float], tuple[bytes, ...]]
+"""(name, timeout in seconds) -> each TXT record of the name with its strings joined; () where there is none.
+
+Raises:
+    TransientError: no answer within the time.
+"""
 Tags = Mapping[bytes, bytes]
 
 
 class Unfit(ValueError):
-    """A mail or a signature that cannot be looked at."""
+    """The mail or the signature cannot be checked."""
 
 
 class DkimVerdict(NamedTuple):
-    """Whether a signature holds, whether one that does is aligned with the From domain, and a person's reading."""
+    """Whether a signature is valid, whether a valid one is aligned with the From domain, and why, for people."""
 
     has_pass: bool
     is_aligned: bool
@@ -77,11 +82,11 @@ class DkimVerdict(NamedTuple):
 
 
 DkimCheck = Callable[[str], DkimVerdict]
-"""Verifies the signatures of the mail in hand for a From domain."""
+"""Verifies the signatures of one mail for a From domain."""
 
 
 class Candidate(NamedTuple):
-    """A signature that may be worth a look-up; `position` among the DKIM-Signature fields of the mail."""
+    """A signature whose key is worth looking up; `position` counts the DKIM-Signature fields of the mail."""
 
     position: int
     tags: Tags
@@ -91,15 +96,15 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Signatures:
-    """The mail as the library reads it."""
+    """The mail as parsed by the library."""
 
     verifier: DKIM
     body: bytes
 
     def verify(self, candidate: Candidate, record: bytes) -> bool:
-        """Whether a signature holds under the key of a record."""
+        """Whether a signature is valid under the key of a record."""
         is_relaxed = candidate.tags.get(b"c", b"").partition(b"/")[2] == b"relaxed"
-        # the same canonical form, without the library's quadratic search for white space at line ends
+        # The same canonical form; it avoids the library's quadratic search for white space at line ends.
         self.verifier.body = BLANKS.sub(b" ", self.body) if is_relaxed else self.body
         return bool(self.verifier.verify(candidate.position, dnsfunc=lambda name, timeout: record))
 
@@ -107,7 +112,7 @@ class Signatures:
 def dkim_check(
     raw: Callable[[], bytes], agent: AgentSettings, now: Callable[[], datetime], lookup: TxtLookup
 ) -> DkimCheck | None:
-    """What verifies the signatures of a mail for a From domain; None where `agent.verify_dkim` is off."""
+    """The check of one mail's signatures; None where `agent.verify_dkim` is off."""
     if not agent.verify_dkim:
         return None
     return lambda from_domain: verify_dkim(raw(), from_domain, agent, now(), lookup)
@@ -117,8 +122,8 @@ def verify_dkim(raw: bytes, from_domain: str, agent: AgentSettings, now: datetim
     """Check the signatures of a mail, those of the From domain first.
 
     Args:
-        from_domain: Of the one From address, as `normal_domain` leaves it.
-        agent: `dkim_timeout_s` for each question to the DNS, `dkim_max_signatures`, `alignment`.
+        from_domain: The domain of the only From address, normalised by `normal_domain`.
+        agent: Gives `dkim_timeout_s` for each DNS query, `dkim_max_signatures` and `alignment`.
     """
     try:
         signatures, candidates, reasons = _candidates(raw, now)
@@ -145,7 +150,7 @@ def verify_dkim(raw: bytes, from_domain: str, agent: AgentSettings, now: datetim
 
 
 def _candidates(raw: bytes, now: datetime) -> tuple[Signatures, list[Candidate], list[str]]:
-    """The signatures that could be believed, and why the others cannot."""
+    """The signatures worth checking, and why the others are rejected."""
     import dkim
     from dkim.util import parse_tag_value  # type: ignore[import-untyped]
 
@@ -154,9 +159,9 @@ def _candidates(raw: bytes, now: datetime) -> tuple[Signatures, list[Candidate],
     if len(head) > MAX_HEAD_BYTES:
         raise Unfit(f"a header of more than {MAX_HEAD_BYTES} bytes")
     if BARE_CR.search(head) or b"\0" in head:
-        raise Unfit("a line end in the header that is none for every reader")
-    if b"\nFrom " in head:  # the library passes over it, and others end the header there
-        raise Unfit("a line within the header that is no field")
+        raise Unfit("a bare CR or a NUL in the header")
+    if b"\nFrom " in head:  # the library skips such a line, while other readers end the header there
+        raise Unfit("a line in the header that is not a field")
     signatures = Signatures(dkim.DKIM(head + b"\r\n\r\n", logger=QUIET), LINE_END.sub(b"\r\n", body))
     counts = Counter(bytes(name).lower() for name, _ in signatures.verifier.headers)
     values = [value for name, value in signatures.verifier.headers if bytes(name).lower() == b"dkim-signature"]
@@ -169,7 +174,7 @@ def _candidates(raw: bytes, now: datetime) -> tuple[Signatures, list[Candidate],
             tags: Tags = parse_tag_value(value)
             candidate = Candidate(position, tags, *_names(tags))
             objection = _objection(tags, counts, now) or _frame_objection(tags, counts, signatures)
-        except Exception as error:  # as in `verify_dkim`; the next signature may be sound
+        except Exception as error:  # as in `verify_dkim`; the next signature may be fine
             reasons.append(f"a signature that cannot be read: {_said(error)}")
             continue
         if objection:
@@ -180,7 +185,7 @@ def _candidates(raw: bytes, now: datetime) -> tuple[Signatures, list[Candidate],
 
 
 def _names(tags: Tags) -> tuple[str, str]:
-    """The signing domain and the selector, if the two make a name of the DNS."""
+    """The signing domain and the selector, if together they form a DNS name."""
     given = tags[b"d"].decode("ascii").lower()
     selector = tags[b"s"].decode("ascii")
     domain = normal_domain(given)
@@ -190,7 +195,7 @@ def _names(tags: Tags) -> tuple[str, str]:
 
 
 def _objection(tags: Tags, counts: Mapping[bytes, int], now: datetime) -> str:
-    """Why a signature does not count even if it holds, or ""."""
+    """Why a signature does not count even if it is valid, or ""."""
     if tags.get(b"a") != ALGORITHM:
         return "not signed with rsa-sha256"
     if b"l" in tags:
@@ -208,12 +213,12 @@ def _objection(tags: Tags, counts: Mapping[bytes, int], now: datetime) -> str:
 
 
 def _frame_objection(tags: Tags, counts: Mapping[bytes, int], signatures: Signatures) -> str:
-    """Why what is seen of the body may not be what was signed, or "".
+    """Why the visible body may differ from the signed one, or "".
 
-    Who replays a mail may add a field that says how to read its body, where none was signed. Of a mail that was signed
-    as one of MIME the type alone may be unsigned, as Gmail leaves it; but with another boundary signed text could come
-    to stand before the first part or behind the last one, where nobody sees it, and with another type or charset a
-    plain text would read as something else.
+    An attacker who replays a mail may add an unsigned field that changes how its body is read. In a signed MIME mail
+    only the Content-Type may be unsigned, because Gmail leaves it so. But a changed boundary could move signed text
+    before the first part or after the last one, where nobody sees it; and a changed type or charset would change how
+    plain text reads.
     """
     signed = {name.strip().lower() for name in tags[b"h"].split(b":")}
     for name in (b"mime-version", b"content-transfer-encoding", b"content-disposition"):
@@ -241,22 +246,22 @@ def _frame_objection(tags: Tags, counts: Mapping[bytes, int], signatures: Signat
 
 
 def _is_all_within(body: bytes, boundary: str) -> bool:
-    """Whether a body has nothing but blank lines before its first boundary and behind the one that closes it."""
+    """Whether a body has only blank lines before its first boundary and after the closing one."""
     line = rb"^--" + re.escape(boundary.encode("utf-8", "surrogateescape")) + rb"(--)?[ \t]*\r?$"
-    marks = list(re.finditer(line, body, re.MULTILINE))
-    if not marks or body[: marks[0].start()].strip():
+    boundaries = list(re.finditer(line, body, re.MULTILINE))
+    if not boundaries or body[: boundaries[0].start()].strip():
         return False
-    closing = next((mark for mark in marks if mark[1]), None)
-    return closing is not marks[0] and (closing is None or not body[closing.end() :].strip())
+    closing = next((match for match in boundaries if match[1]), None)
+    return closing is not boundaries[0] and (closing is None or not body[closing.end() :].strip())
 
 
 def _distance(domain: str, from_domain: str) -> int:
-    """0: the From domain itself, 1: of the same organisation, 2: another."""
+    """0: the From domain itself, 1: a domain of the same organisation, 2: any other."""
     return 0 if domain == from_domain else 1 if is_aligned(domain, from_domain, "relaxed") else 2
 
 
 def _failure(signatures: Signatures, candidate: Candidate, agent: AgentSettings, lookup: TxtLookup) -> str:
-    """Why a signature does not hold, or ""."""
+    """Why a signature is not valid, or ""."""
     try:
         records = lookup(f"{candidate.selector}._domainkey.{candidate.domain}", agent.dkim_timeout_s)
     except TransientError:
@@ -300,7 +305,7 @@ def _listed(key: Tags, tag: bytes) -> frozenset[bytes]:
 
 
 def _misalignment(domain: str, from_domain: str, agent: AgentSettings, lookup: TxtLookup) -> str:
-    """Why a domain does not speak for the From domain, or "" (RFC 7489, sections 3.1.1 and 6.6.3)."""
+    """Why a domain is not aligned with the From domain, or "" (RFC 7489, sections 3.1.1 and 6.6.3)."""
     if domain == from_domain:
         return ""
     if not is_aligned(domain, from_domain, "relaxed"):
@@ -319,5 +324,5 @@ def _misalignment(domain: str, from_domain: str, agent: AgentSettings, lookup: T
 
 
 def _said(error: Exception) -> str:
-    """Our own words, or the kind of a library's error: a stranger's bytes may stand in its text."""
+    """The text of our own error, or only the class of a library's: its text may contain the sender's bytes."""
     return str(error) if isinstance(error, Unfit) else type(error).__name__

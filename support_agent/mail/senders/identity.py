@@ -1,22 +1,25 @@
-"""Who the sender is, by what our own border server says about the mail; never by the From field alone.
+"""Identify the sender by what our own border server reports about the mail, never by the From field alone.
 
-What is believed (S20): the Authentication-Results fields with an `agent.authserv_ids` that stand above every Received
-field. A server writes a Received field on top of each mail it takes (RFC 5321, section 4.4), so what is above them all
-was written by ours; some write one field for each method. Where none stands there the topmost one of ours counts alone:
-the border server must remove those that a mail brings along (RFC 8601, section 5), and a second one could be forged.
-With `agent.believes_results_at = "top"` only fields above every Received field and every other server's results count.
+Trusted results (S20): Authentication-Results fields with one of our `agent.authserv_ids`, above every Received field.
+Each server adds a Received field on top of the mail (RFC 5321, section 4.4), so our own server wrote everything above
+them; some servers write one field for each method. If no field is there, only the topmost field of ours counts: the
+border server must remove fields that the mail already had (RFC 8601, section 5), and a second one could be forged. With
+`agent.believes_results_at = "top"` only fields above every Received field and every other server's results count.
 
-What proves the From domain (S21, level 2): dmarc=pass for it. Or, where our server reports no DMARC policy, a pass of
-DKIM or SPF for the same domain: that would be a DMARC pass under every policy there is. For another domain of the same
-organisation it depends on the policy, so that counts with `agent.alignment = "relaxed"` only. Or a signature that we
-verify ourselves (`dkim_check`), where our server says nothing of DKIM and `agent.verify_dkim` is on. Or what
-`agent.arc_sealers` saw, where our server reports arc=pass (S23).
+Proof of the From domain (S21, level 2) is any of these:
 
-Any other result of dmarc, be it that the check itself failed, says that the From field may name a third party, to whom
-nothing is to be written: level 0, whatever passed for another domain.
+- dmarc=pass for the domain;
+- a pass of DKIM or SPF for the same domain, if our server reports no DMARC policy: it would pass under any policy. For
+  another domain of the same organisation the policy would decide, so it counts only with `agent.alignment = "relaxed"`;
+- a signature that we verify ourselves (`dkim_check`), if our server reports nothing about DKIM and `agent.verify_dkim`
+  is on;
+- the results that `agent.arc_sealers` sealed, if our server reports arc=pass (S23).
 
-Invariant: without one of these the level is at most 1, and no level above 1 is given for a domain that is not aligned
-with that of the single From address (S22). Checked by tests/unit/mail/senders/test_identity.py.
+Any other dmarc result, also a failed check, means that the From field may name an uninvolved third party, who must get
+no mail: level 0, whatever passed for another domain.
+
+Invariant: without proof the level is at most 1, and only a domain that is aligned with the domain of the single From
+address gives a level above 1 (S22). Checked by tests/unit/mail/senders/test_identity.py.
 """
 
 from __future__ import annotations
@@ -36,13 +39,13 @@ from support_agent.mail.senders.dkim_check import DkimCheck, DkimVerdict
 
 FIELD = "authentication-results"
 NO_POLICY = frozenset({"none", "bestguesspass"})
-"""Results of dmarc that say only that the domain publishes no policy; the second is Microsoft's."""
+"""The dmarc results that mean that the domain publishes no policy; the second is Microsoft's."""
 ALIGNED_BY = {"dkim": ("header.d", "header.i"), "spf": ("smtp.mailfrom",)}
-"""Where a method names the domain that passed; the first property that is there counts."""
+"""The properties in which a method names the domain that passed; the first one present counts."""
 
 
 class Sender(Frozen):
-    """Who a mail is from, with the level and why; `address` is empty where the From field does not name exactly one."""
+    """The sender's address and level, and why; `address` is "" where From does not name exactly one address."""
 
     address: str
     level: Level
@@ -50,16 +53,16 @@ class Sender(Frozen):
 
 
 class Proof(NamedTuple):
-    """What a mail proves about its From domain, whoever that is: 0, 1 or 2."""
+    """What a mail proves about its From domain: level 0, 1 or 2."""
 
     level: Level
     why: str
 
 
 class Believed(NamedTuple):
-    """The results that our own server wrote; None: there are none to believe, because of `why`.
+    """The results that our own server wrote; None where there are none, for the reason `why`.
 
-    `is_silent`: nothing of ours says anything about DKIM, not even in a field that cannot be read.
+    `is_silent`: our server reported nothing about DKIM, and no field of ours is unreadable.
     """
 
     results: tuple[Result, ...] | None
@@ -73,13 +76,13 @@ def identify(
     is_customer: Callable[[str], bool],
     verify_dkim: DkimCheck | None = None,
 ) -> Sender:
-    """Give the sender of a mail a level.
+    """Identify the sender of a mail and give the level.
 
     Args:
         message: As parsed.
-        agent: Whose `authserv_ids` are believed; without one, and without `verify_dkim`, every sender has level 0.
-        is_customer: Whether the company knows an address (lower-case, A-label domain); asked at level 2 only.
-        verify_dkim: Asked where our own server says nothing of DKIM; None: never.
+        agent: Its `authserv_ids` are trusted; without any, and without `verify_dkim`, every sender has level 0.
+        is_customer: Whether the company knows an address (lower-case, A-label domain); called at level 2 only.
+        verify_dkim: Called if our own server reports nothing about DKIM; None: never.
     """
     if message.from_ is None:
         return Sender(address="", level=UNKNOWN, why="From does not name exactly one address")
@@ -96,7 +99,7 @@ def identify(
 
 
 def _believed(message: Message, agent: AgentSettings) -> Believed:
-    """The results of the fields that only our own server can have written."""
+    """The results in fields that only our own server can have written."""
     if not agent.authserv_ids and not agent.believes_results_without_id:
         return Believed(None, "no agent.authserv_ids configured", is_silent=True)
     fields = _fields_of_ours(message, agent)
@@ -112,26 +115,24 @@ def _believed(message: Message, agent: AgentSettings) -> Believed:
 
 
 def _fields_of_ours(message: Message, agent: AgentSettings) -> list[AuthenticationResults]:
-    """Our fields above every Received field; else the topmost field of ours alone.
+    """Our fields above every Received field; else only the topmost field of ours.
 
-    A field of ours that cannot be read counts: one below it may be a copy that came with the mail.
+    An unreadable field of ours counts too: a field below it may have come with the mail.
     """
     own = frozenset(lower_address(authserv_id) for authserv_id in agent.authserv_ids)
     is_strict = agent.believes_results_at == "top"
     received = (at for at, (name, _) in enumerate(message.headers) if name.lower() == "received")
-    trace = next(received, int(is_strict))  # without a trace only the very first field can be of the last server
+    trace = next(received, int(is_strict))  # without Received only the first field can come from the last server
     fields: list[AuthenticationResults] = []
     is_topmost = True
     for at, (name, value) in enumerate(message.headers):
         if name.lower() != FIELD:
             continue
-        if fields and at >= trace:
-            break
-        if is_strict and at >= trace:
+        if at >= trace and (fields or is_strict):
             break
         field = _field_of_ours(value, own, may_lack_id=is_topmost and agent.believes_results_without_id)
         if is_strict and field is None:
-            break  # what stands below another server's field may have come with the mail
+            break  # fields below another server's may have come with the mail
         is_topmost = False
         if field is not None:
             fields.append(field)
@@ -139,7 +140,7 @@ def _fields_of_ours(message: Message, agent: AgentSettings) -> list[Authenticati
 
 
 def _field_of_ours(value: str, own: frozenset[str], *, may_lack_id: bool) -> AuthenticationResults | None:
-    """A field if it is ours, without results where it cannot be read; None where it is a stranger's."""
+    """The field if it is ours, without results if it cannot be read; None if another server wrote it."""
     mentioned = next((authserv_id for authserv_id in own if authserv_id in lower_address(value)), None)
     if mentioned is None and not may_lack_id:
         return None
@@ -150,7 +151,7 @@ def _field_of_ours(value: str, own: frozenset[str], *, may_lack_id: bool) -> Aut
 
 
 def _proof(message: Message, believed: Believed, domain: str, agent: AgentSettings) -> Proof:
-    """What our own server's results prove."""
+    """What our own server's results prove, ARC included."""
     if believed.results is None:
         return Proof(UNKNOWN, believed.why)
     proof = _proof_of(believed.results, domain, agent.alignment)
@@ -165,7 +166,7 @@ def _proof(message: Message, believed: Believed, domain: str, agent: AgentSettin
 
 
 def _proof_of(results: tuple[Result, ...], domain: str, alignment: Alignment) -> Proof:
-    """What results prove about a From domain."""
+    """What a set of results proves about a From domain."""
     dmarc = [result for result in results if result.method == "dmarc"]
     names_domain = all(_domain_of(value) == domain for result in dmarc for value in result.values("header.from"))
     if _all_pass(results, "dmarc") and names_domain and all(result.values("header.from") for result in dmarc):
@@ -190,7 +191,7 @@ def _all_pass(results: tuple[Result, ...], method: str) -> bool:
 
 
 def _authenticated_domain(result: Result) -> str | None:
-    """The one domain that a method says passed."""
+    """The single domain for which a method passed."""
     for name in ALIGNED_BY[result.method]:
         if values := result.values(name):
             return _domain_of(values[0]) if len(values) == 1 else None
@@ -198,12 +199,12 @@ def _authenticated_domain(result: Result) -> str | None:
 
 
 def _domain_of(value: str) -> str | None:
-    """The domain of a property that is an address or a domain."""
+    """The domain in a property that holds an address or a domain."""
     return normal_domain(value.rpartition("@")[2])
 
 
 def _better(proof: Proof, verdict: DkimVerdict, *, silent_why: str) -> Proof:
-    """The better of what our server said and what we verified; `why` says both where it was not enough."""
+    """The better of our server's proof and our own verification; `why` names both if neither is enough."""
     if verdict.is_aligned:
         return Proof(PROVEN, verdict.why)
     if verdict.has_pass:

@@ -1,16 +1,17 @@
-"""The words inside attachments (txt, md, pdf, docx), for a mail whose question stands in one of them.
+"""Read the text of attachments (txt, md, pdf, docx), for a mail whose question is in an attachment.
 
-The rule: what the sender wrote in the mail itself comes first. Attachments are read only where the mail has no words
-of its own, or few that ask nothing and name the attachment ("Hello, please see the attached letter"); then their text
-follows the mail's own. It is the customer's text like that of the mail, so it is planned with and never shown.
+The mail's own text comes first. Attachments are read only if the mail has no text, or a short text that asks nothing
+and mentions the attachment ("Hello, please see the attached letter"); their text then follows the mail's. Like the
+mail, it is used for planning and never shown.
 
-Invariant: whatever is attached, this ends in bounded time and memory, raises nothing, and tells where something was
-left unread. Documents are opened in a process of their own (`extraction.process`). Checked by
+Invariant: whatever is attached, this ends in bounded time and memory, raises nothing, and records what was left unread.
+Documents are opened in a separate process (`extraction.process`). Checked by
 tests/unit/mail/text/test_attachment_text.py.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 import time
 from collections.abc import Callable
@@ -23,16 +24,17 @@ from support_agent.extraction.process import FileKind, Limits, extract
 from support_agent.mail.message import Message, attached_bytes
 from support_agent.mail.text.body import LIMIT, Attachment
 from support_agent.mail.text.decoding import decode_bytes, safe_text
+from support_agent.mail.text.wording import has_question_mark
 
 MAX_FILES = 5
-"""Attachments read of one mail."""
+"""Attachments read per mail."""
 MAX_FILE_BYTES = 15_000_000
 MAX_PAGES = 30
 TIMEOUT_S = 20.0
-"""For all attachments of a mail together: the other mails wait meanwhile."""
+"""For all attachments of a mail together, because other mails wait meanwhile."""
 MEMORY_BYTES = 1_000_000_000
 MAX_POINTER_WORDS = 40
-"""A mail with more words than this speaks for itself."""
+"""A mail with more words than this contains the question itself."""
 
 POINTER = re.compile(
     r"(?<!\w)(?:attach(?:ed|ment|ments|ing)|enclos(?:ed|ure)|pdf|docx?|anhang|anhänge\w*|angehängt\w*|anbei|anlagen?"
@@ -41,7 +43,6 @@ POINTER = re.compile(
     r"|прилож\w+|прикрепл\w+|přílo\w+|csatol\w+|ekte|annex\w*)(?!\w)|添付|附件|附檔|첨부",
     re.IGNORECASE,
 )
-QUESTION = re.compile(r"[?\uff1f\u061f]")
 
 
 class Kind(StrEnum):
@@ -61,11 +62,11 @@ KINDS = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": Kind.DOCX,
 }
 SUFFIXES = {".txt": Kind.TEXT, ".text": Kind.TEXT, ".md": Kind.TEXT, ".pdf": Kind.PDF, ".docx": Kind.DOCX}
-"""Believed over the type: many programs send everything as application/octet-stream."""
+"""The suffix takes precedence over the type: many programs send everything as application/octet-stream."""
 
 
 class Extract(NamedTuple):
-    """`is_whole` is False where text was left out or could not be read."""
+    """Extracted text; `is_whole` is False where something was left out or could not be read."""
 
     text: str
     is_whole: bool
@@ -77,24 +78,25 @@ def kind_of(attachment: Attachment) -> Kind | None:
 
 
 def speaks_through_attachments(message: Message) -> bool:
-    """Whether the mail's words are, or may be, in attachments that can be read: the rule above."""
+    """Whether the question is, or may be, in a readable attachment, by the rule above."""
     if not any(kind_of(one) is not None for one in message.attachments):
         return False
     words = message.visible_text
     if not words.strip():
         return True
-    return len(words.split()) <= MAX_POINTER_WORDS and not QUESTION.search(words) and POINTER.search(words) is not None
+    is_short = len(words.split()) <= MAX_POINTER_WORDS
+    return is_short and not has_question_mark(words) and POINTER.search(words) is not None
 
 
 def with_attached_text(
     message: Message, raw: Callable[[], bytes], max_characters: int, clock: Callable[[], float] = time.monotonic
 ) -> Message:
-    """The same mail with the text of its attachments, where it speaks through them; else as it was.
+    """The mail with the text of its attachments, if `speaks_through_attachments`; else unchanged.
 
     Args:
-        raw: The mail's bytes, asked for only where they are needed.
-        max_characters: Of all attachments together; more, and what cannot be read, leaves a defect (`LIMIT`).
-        clock: Seconds; the attachments have `TIMEOUT_S` in all.
+        raw: Gives the mail's bytes; called only if they are needed.
+        max_characters: For all attachments together; text beyond it, or that cannot be read, adds a defect (`LIMIT`).
+        clock: Seconds; all attachments together have `TIMEOUT_S`.
     """
     if max_characters == 0 or not speaks_through_attachments(message):
         return message
@@ -118,7 +120,7 @@ def with_attached_text(
 
 
 def asked_text(message: Message) -> str:
-    """What the sender asks: the visible text, and after it the text of the attachments as far as it was read."""
+    """The text to plan with: the visible text, then the text read from attachments."""
     return "\n\n".join(filter(None, (message.visible_text, *(one.text for one in message.attachments))))
 
 
@@ -127,17 +129,9 @@ def _extract(kind: Kind, raw: bytes, max_characters: int, timeout_s: float) -> E
         return Extract("", False)
     if kind is Kind.TEXT:
         start = raw[: 4 * max_characters + 4]
-        text = decode_bytes(start, _byte_order(start)).text.strip()
+        has_byte_order = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as Windows Notepad writes it
+        text = decode_bytes(start, "utf-16" if has_byte_order else None).text.strip()
         return Extract(text, len(start) == len(raw))
-    return _extract_in_child(kind, raw, max_characters, timeout_s)
-
-
-def _byte_order(raw: bytes) -> str | None:
-    """UTF-16 where the bytes begin with its mark, as Windows' Notepad writes it."""
-    return "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else None
-
-
-def _extract_in_child(kind: Kind, raw: bytes, max_characters: int, timeout_s: float) -> Extract:
     limits = Limits(max_characters=max_characters, max_pages=MAX_PAGES, timeout_s=timeout_s, memory_bytes=MEMORY_BYTES)
     found = extract(FileKind(kind.value), raw, limits)
     between = "\n\n" if kind is Kind.PDF else "\n"

@@ -1,9 +1,8 @@
-"""Finds the boundary of a multipart in its body, where the header names none or another one.
+"""Find the boundary of a multipart in its body, for a header that names no boundary or a wrong one.
 
-Invariant: a body is split only where every reader who looked for the boundary would split it in the same way: it begins
-and ends with that boundary, and each other line that could be one is declared by a part for parts of its own. So no
-content can choose what is seen. The work is linear in the length of the body. Checked by
-tests/unit/mail/text/test_boundaries.py.
+Invariant: a body is split only if its boundary is unambiguous: the body begins and ends with it, and every other line
+that looks like a boundary is declared by an inner part. So no content can change what is seen. The work is linear in
+the length of the body. Checked by tests/unit/mail/text/test_boundaries.py.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ DECLARED = re.compile(r"boundary[ \t]*=[ \t]*(?:\"([^\"\r\n]{1,70})\"|([^\s;\"]{
 
 
 def holds_parts(text: str) -> bool:
-    """Whether a text is the raw text of a multipart: a part begins, and its boundary is closed."""
+    """Whether a text is an undecoded multipart: a part begins, and its boundary is closed."""
     heads = (match for match in PART_HEAD.finditer(text) if OF_MIME.search(match[2]))
     match = next(heads, None)
     return match is not None and f"\n--{match[1]}--" in text
 
 
 def split_by_found_boundary(body: str) -> Part | None:
-    """The body as a multipart, split at the only boundary that it can have; None where there is none, or another.
+    """The body as a multipart, split at its only possible boundary; None where that is missing or ambiguous.
 
     Args:
-        body: As it came, bytes above 127 as surrogates.
+        body: As received, bytes above 127 as surrogates.
     """
     first = FIRST_LINE.match(body)
     if first is None or not _is_alone(first[1], body):
@@ -45,7 +44,7 @@ def split_by_found_boundary(body: str) -> Part | None:
 
 
 def _is_alone(outer: str, body: str) -> bool:
-    """Whether a boundary closes the body, a part's header follows it, and every other one is declared within a part."""
+    """Whether the boundary closes the body, a part's header follows it, and inner parts declare all others."""
     heads = PART_HEAD.findall(body)
     inner = {match[1] or match[2] for _, fields in heads for match in DECLARED.finditer(fields)}
     known = {f"{boundary}{end}" for boundary in {outer, *inner} for end in ("", "--")}

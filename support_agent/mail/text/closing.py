@@ -1,23 +1,23 @@
 # ruff: noqa: RUF001 - words in Cyrillic and other letters
-"""Whether a mail only withdraws what was asked, or says that all is well: it asks nothing, so there is no answer to it.
+"""Recognise a mail that only withdraws a request, or says that all is well: it asks nothing, so it needs no answer.
 
-Invariant: wording brings such a mail to a person and never files it, and what is left of it without the words that
-close asks, wants, denies and excepts nothing. Checked by tests/unit/mail/text/test_closing.py.
+Invariant: such a mail goes to a person and is never filed, and apart from the closing words it contains no question,
+wish, denial or exception. Checked by tests/unit/mail/text/test_closing.py.
 """
 
 from __future__ import annotations
 
 import re
 
-from support_agent.mail.machines.automatic_wording import QUESTION_MARKS, QUOTED, asks
+from support_agent.mail.machines.automatic_wording import QUOTED, asks
 from support_agent.mail.machines.automatic_words import ANSWERED
-from support_agent.mail.text.wording import words
+from support_agent.mail.text.wording import has_question_mark, words
 
 MAX_CHARACTERS = 1_500
 MAX_WORDS = 40
-"""Such mails are short; a longer one tells something."""
+"""Such mails are short; a longer one has something to say."""
 MAX_THANKS_WORDS = 8
-"""Of a reply that thanks, besides the words of thanks: a name, a wish for the weekend."""
+"""Words of a thank-you reply besides the thanks: a name, a wish for the weekend."""
 
 CLOSES = words(
     # English
@@ -93,7 +93,7 @@ CLOSES = words(
     r"|답(?:장|변)(?:은)? 안"
     r"|تم حل|تجاهلوا|הסתדר|תתעלמו|\bsudah (?:bisa|teratasi|beres)\b|\btidak perlu dibalas|\bđã (?:giải quyết|được rồi)",
 )
-"""That something is over, solved, or not to be done after all; by language."""
+"""Something is over, solved, or not wanted any more; by language."""
 THANKS = words(
     r"\b(?:(?:many |so much )?thanks?(?: you| a lot| so much| very much)?|thx|cheers|(?:vielen |herzlichen "
     r"|besten )?dank(?:e|eschön)?"
@@ -116,23 +116,23 @@ OPEN = words(
     r"(?:^|\W)(?:но|однако|по-прежнему|не|але|проте|досі|αλλά|όμως|δεν)\W|ただ|しかし|まだ|ません|但(?:是)?|还是|仍"
     r"|没有|하지만|아직|안 |لكن|לא |אבל",
 )
-"""That something is not over, not so, or that another thing is meant."""
+"""Something is not over, is denied, or is to be replaced."""
 NEWS = re.compile(
     r"\d|https?:|\b(?:is|are|was|has|send|ist|sind|hat|habe|schick\w*|est|envoy\w+|es|son|env[íi]\w+)\b", re.IGNORECASE
 )
-"""Beside thanks a number or a statement, which may be an answer or a complaint."""
+"""A number or a statement; next to thanks it may be an answer or a complaint."""
 REPLY = re.compile(rf"^\W{{0,3}}{ANSWERED}", re.IGNORECASE)
 WORD = re.compile(r"\w+")
 
 
 def why_closing(subject: str, text: str) -> str:
-    """Why a mail asks for nothing any more, or "".
+    """Why a mail no longer asks for anything, or "".
 
     Args:
-        subject: Of the mail; a word of thanks alone closes only what was asked before, so it counts in a reply.
-        text: What the sender wrote now.
+        subject: Thanks alone count only in a reply, because they close an earlier request.
+        text: The sender's own new text.
     """
-    if len(text) > MAX_CHARACTERS or any(mark in text for mark in QUESTION_MARKS):
+    if len(text) > MAX_CHARACTERS or has_question_mark(text):
         return ""
     plain = " ".join(QUOTED.sub(" ", text).split())
     closing = CLOSES.search(plain)

@@ -1,7 +1,7 @@
-"""Characters out of the bytes of a mail: charsets that lie, RFC 2047 words, and text that is safe to keep.
+"""Decode the bytes of a mail to text: wrong charsets, RFC 2047 words, and text that is safe to store.
 
-Invariant: no function here raises on any input, and none returns a NUL, another control character or half a
-surrogate, so every string can be stored and shown. Checked by tests/unit/mail/text/test_decoding.py.
+Invariant: no function here raises on any input, and none returns a NUL, another control character or a lone surrogate,
+so every string can be stored and shown. Checked by tests/unit/mail/text/test_decoding.py.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import re
 from typing import NamedTuple
 
 NOT_CHARSETS = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined", "mbcs", "oem"})
-"""Python codecs that are no character sets of mail; some are slow or raise warnings."""
+"""Python codecs that are not charsets of mail; some are slow or raise warnings."""
 ASCII_KIN = frozenset({"ascii", "iso8859-1", "cp1252"})
-"""Declared by programs that do not know: UTF-8 is tried first, then Windows-1252, a superset of Latin-1."""
+"""Programs that do not know the charset declare these. UTF-8 is tried first, then Windows-1252, a superset of
+Latin-1."""
 WIDER = {
     "gb2312": "gb18030",
     "gbk": "gb18030",
@@ -29,7 +30,7 @@ WIDER = {
     "tis-620": "cp874",
     "iso2022_jp": "iso2022_jp_ext",
 }
-"""Charsets whose name is written where a superset of them is meant (WHATWG Encoding, "names and labels")."""
+"""Charsets that programs declare when they use a superset (WHATWG Encoding, "names and labels")."""
 OTHER_NAMES = {
     "iso-8859-8-i": "iso8859-8",
     "iso-8859-8-e": "iso8859-8",
@@ -48,35 +49,35 @@ OTHER_NAMES = {
     "cp1200": "utf-16-le",
     "ansi": "cp1252",
 }
-"""Names of mail and of Windows that Python does not know."""
+"""Charset names in mail and on Windows that Python does not know."""
 JAPANESE_ESCAPES = (b"\x1b$B", b"\x1b$@", b"\x1b(J")
-"""ISO-2022-JP names itself in its bytes, so it needs no declaration, and old programs make none."""
+"""ISO-2022-JP identifies itself by these bytes; old programs do not declare it."""
 ENCODED_WORD = re.compile(r"=\?([^?\s*]+)(?:\*[^?\s]*)?\?([bBqQ])\?([^?]*)\?=")
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
 NO_ASCII_CONTROLS = {code: None for code in range(128) if CONTROLS.match(chr(code))}
-"""For `str.translate`, which takes a third of the pattern's time, on ASCII text only."""
+"""For `str.translate` on ASCII text, which takes a third of the pattern's time."""
 FOLD = re.compile(r"(?:\r\n|\r|\n)(?=[ \t])")
 TABS = re.compile(r"\t+")
 MAX_TOKEN_CHARACTERS = 2_000
-"""Of a field whose first word is asked for."""
+"""How much of a field `token_of` reads."""
 LINE_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 class Decoded(NamedTuple):
-    """`is_as_declared` is False where the bytes were not what the mail said."""
+    """Decoded text; `is_as_declared` is False where the declared charset is wrong."""
 
     text: str
     is_as_declared: bool
 
 
 def decode_bytes(raw: bytes, declared: str | None) -> Decoded:
-    """Read bytes as the declared charset, else UTF-8, else Windows-1252 with a mark for each bad byte."""
+    """Decode as the declared charset, else UTF-8, else Windows-1252 with U+FFFD for each invalid byte."""
     name = _codec_name(declared)
     if raw.isascii() and (name is None or name in ASCII_KIN or name == "utf-8") and b"\x1b$" not in raw:
         return Decoded(safe_text(raw.decode("ascii")), True)
     candidates = ["utf-8", name] if name in ASCII_KIN or name is None else [name, "utf-8"]
     is_lie = name is not None and name.startswith(("utf-16", "utf-32")) and b"\0" not in raw
-    if is_lie:  # without a single NUL it cannot be what it says
+    if is_lie:  # real UTF-16 or UTF-32 mail has NUL bytes
         candidates = ["utf-8"]
     elif name not in ("iso2022_jp_ext", "iso2022_kr") and any(escape in raw for escape in JAPANESE_ESCAPES):
         candidates.insert(0, "iso2022_jp_ext")
@@ -93,7 +94,7 @@ def decode_bytes(raw: bytes, declared: str | None) -> Decoded:
 
 
 def _nearly_utf8(raw: bytes) -> str:
-    """UTF-8 in which a few bytes are damaged or cut, with a mark for each; "" where it is something else."""
+    """UTF-8 with a few damaged bytes, each replaced by U+FFFD; "" where the bytes are something else."""
     text = raw.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     letters = len(text) - len(text.encode("ascii", "ignore")) - damaged
@@ -111,14 +112,13 @@ def _codec_name(declared: str | None) -> str | None:
 
 
 def safe_text(text: str) -> str:
-    """Text with LF line ends, without NUL, controls and half surrogates."""
+    """Text with LF line ends, without NUL, other controls and lone surrogates."""
     if text.isascii():
         if text.isprintable():  # the common case: nothing to do
             return text
         return text.replace("\r\n", "\n").replace("\r", "\n").translate(NO_ASCII_CONTROLS)
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\ufeff", "")
-    text = text.encode("utf-8", "replace").decode("utf-8") if _has_surrogate(text) else text
-    return CONTROLS.sub("", text)
+    return CONTROLS.sub("", text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def safe_line(text: str) -> str:
@@ -128,37 +128,24 @@ def safe_line(text: str) -> str:
     return LINE_CONTROLS.sub(" ", safe_text(text)).strip()
 
 
-def _has_surrogate(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
 def header_text(value: str) -> str:
-    """A field's value as the parser gives it (8-bit bytes as surrogates), unfolded; still encoded."""
+    """A field's value from the parser (8-bit bytes as surrogates), unfolded; encoded words stay encoded."""
     if "\n" in value or "\r" in value:
         value = FOLD.sub("", value)
     plain = TABS.sub(" ", value) if "\t" in value else value
     if plain.isascii() and plain.isprintable():  # nearly all of them
         return plain.strip()
-    raw = value.encode("utf-8", "surrogateescape") if _is_escaped(value) else value.encode("utf-8", "replace")
-    return safe_line(decode_bytes(raw, "utf-8").text)
-
-
-def _is_escaped(value: str) -> bool:
     try:
-        value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        return False
-    return True
+        raw = value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte
+        raw = value.encode("utf-8", "replace")
+    return safe_line(decode_bytes(raw, "utf-8").text)
 
 
 def decode_words(value: str) -> str:
     """Decode the encoded words of an unfolded value (RFC 2047); white space between two of them is dropped.
 
-    Neighbours of one charset are joined before decoding, because many programs cut inside a character.
+    Adjacent words of one charset are joined before decoding, because many programs split inside a character.
     """
     if "=?" not in value:
         return safe_line(value)
@@ -197,7 +184,7 @@ def _word_bytes(encoding: str, encoded: str) -> bytes:
 
 
 def token_of(value: str) -> str:
-    """The word of a field, in lower case, without comments, which nest (RFC 5322, section 3.2.2), and parameters."""
+    """A field's keyword in lower case, without parameters and (nested) comments (RFC 5322, section 3.2.2)."""
     depth, plain = 0, []
     for char in value[:MAX_TOKEN_CHARACTERS]:
         if char == ")" and depth:

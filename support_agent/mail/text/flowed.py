@@ -1,6 +1,6 @@
-"""Put the paragraphs of format=flowed text together again (RFC 3676).
+"""Rejoin the paragraphs of format=flowed text (RFC 3676).
 
-Invariant: no word is lost or added; a quotation stays marked at its depth, and "-- " stays a line of its own.
+Invariant: no word is lost or added; a quotation keeps its depth, and "-- " stays a line of its own.
 Checked by tests/unit/mail/text/test_flowed.py.
 """
 
@@ -13,12 +13,11 @@ SIGNATURE = "-- "
 
 
 def unflow(text: str, *, is_delsp: bool) -> str:
-    """Join the lines that end in a space with the next line of the same depth (RFC 3676, section 4).
+    """Join each line that ends in a space with the next line of the same depth (RFC 3676, section 4).
 
     Args:
         text: Lines that end in LF.
-        is_delsp: The space at the end was put there by the sender's program and goes (DelSp=yes, for writing without
-            spaces between words).
+        is_delsp: Remove that space, because the sender's program added it (DelSp=yes, for scripts without spaces).
     """
     out: list[str] = []
     flowing: list[str] = []
@@ -26,12 +25,13 @@ def unflow(text: str, *, is_delsp: bool) -> str:
 
     def finish() -> None:
         if flowing:
-            out.append(_quoted(depth_before, "".join(flowing)))
+            content = "".join(flowing)
+            out.append(">" * depth_before + (" " if depth_before and content else "") + content)
             flowing.clear()
 
     for line in text.split("\n"):
         depth = len(QUOTES.match(line)[0])  # type: ignore[index]  # the pattern matches anywhere
-        content = line[depth:].removeprefix(" ") if line[depth : depth + 1] == " " else line[depth:]
+        content = line[depth:].removeprefix(" ")
         is_signature = content == SIGNATURE
         if depth != depth_before or is_signature:
             finish()
@@ -42,7 +42,3 @@ def unflow(text: str, *, is_delsp: bool) -> str:
             finish()
     finish()
     return "\n".join(out)
-
-
-def _quoted(depth: int, content: str) -> str:
-    return f"{'>' * depth} {content}" if depth and content else ">" * depth + content

@@ -1,8 +1,7 @@
-"""What the standard library's mail parser may be given, so that a hostile mail costs bounded time and memory.
+"""Limits for the standard library's mail parser, so that a hostile mail costs bounded time and memory.
 
-The parser makes an object of each part, and of each block of a delivery status, were it only a blank line; it compares
-each line with the boundary of each open container; and it reads the parameters of a field in time that grows with the
-square of their length.
+The parser makes an object of each part and of each block of a delivery status, even of a blank line. It compares each
+line with the boundary of each open container. It reads a field's parameters in time quadratic in their length.
 
 Invariant: `careful_tree` ends in bounded time and memory, or raises ValueError. Checked by
 tests/unit/mail/text/test_limits.py.
@@ -17,19 +16,19 @@ import re
 from collections.abc import Callable, Iterator
 
 MAX_PARAMETER_CHARACTERS = 2_000
-"""Of a field with parameters, as Content-Type: a longer one is not read."""
+"""A longer field with parameters, such as Content-Type, is not read."""
 MAX_PARAMETERS = 100
 MAX_PARSE_STEPS = 20_000_000
 """Containers times lines."""
 MAX_TREE_PARTS = 4_000
-"""Parts and blocks of reports in one mail, all together; `body` reads half as many."""
+"""Parts and report blocks of one mail together; `body` reads half as many."""
 Part = email.message.Message
-"""A mail or a part of one, as the standard library has it."""
+"""A mail, or one part of it, as the standard library parses it."""
 CONTENT_TYPE = re.compile(rb"content-type:([^\r\n]*(?:(?:\r\n|\r|\n)[ \t][^\r\n]*)*)", re.IGNORECASE)
 
 
 def careful_tree(raw: bytes) -> email.message.Message:
-    """The standard library's reading of a mail.
+    """Parse a mail with the standard library.
 
     Raises:
         ValueError: the mail is beyond a limit.
@@ -40,7 +39,7 @@ def careful_tree(raw: bytes) -> email.message.Message:
 
 
 def beyond_limits(raw: bytes) -> str:
-    """Why the bytes may not be parsed, as far as that can be told before; or ""."""
+    """Why the bytes must not be parsed, as far as a quick look can tell; or ""."""
     if len(raw) <= MAX_PARAMETER_CHARACTERS:
         return ""  # too short for any limit
     containers = 0
@@ -55,12 +54,18 @@ def beyond_limits(raw: bytes) -> str:
 
 
 def may_read_parameters(value: str) -> bool:
-    """Whether the parameters of a field may be asked for: each takes time with the length of all before it."""
+    """Whether a field's parameters are few and short enough to read: reading takes quadratic time."""
     return len(value) <= MAX_PARAMETER_CHARACTERS and value.count(";") <= MAX_PARAMETERS
 
 
+def children(part: Part) -> list[Part]:
+    """The direct parts of a multipart or an attached mail; [] for a leaf."""
+    payload = part.get_payload() if part.is_multipart() else []
+    return [child for child in payload if isinstance(child, Part)]
+
+
 def _content_types(raw: bytes) -> Iterator[re.Match[bytes]]:
-    """Each Content-Type field, of any part; a search by bytes is ten times quicker than one by pattern."""
+    """Each Content-Type field of any part. Searching for the bytes is ten times faster than searching by pattern."""
     lower = raw.lower()
     at = lower.find(b"content-type:")
     while at >= 0:
@@ -72,8 +77,8 @@ def _content_types(raw: bytes) -> Iterator[re.Match[bytes]]:
 
 
 def _part_maker() -> Callable[..., email.message.Message]:
-    """Makes the parts of one mail for the parser, and stops it where there are too many."""
-    room = iter(range(MAX_TREE_PARTS + 1))  # the parser makes one more, to see how it is done
+    """A message factory for the parser that raises ValueError after too many parts."""
+    room = iter(range(MAX_TREE_PARTS + 1))  # the parser calls the factory once more, to learn its signature
 
     def make(policy: email.policy.Policy) -> email.message.Message:
         if next(room, None) is None:

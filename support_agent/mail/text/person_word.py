@@ -1,11 +1,10 @@
-"""Whether the customer asks for a person, recognised without a model.
+"""Recognise, without a model, that the customer asks for a person.
 
-Invariant: a request in plain words is found in English, German, Spanish and French, and "user agent", "sync
-agent", "human-readable" or "a person in my team" alone are none. Checked by
-tests/unit/mail/text/test_person_word.py.
+Invariant: a plain request is found in English, German, Spanish and French, while "user agent", "sync agent",
+"human-readable" or "a person in my team" alone are not requests. Checked by tests/unit/mail/text/test_person_word.py.
 
-A setting of `desk.person_words` with two or more words that does not begin with an article ("real person") is
-enough by itself; every other one ("agent", "a person") counts only where it is asked for.
+An entry of `desk.person_words` with two or more words and no leading article ("real person") is enough by itself. Every
+other entry ("agent", "a person") counts only in a phrase that asks for it.
 """
 
 from __future__ import annotations
@@ -13,8 +12,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from support_agent.mail.text.wording import longest_first
+
 MAX_CHARACTERS = 100_000
-"""Of the beginning of a text, and of its end; nobody asks for a person in the middle of a book."""
+"""Searched at each end of a longer text."""
 BUILT_IN = (
     "person",
     "operator",
@@ -26,7 +27,7 @@ BUILT_IN = (
     "representante",
 )
 SOMEONE = ("someone", "somebody", "jemandem", "alguien", "quelqu'un")
-"""Enough after a verb of talking ("talk to someone"), and nowhere else."""
+"""These count only after a verb of talking ("talk to someone")."""
 FRENCH = ("humain", "personne", "conseiller", "conseillère")
 ARTICLES = frozenset({"a", "an", "the", "un", "una", "une", "ein", "eine", "el", "la"})
 NO_COMPOUND = r"(?![-\w])(?! (?:readable|error|resources|rights|log|logs|version|string|process|service|names?)\b)"
@@ -41,10 +42,10 @@ GERMAN_TALK = r"(?:sprech(?:en?)|reden|telefonieren|schreiben|verbinden?|verbund
 
 
 def asks_for_person(text: str, person_words: tuple[str, ...]) -> str | None:
-    """The words by which a person is asked for, or None.
+    """The words that ask for a person, or None.
 
     Args:
-        text: What the customer wrote (visible text or subject), any length; of a very long one both ends are searched.
+        text: The visible text or the subject, of any length; only both ends of a very long text are searched.
         person_words: `desk.person_words`.
     """
     if len(text) > 2 * MAX_CHARACTERS:
@@ -62,7 +63,7 @@ def asks_for_person(text: str, person_words: tuple[str, ...]) -> str | None:
 
 @lru_cache(maxsize=16)
 def _patterns(person_words: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
-    """One pattern per way of asking; each has a bounded number of words between its ends."""
+    """One pattern for each way to ask; each allows a bounded number of words between its ends."""
     words = _words(person_words)
     anyone = rf"(?:{words}|{'|'.join(SOMEONE)})s?{NO_COMPOUND}"
     real = rf"(?:(?:real|live|actual|human|support|customer|service|proper|single|{GERMAN_REAL}) )"
@@ -92,14 +93,14 @@ def _patterns(person_words: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 @lru_cache(maxsize=16)
 def _alone(person_words: tuple[str, ...]) -> re.Pattern[str]:
-    """A whole line that is nothing but the word: "Human!"."""
+    """A line that is only the word: "Human!"."""
     return re.compile(rf"(?:(?:a|an|un|una|ein|eine|einen) )?(?:{_words(person_words)})\s*[.!?]*", re.IGNORECASE)
 
 
 def _words(person_words: tuple[str, ...]) -> str:
-    """All words as one alternation, longest first, without their articles."""
-    bare = {" ".join(_without_article(word.split())) for word in (*person_words, *BUILT_IN, *FRENCH)}
-    return "|".join(re.escape(word) for word in sorted(bare - {""}, key=lambda word: (-len(word), word)))
+    """All words as one pattern, without their articles."""
+    bare = (" ".join(_without_article(word.split())) for word in (*person_words, *BUILT_IN, *FRENCH))
+    return longest_first(re.escape(word) for word in bare if word)
 
 
 def _without_article(words: list[str]) -> list[str]:

@@ -1,11 +1,11 @@
-"""Split a mail's plain text into what the sender wrote now, what is quoted, and the signature.
+"""Split a mail's plain text into the sender's new text, the quotation, and the signature.
 
-Invariant: each line of the text lands in exactly one of the three parts, in order, and the work is linear in
-the length of the text (every pattern is tried on one bounded line, look-ahead is a fixed number of lines).
-Checked by tests/unit/mail/text/test_quotation.py.
+Invariant: each line of the text goes to exactly one of the three parts, in order, and the work is linear in the length
+of the text (every pattern is tried on one bounded line, look-ahead is a fixed number of lines). Checked by
+tests/unit/mail/text/test_quotation.py.
 
-Where a rule is in doubt the line stays visible: a quotation taken for the customer's words costs a hand-over
-to a person, a customer's words taken for a quotation would be silently unanswered.
+In doubt a line stays visible: a quotation read as the customer's words costs one escalation, while a customer's words
+read as a quotation would silently stay unanswered.
 """
 
 from __future__ import annotations
@@ -30,32 +30,26 @@ from support_agent.mail.text.quotation_words import (
     WROTE_BEFORE_NAME,
     WROTE_SUFFIXES,
 )
-from support_agent.mail.text.signatures import signature_start
+from support_agent.mail.text.signatures import MAX_PATTERN_CHARACTERS, signature_start
+from support_agent.mail.text.wording import COLONS, longest_first
 
-MAX_PATTERN_CHARACTERS = 500
-"""Longer lines are no attribution, header or signature line: no pattern is tried on them."""
 ATTRIBUTION_LINES = 4
-"""Mail clients wrap "On <date>, <name> <address> wrote:" over at most this many lines."""
+"""Clients wrap "On <date>, <name> <address> wrote:" over at most this many lines."""
 HEADER_BLOCK_LINES = 8
-"""Outlook's copied header block (From, Sent, To, Cc, Subject) with room for wrapped lines."""
+"""Outlook's copied header block (From, Sent, To, Cc, Subject), with room for wrapped lines."""
 MIN_HEADER_LINES = 3
 QUOTE_WITHIN_LINES = 6
-"""Blank lines between an attribution and its quotation, at most."""
+"""At most so many blank lines between an attribution and its quotation."""
 BARE_LABEL_LINES = 16
-"""The same block as old Lotus Notes writes it: each label and each value on a line of its own, with blank ones."""
+"""The header block of old Lotus Notes: each label and each value on its own line, with blank lines between."""
 
 VISIBLE, QUOTED, SIGNATURE = "v", "q", "s"
 
 
-def _any(words: tuple[str, ...]) -> str:
-    """One alternative of the words, the longest first."""
-    return "|".join(sorted(dict.fromkeys(words), key=len, reverse=True))
-
-
-SEPARATOR = re.compile(rf"(?:{_any(RULER_WORDS)})\s*:?", re.IGNORECASE)
+SEPARATOR = re.compile(rf"(?:{longest_first(RULER_WORDS)})\s*:?", re.IGNORECASE)
 DASHES = ("--", "==")
 FORWARD = frozenset(FORWARD_LINES)
-ABOVE = re.compile(rf"[\W_]*+(?:please |bitte |por favor )?(?:{_any(REPLY_ABOVE)})[\W_]*$", re.IGNORECASE)
+ABOVE = re.compile(rf"[\W_]*+(?:please |bitte |por favor )?(?:{longest_first(REPLY_ABOVE)})[\W_]*$", re.IGNORECASE)
 ABOVE_HINTS = ("above this", "dieser linie", "dieser zeile", "esta l", "cette ligne", "questa ", "deze ")
 RULER = re.compile(r"\s*[_=*-]{8,}\s*$")
 FROM = frozenset(FROM_LABELS)
@@ -65,33 +59,31 @@ MAX_LABEL_CHARACTERS = 60
 LABEL_EDGE = " \t\xa0*\u200e\u200f"
 BARE_SUBJECT = frozenset((*SUBJECT_LABELS, "thema"))
 WROTE_END = re.compile(
-    rf"(?:(?<![^\W\d_])(?:{_any(WROTE)})(?: (?:{_any(FOLLOWING)}))?(?: ?\([^()]{{0,80}}\))?"
-    rf"|(?<![^\W\d_])(?:{_any(WROTE_BEFORE_NAME)})(?![^\W\d_]).{{0,200}}|(?:{_any(WROTE_SUFFIXES)}))\s?[:\uff1a]$",
+    rf"(?:(?<![^\W\d_])(?:{longest_first(WROTE)})(?: (?:{longest_first(FOLLOWING)}))?(?: ?\([^()]{{0,80}}\))?"
+    rf"|(?<![^\W\d_])(?:{longest_first(WROTE_BEFORE_NAME)})(?![^\W\d_]).{{0,200}}|(?:{longest_first(WROTE_SUFFIXES)}))\s?[:\uff1a]$",
     re.IGNORECASE,
 )
 ATTRIBUTION_START = re.compile(
-    rf"[\s*_-]*+(?:(?:{_any(ATTRIBUTION_STARTS)})\b.*?(?:\d|@)|[\d\"'<\w\u200f\u202b].{{0,200}}?(?:\d{{4}}|\d\d[:.]\d\d|@))",
+    rf"[\s*_-]*+(?:(?:{longest_first(ATTRIBUTION_STARTS)})\b.*?(?:\d|@)|[\d\"'<\w\u200f\u202b].{{0,200}}?(?:\d{{4}}|\d\d[:.]\d\d|@))",
     re.IGNORECASE,
 )
 DIGIT_OR_AT = re.compile(r"[\d@]")
-"""What each start of an attribution has, and few lines of a text; much quicker to look for."""
+"""Every start of an attribution has one, and few lines of a text do: a quick test before the pattern."""
 ADDRESS_END = re.compile(r"\d.*<[^\s<>@]{1,90}@[^\s<>@]{1,250}>\W{0,3}[:\uff1a]$")
-"""A date and "<address>:", an attribution in any language even without its verb."""
+"""A date and "<address>:": an attribution in any language, even without a verb."""
 SENTENCE_END = re.compile(r"(?:[.!?:\u3002\uff1f]|[^\s\d][.!?])\s*$")
 STAMP = re.compile(r"@|\d[:.]\d\d\b|\d{4}[-/\u5e74.]\d|\d[-/.]\d{1,2}[-/.]\d\d")
-"""What clients put into an attribution and people who retell hardly ever: an address, a time of day, a date of
-digits."""
+"""An address, a time of day or a date in digits: clients put these into attributions, people rarely do."""
 DATE = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)|(?<!\d)\d{1,2}[-/.]\s?\d{1,2}[-/.]\s?\d\d")
 TIME = re.compile(r"(?<![\d.:])\d{1,2}(?:[:.]\d\d(?!\d|\.\d)|\s?[hH]\s?\d\d(?!\d))")
 MAILBOX = re.compile(r"<\s?[^\s<>@]{1,90}@[^\s<>@]{1,250}>|\[mailto:", re.IGNORECASE)
-"""An address as clients write it and people do not."""
+"""An address as clients write it, and people do not."""
 QUOTE = re.compile(r"\s{0,3}>")
 BARE_WORDS = 6
-"""Of an attribution without a date: a name and the verb."""
+"""Words of an attribution without a date: a name and the verb."""
 INNER_END = re.compile(r"[.?!]\s+\S|\?")
-"""A sentence that ends within a line, or a question: no name has them."""
+"""A sentence that ends inside a line, or a question: no name contains these."""
 BAR = "|"
-COLONS = (":", "\uff1a")
 
 
 class Split(NamedTuple):
@@ -110,7 +102,7 @@ def split_quotation(text: str, sender: Address | None = None) -> Split:
     of phones, and a block of contact data under the sender's name.
 
     Args:
-        sender: Whose name and address tell a signature without a mark from text.
+        sender: The name and address that tell an unmarked signature from text.
     """
     lines = text.split("\n")
     kinds = _mark_quotations(lines)
@@ -150,13 +142,13 @@ def _is_quoted(line: str) -> bool:
 
 
 def _quoted_length(lines: list[str], at: int, may_attribute: bool, may_be_above: bool) -> int:
-    """How many lines from here are quoted for sure; 0 when this one is the sender's own.
+    """How many lines from here are certainly quoted; 0 if this line is the sender's own.
 
     Args:
         lines: All lines of the text.
-        at: Index of a line that is not marked as quoted.
-        may_attribute: Whether a line near enough ends like an attribution.
-        may_be_above: Whether words of `ABOVE_HINTS` are anywhere in the text.
+        at: Index of a line without a quotation mark.
+        may_attribute: Whether one of the next lines ends like an attribution.
+        may_be_above: Whether the text contains any of `ABOVE_HINTS`.
     """
     if len(lines[at]) > MAX_PATTERN_CHARACTERS:
         return 0
@@ -169,15 +161,15 @@ def _quoted_length(lines: list[str], at: int, may_attribute: bool, may_be_above:
     length = length or _labels_above_quote(lines, at)
     if length == 0 or _is_quote_next(lines, at + length):
         return length
-    # A client that quotes without marks: everything below is the old mail. A person who retells gives no address in
-    # angle brackets, and seldom the date with the time ("Yesterday at 10:30 your colleague wrote:").
+    # A client that quotes without ">": everything below is the old mail. A person who reports what somebody wrote
+    # ("Yesterday at 10:30 your colleague wrote:") uses no angle brackets, and seldom both date and time.
     attribution = " ".join(lines[at : at + length])
     is_of_client = MAILBOX.search(attribution) or (DATE.search(attribution) and TIME.search(attribution))
     return rest if is_of_client else 0
 
 
 def _starts_copied_mail(lines: list[str], at: int, may_be_above: bool) -> bool:
-    """Whether a client's ruler or copied header block begins here."""
+    """Whether a client's separator or copied header block begins here."""
     line = lines[at]
     if ("--" in line or "==" in line) and _is_separator(line):
         return True
@@ -193,18 +185,18 @@ def _starts_copied_mail(lines: list[str], at: int, may_be_above: bool) -> bool:
 
 
 def _is_separator(line: str) -> bool:
-    """Whether known words stand between two runs of dashes."""
+    """Whether the line is a known phrase between two runs of dashes."""
     ruler = line.strip(" \t*_>")
     words = ruler.strip("-= \t")
     return bool(words) and ruler.startswith(DASHES) and ruler.endswith(DASHES) and bool(SEPARATOR.fullmatch(words))
 
 
 def _is_header_block(lines: list[str], at: int, *, has_ruler: bool) -> bool:
-    """Whether copied mail header lines begin here: who, when, and to whom.
+    """Whether a copied mail header begins here: sender, date and recipient.
 
-    A customer types labels too: "From: Berlin / To: Paris / Date: 3 May", or the sender, the subject and the day of a
-    mail that got lost. So without a client's ruler above it takes a date with its year or a time, and all of the four
-    lines where their label says no more than "Date"; "Sent" is a program's word, and one beside a mailbox is enough.
+    Customers type such labels too: "From: Berlin / To: Paris / Date: 3 May", or the sender, subject and day of a lost
+    mail. So without a client's ruler above, the block needs a date with year or a time. With the label "Date" it needs
+    all four lines; with "Sent", which only programs write, a mailbox can take the place of the date.
     """
     if _label(lines[at]) not in HEADER:
         return False
@@ -226,7 +218,7 @@ def _is_header_block(lines: list[str], at: int, *, has_ruler: bool) -> bool:
 
 
 def _label(line: str) -> str:
-    """What stands before the first colon near the start of a line, without marks of bold, in lower case; or ""."""
+    """The text before the first colon near the start of a line, in lower case and without asterisks; or ""."""
     head = line[:MAX_LABEL_CHARACTERS]
     label, colon, _ = head.replace("\uff1a", ":").partition(":")
     return label.strip(LABEL_EDGE).lower() if colon else ""
@@ -237,7 +229,7 @@ def _has_value(line: str) -> bool:
 
 
 def _is_bare_header_block(lines: list[str], at: int) -> bool:
-    """Whether the address here, a date, and "To" and "Subject" on lines of their own follow (Lotus Notes)."""
+    """Whether an address, a date, and then "To" and "Subject" on their own lines begin here (Lotus Notes)."""
     window = [line for line in lines[at : at + BARE_LABEL_LINES] if len(line) <= MAX_PATTERN_CHARACTERS]
     bare = [index for index, line in enumerate(window) if line.strip().lower() in TO]
     return (
@@ -248,7 +240,7 @@ def _is_bare_header_block(lines: list[str], at: int) -> bool:
 
 
 def _attribution_length(lines: list[str], at: int) -> int:
-    """How many lines from here are an attribution ("On ... wrote:"); 0 if none."""
+    """How many lines the attribution ("On ... wrote:") from here has; 0 if there is none."""
     first = lines[at]
     if (_ends_like_attribution(first) or _is_bare_attribution(first)) and _is_quote_next(lines, at + 1):
         return 1
@@ -264,19 +256,19 @@ def _attribution_length(lines: list[str], at: int) -> int:
             if is_attribution or (STAMP.search(joined) and _is_quote_next(lines, at + length)):
                 return length
         if SENTENCE_END.search(line) and not _may_be_cut_date(line):
-            return 0  # the sender's own sentence ended: what follows is another one
+            return 0  # the sender's own sentence has ended
     return 0
 
 
 def _is_bare_attribution(line: str) -> bool:
-    """Whether a line is a name and "wrote:" and nothing else, in the languages of `WROTE`."""
+    """Whether a line is only a name and "wrote:", in the languages of `WROTE`."""
     line = line.strip()
     match = WROTE_END.search(line)
     return match is not None and len(line.split()) <= BARE_WORDS and not INNER_END.search(line)
 
 
 def _quoted_with_bars(lines: list[str], at: int) -> int:
-    """How many lines from here are quoted with a bar, as some clients do below an attribution; 0 for a table."""
+    """How many lines from here are quoted with "|", as some clients do below an attribution; 0 for a table."""
     start = _next_text(lines, at, QUOTE_WITHIN_LINES)
     if start is None or lines[start][:1] != BAR:
         return 0
@@ -289,9 +281,9 @@ def _quoted_with_bars(lines: list[str], at: int) -> int:
 
 
 def _labels_above_quote(lines: list[str], at: int) -> int:
-    """How many lines from here are copied header lines directly above a quotation ("Subject: Refund"); 0 if none."""
+    """How many copied header lines ("Subject: Refund") stand from here to a quotation right below; 0 if none."""
     if any(map(_is_quoted, lines[max(0, at - QUOTE_WITHIN_LINES) : at])):
-        return 0  # within a quotation the sender's own words stand between its lines
+        return 0  # between quoted lines, these are the sender's inline reply
     end = at
     while end < min(len(lines), at + HEADER_BLOCK_LINES) and _label(lines[end]) in HEADER and _has_value(lines[end]):
         end += 1
@@ -300,13 +292,13 @@ def _labels_above_quote(lines: list[str], at: int) -> int:
 
 
 def _may_be_cut_date(line: str) -> bool:
-    """Whether a line that ends in a full stop may be half of a date ("Am Mo., 9." / "ma 9. maalisk.")."""
+    """Whether a line that ends in a full stop may end inside a date ("Am Mo., 9." / "ma 9. maalisk.")."""
     words = line.split()
     return line.rstrip().endswith(".") and len(words[-1]) <= 9 and STAMP.search(line) is None and len(words) <= 6
 
 
 def _ends_like_attribution(line: str) -> bool:
-    """Whether a line in any language has an address or a time and a final colon; believed only above a "> " line."""
+    """Whether a line has an address or a time, and a final colon; in any language. Counts only above a "> " line."""
     return line.rstrip().endswith(COLONS) and STAMP.search(line) is not None
 
 
@@ -316,10 +308,10 @@ def _is_quote_next(lines: list[str], at: int) -> bool:
 
 
 def _next_text(lines: list[str], at: int, within: int) -> int | None:
-    """Index of the next line that is not blank, looking at no more than `within` lines."""
+    """Index of the next line that is not blank, among the next `within` lines."""
     return next((i for i in range(at, min(at + within, len(lines))) if lines[i].strip()), None)
 
 
 def _visible_stretches(kinds: list[str]) -> list[tuple[int, int]]:
-    """Where the visible lines are, without the quoted ones between."""
+    """Start and end of each run of visible lines."""
     return [match.span() for match in re.finditer(f"{VISIBLE}+", "".join(kinds))]

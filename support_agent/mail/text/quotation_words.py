@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001 - words in Cyrillic and other letters
-"""What mail programs write around a quotation, by language: the words of copied headers, rulers and attributions.
+"""The words that mail programs write around a quotation, by language: copied headers, separators, attributions.
 
-Data only; the rules stand in `quotation` and `signatures`. A word is listed because a mail program writes it, never
+Data only; the rules are in `quotation` and `signatures`. A word is listed because a mail program writes it, never
 because a person does. Checked by tests/unit/mail/text/test_quotation_words.py, which has a reply in each language.
 """
 
@@ -16,7 +16,7 @@ FROM_LABELS = listed(
     daripada, จาก, 差出人, 发件人, 寄件者, 寄件人, 發件人, 보낸 사람, מאת, من
     """
 )
-"""Who wrote: the first line of Outlook's copied header; all in lower case, as everywhere below."""
+"""The sender: the first line of Outlook's copied header. All lists here are in lower case."""
 SENT_LABELS = listed(
     """
     sent, gesendet, gesendet am, enviado, enviado el, enviado em, enviada em, enviat, envoyé, envoyé le, inviato,
@@ -26,7 +26,7 @@ SENT_LABELS = listed(
     发送日期, 보낸 날짜, נשלח, تم الإرسال, trimis
     """
 )
-"""When, as only a program labels it; a person who writes of a journey has a date, but no "Sent"."""
+"""The date, with a label that only programs use: a person who writes about a journey has a date, but no "Sent"."""
 DATE_LABELS = listed(
     """
     date, datum, fecha, data, dato, päivämäärä, дата, датум, tarih, dátum, kuupäev, datums, tanggal, tarikh, ngày,
@@ -80,7 +80,7 @@ RULER_WORDS = listed(
     yang dimajukan, mesej dimajukan, ข้อความต้นฉบับ, ข้อความเดิม, ข้อความที่ส่งต่อ, missatge original, missatge reenviat
     """
 )
-"""Between dashes, above the old mail (Outlook, Gmail, Thunderbird, Lotus Notes, QQ Mail); patterns."""
+"""Phrases between dashes above the old mail (Outlook, Gmail, Thunderbird, Lotus Notes, QQ Mail); patterns."""
 FORWARD_LINES = listed(
     """
     begin forwarded message, anfang der weitergeleiteten nachricht, inicio del mensaje reenviado, début du
@@ -91,7 +91,7 @@ FORWARD_LINES = listed(
     下面是被转发的邮件, 以下は転送されたメッセージです
     """
 )
-"""Apple Mail's line above a forwarded mail."""
+"""The line that Apple Mail puts above a forwarded mail."""
 REPLY_ABOVE = listed(
     r"""
     (?:reply|type your reply|write) above this line, antwort(?:en)? (?:sie )?(?:bitte )?(?:ober|über)\w* dieser
@@ -101,7 +101,7 @@ REPLY_ABOVE = listed(
     risposta sopra questa (?:riga|linea), digite sua resposta acima desta linha, typ uw antwoord boven deze regel
     """
 )
-"""What help desks put on top of their mails; whatever follows is theirs; patterns."""
+"""The line that help desks put on top of their mails; everything below it is theirs; patterns."""
 WROTE = listed(
     r"""
     wrote, writes, hat geschrieben, schreibt, escribió, escribio, ha escrito, a écrit, ha scritto, scrive, heeft
@@ -119,20 +119,20 @@ WROTE_BEFORE_NAME = listed(
     schrieb, schrieben, schreef, skrev, כתב, כתבה, كتب, skriver, skreiv, kirjutas
     """
 )
-"""The same in languages that put the name after it."""
+"""The same verb in languages that put the name after it."""
 WROTE_SUFFIXES = listed(
     """
     님이 작성, 님이 작성하였습니다, 작성, のメール, は書きました, が書きました, のメッセージ, さんからのメール,
     写道, 寫道, 撰写, 撰寫, 编写, 来信, 來信
     """
 )
-"""The same in scripts that write it together with the name."""
+"""The same verb in scripts that join it to the name."""
 FOLLOWING = listed(
     """
     the following, folgendes, följande, følgende, het volgende, lo siguiente, ce qui suit, quanto segue
     """
 )
-"""What may stand between the verb and the colon."""
+"""Words between the verb and the colon."""
 ATTRIBUTION_STARTS = listed(
     """
     on, at, am, el, le, il, op, den, em, w dniu, dnia, dne, dňa, pe, în, la, på, a, il giorno, in data, il dì,
@@ -140,7 +140,7 @@ ATTRIBUTION_STARTS = listed(
     quoting, zitat von
     """
 )
-"""What the date of an attribution begins with."""
+"""Words that begin the date of an attribution."""
 
 DEVICES = (
     r"(?:diese nachricht wurde |diese e-?mail wurde )?(?:von|vom|mit|über) (?:mein\w* )?(?:[\w.-]+ ){1,6}"
@@ -163,7 +163,7 @@ DEVICES = (
     r"(?:[\w'\u2019-]+ ){0,4}outlook (?:[\w'\u2019-]+ ){0,4}(?:ios|android|windows|mac)(?: [^\W\d]+){0,2}",
     r"yahoo mail: .{3,60}",
 )
-"""A line that a phone or a mail program puts under a mail, whole; patterns."""
+"""The whole line that a phone or a mail program puts under a mail; patterns."""
 PERSONAL = listed(
     """
     i, we, you, it, is, was, but, and, not, ich, wir, es, ist, und, aber, nicht, je, nous, est, et, mais, yo,
@@ -171,7 +171,7 @@ PERSONAL = listed(
     y, io, non, ma, ik, maar, en, não, mas, och, men, og
     """
 )
-"""Words of a person's sentence, which no program writes there."""
+"""Words of a person's sentence; no program writes them in that line."""
 WISHING = listed(
     """
     please, pls, bitte, favor, plaît, plait, favore, cortesia, alsjeblieft, alstublieft, proszę, prosím, molim, prosim,
@@ -179,7 +179,7 @@ WISHING = listed(
     i, i', i’, ich, mir, mich, je, j', j’, yo, io, ik, eu, jag, jeg, я, мне, меня, мені, мене, mnie
     """
 )
-"""Words of a person who wants something, or of themselves, which nobody writes into contact data."""
+"""Words of people about themselves or their wishes; they do not occur in contact data."""
 CLOSINGS = listed(
     r"""
     (?:kind |kindest |best |warm |warmest |with best |with kind |many )?regards, best(?: wishes)?, all the best,
@@ -195,4 +195,4 @@ CLOSINGS = listed(
     pagarbiai, trân trọng, hormat saya, salam
     """
 )
-"""How a person takes leave above the name; patterns."""
+"""Closing formulas above the name; patterns."""

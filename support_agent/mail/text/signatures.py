@@ -1,7 +1,7 @@
-"""Find where the signature begins in a stretch of text that the sender wrote.
+"""Find where the signature begins in a run of the sender's own lines.
 
-Invariant: nothing that asks, wants or announces something is taken for a signature, unless it stands below "-- ", which
-is one by definition (RFC 3676, section 4.3): where in doubt the lines stay visible. Checked by
+Invariant: no line that asks, wants or announces something counts as a signature, unless it is below "-- ", which starts
+one by definition (RFC 3676, section 4.3). In doubt the lines stay visible. Checked by
 tests/unit/mail/text/test_quotation.py.
 """
 
@@ -11,34 +11,35 @@ import re
 
 from support_agent.mail.addresses import Address
 from support_agent.mail.text.quotation_words import CLOSINGS, DEVICES, PERSONAL, WISHING
+from support_agent.mail.text.wording import COLONS, has_question_mark
 
 MAX_PATTERN_CHARACTERS = 500
+"""No pattern is tried on a longer line: it is no attribution, header or signature line."""
 SIGNATURE_LINES = 12
-"""A signature that is not marked by "-- " has no more lines with text than this."""
+"""Most lines with text in a signature that does not begin with "-- "."""
 MAX_TAIL_LINES = 4 * SIGNATURE_LINES
 MAX_TAIL_CHARACTERS = 10_000
 MAX_LINE_CHARACTERS = 90
-"""Contact data comes in short lines; a longer one is a sentence."""
+"""Contact data comes in short lines; a longer line is a sentence."""
 MAX_EXTRA_WORDS = 3
 """Words besides the name in the first line of a signature ("Dr.", "Ph.D.", "Me")."""
 
-MARKS = " \t-_\u2014\u2013=*~"
-"""What the first line of a signature may begin with."""
+FIRST_CHARACTERS = " \t-_\u2014\u2013=*~"
+"""The characters that the first line of a marked signature begins with."""
 MAX_NAME_CHARACTERS = 200
 MAX_NAME_WORDS = 8
-"""In the line below loose dashes: a name, perhaps with a post and a firm."""
+"""In the line below loose dashes: a name, perhaps with a job title and a company."""
 MAX_NAME_ALONE = 5
-"""In the line below longer dashes: a name and nothing else."""
+"""In the line below longer dashes: only a name."""
 MAX_CLOSING_WORDS = 8
 BLANK_LINES = 6
-"""Blank lines between what is said and a signature, at most."""
+"""At most so many blank lines between the text and a signature."""
 END_OF_TEXT = (".", "!", "?", ",", "\u2026", ")", "\u3002", "\uff01", "\uff1f", "\u061f")
-"""What a person's last line ends with, above the contact data."""
-COLONS = (":", "\uff1a")
+"""How the last line of the text ends, above the contact data."""
 EXACT_DASHES = re.compile(r"-- $")
 LOOSE_DASHES = re.compile(r"\s*(?:--|__|\u2014|\u2013|- -)\s*$")
 LONGER_DASHES = re.compile(r"\s*(?:-{3,4}|_{3,4}|\*{3,4})\s*$")
-"""What people put between two paragraphs more often than above a signature."""
+"""People put these between two paragraphs more often than above a signature."""
 NAME_ALONE = re.compile(
     r"(?:[^\W\d_a-z\u00df-\u00f6][\w.'\u2019-]*|v[ao]n|de[rn]?|d[aiu]|la|al|bin)(?:\s+(?!$)|$|,\s?)"
 )
@@ -51,36 +52,35 @@ DEVICE = re.compile(
     rf"[\s*_>-]*+(?:{'|'.join(DEVICES)})[.!*_]*(?:\s*[<(\[]https?:[^\s>)\]]*[>)\]])?\s*$", re.IGNORECASE
 )
 PERSON = re.compile(rf"(?<!\w)(?:{'|'.join(PERSONAL)})(?!\w)", re.IGNORECASE)
-QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 POSTSCRIPT = re.compile(r"\s*p\.? ?s\b", re.IGNORECASE)
 SENTENCE_ENDS = (".", "!", "\u3002", "\uff01")
 SENTENCE = re.compile(
     r"(?<![^\W\d_])[a-z\u00df-\u00f6\u00f8-\u00ff\u03ac-\u03ce\u0430-\u045f]{2,}[.!](?!\s*[\d+(])(?:\s|$)|[\u3002\uff01]"
 )
-"""A whole small word that ends a sentence, as in text and not in contact data ("Tel. +49", "tel. 030")."""
+"""A lower-case word that ends a sentence, unlike in contact data ("Tel. +49", "tel. 030")."""
 MIN_SMALL_WORDS = 2
-"""A line that ends like a sentence is one where it has so many words in small letters."""
+"""A line that ends like a sentence counts as one if it has so many lower-case words."""
 WISHES = frozenset(WISHING)
 CLOSING = re.compile(rf"\W*(?:{'|'.join(CLOSINGS)})(?!\w)", re.IGNORECASE)
 CONTACT = re.compile(r"[\d@|]|www\.|://|^via \w+$", re.IGNORECASE)
 REACHABLE = re.compile(r"[@|]|www\.|://|\d(?:[ ()/.+-]*\d){4}", re.IGNORECASE)
-"""An address, a page or a number that is long enough for a telephone or a postcode."""
+"""An address, a web page, or a number long enough for a telephone or a postcode."""
 LINK = re.compile(r"\s*[<(\[]https?:[^\s>)\]]*[>)\]]")
 WORDS = re.compile(r"[^\W\d_]+")
 SPOKEN = re.compile(r"[^\W\d_]+['\u2019]?")
-"""A word, with the apostrophe of what is shortened ("I'm", "j'ai")."""
+"""A word, with the apostrophe of a contraction ("I'm", "j'ai")."""
 
 
 def signature_start(lines: list[str], start: int, end: int, sender: Address | None) -> int:
     """Index of the first signature line among `lines[start:end]`; `end` where there is none."""
     for at in range(start, end):
         line = lines[at]
-        if line[:1] not in MARKS or len(line) > MAX_PATTERN_CHARACTERS or line.lstrip()[:1] not in MARKS:
-            continue  # most lines, without a pattern
-        if line and _starts(lines, start, at, end, sender):
+        if not line or line[0] not in FIRST_CHARACTERS or line.lstrip()[:1] not in FIRST_CHARACTERS:
+            continue  # excludes most lines without trying a pattern
+        if len(line) <= MAX_PATTERN_CHARACTERS and _starts(lines, start, at, end, sender):
             return at
     last = end
-    for at in range(end - 1, start - 1, -1):  # a device's line counts only as the last words
+    for at in range(end - 1, start - 1, -1):  # "Sent from my phone" counts only at the end
         if _is_device(lines[at]):
             last = at
         elif lines[at].strip():
@@ -108,17 +108,17 @@ def _starts(lines: list[str], start: int, at: int, end: int, sender: Address | N
 
 
 def _text_above(lines: list[str], start: int, at: int) -> str:
-    """The last line with text above, without its blanks; "" where it is too far away."""
+    """The nearest line with text above, stripped; "" where it is too far away."""
     return next((line for i in range(at - 1, max(start, at - BLANK_LINES) - 1, -1) if (line := lines[i].strip())), "")
 
 
 def _is_announced(lines: list[str], start: int, at: int) -> bool:
-    """Whether the text above says that something follows: then it belongs to the text."""
+    """Whether the line above ends with a colon: then the lines below belong to the text."""
     return _text_above(lines, start, at).endswith(COLONS)
 
 
 def _is_below_loose_dashes(lines: list[str], at: int, end: int, sender: Address | None) -> bool:
-    """Whether a name, and no text, stands below dashes that some people also put between two paragraphs."""
+    """Whether a name and no sentence is below loose dashes, which people also put between two paragraphs."""
     texts = _texts(lines, at, end)
     if texts is None or len(texts) > SIGNATURE_LINES:
         return False
@@ -127,18 +127,18 @@ def _is_below_loose_dashes(lines: list[str], at: int, end: int, sender: Address 
     if sender is None:
         return not texts or _may_be_name(texts[0]) or REACHABLE.search(texts[0]) is not None
     names = _names(sender)
-    return not texts or any(REACHABLE.search(text) or names & _folded(text) for text in texts)
+    return not texts or any(REACHABLE.search(text) or names & _lower_words(text) for text in texts)
 
 
 def _begins_with_a_name(lines: list[str], at: int, end: int) -> bool:
-    """Whether the next line with text is one to five words in capitals, as names and firms have them, and no more."""
+    """Whether the next line with text is only a name: one to five capitalised words."""
     line = next((text.strip() for text in lines[at : min(end, at + BLANK_LINES)] if text.strip()), "")
     words = line.replace(",", " ").split()
     return 0 < len(words) <= MAX_NAME_ALONE and all(NAME_ALONE.fullmatch(word) for word in words)
 
 
 def _may_be_name(line: str) -> bool:
-    """Whether a line has the form of a name: few words, the first one large."""
+    """Whether a line looks like a name: few words, the first one capitalised."""
     words = WORDS.findall(line)
     return 0 < len(words) <= MAX_NAME_WORDS and not words[0][0].islower() and ":" not in line
 
@@ -146,28 +146,28 @@ def _may_be_name(line: str) -> bool:
 def _names(sender: Address) -> set[str]:
     """The words of the sender's name and of the address before the "@"."""
     local_part = sender.addr.rpartition("@")[0]
-    return _folded(f"{sender.name[:MAX_NAME_CHARACTERS]} {local_part}")
+    return _lower_words(f"{sender.name[:MAX_NAME_CHARACTERS]} {local_part}")
 
 
-def _folded(text: str) -> set[str]:
+def _lower_words(text: str) -> set[str]:
     return {word.casefold() for word in WORDS.findall(text)}
 
 
 def _is_name_of(line: str, sender: Address) -> bool:
-    """Whether all words of a line are the sender's names or their first letters, one whole name at least."""
-    names, words = _names(sender), _folded(line)
+    """Whether a line has only names and initials of the sender, and at least one whole name."""
+    names, words = _names(sender), _lower_words(line)
     return not names.isdisjoint(words) and words <= names | {name[0] for name in names}
 
 
 def _is_device(line: str) -> bool:
-    """Whether a whole line is "Sent from my phone", and not the sentence of a person that begins so."""
+    """Whether the whole line is a device's "Sent from my phone", not a person's sentence that begins like it."""
     head = line[:MAX_PATTERN_CHARACTERS]
     head = LINK.sub("", head) if "http" in head else head
     return DEVICE.match(head) is not None and PERSON.search(head) is None
 
 
 def _is_list_footer(lines: list[str], at: int, end: int) -> bool:
-    """Whether below a ruler stand only the lines of a mailing list: its name, its address, its page."""
+    """Whether the lines below a ruler are a mailing list's footer: its name, address and web page."""
     texts = _texts(lines, at, end)
     return (
         texts is not None
@@ -178,14 +178,14 @@ def _is_list_footer(lines: list[str], at: int, end: int) -> bool:
 
 
 def _asks(line: str) -> bool:
-    """Whether a line asks, wants something, or adds something to the text."""
-    if any(mark in line for mark in QUESTION_MARKS) or POSTSCRIPT.match(line):
+    """Whether a line asks, wants something, or is a postscript."""
+    if has_question_mark(line) or POSTSCRIPT.match(line):
         return True
     return not WISHES.isdisjoint(SPOKEN.findall(line.lower()))
 
 
 def _speaks(line: str) -> bool:
-    """Whether a person says something in a line."""
+    """Whether a line is a person's text rather than contact data."""
     head = line[:MAX_PATTERN_CHARACTERS]
     return _has_sentence(head) or _is_small_text(head) or _asks(head)
 
@@ -200,12 +200,12 @@ def _has_sentence(line: str) -> bool:
 
 
 def _is_small_text(line: str) -> bool:
-    """Whether a line goes on with a sentence: three words, the first one small, and no contact data."""
+    """Whether a line continues a sentence: at least three words, the first in lower case, and no contact data."""
     return line.lstrip()[:1].islower() and len(WORDS.findall(line)) > 2 and REACHABLE.search(line) is None
 
 
 def _is_dashed_name(lines: list[str], at: int, end: int, sender: Address | None) -> bool:
-    """Whether "-Anna Keller" ends the text, as the sender's name under it and not as the last item of a list."""
+    """Whether "-Anna Keller" is the sender's name below the text, and not the last item of a list."""
     if sender is not None and not _is_name_of(lines[at], sender):
         return False
     above = next((line for line in reversed(lines[max(0, at - 4) : at]) if line.strip()), "-")
@@ -219,7 +219,7 @@ def _is_dashed_name(lines: list[str], at: int, end: int, sender: Address | None)
 
 
 def _may_have_contact_block(lines: list[str], start: int, end: int, sender: Address) -> bool:
-    """Whether the sender's whole name or address is in the last lines at all: it is not in those of most mails."""
+    """Whether the last lines contain the sender's whole name or address; a quick test that most mails fail."""
     tail = "\n".join(lines[max(start, end - MAX_TAIL_LINES) : end])[-MAX_TAIL_CHARACTERS:].casefold()
     names = _name_words(sender)
     return sender.addr in tail or (bool(names) and all(name in tail for name in names))
@@ -231,10 +231,10 @@ def _name_words(sender: Address) -> set[str]:
 
 
 def _contact_block(lines: list[str], start: int, end: int, sender: Address, *, has_contact: bool) -> int:
-    """Where the block under the sender's name or address begins: short lines to the end, one with contact data.
+    """Start of the block under the sender's name or address: short lines to the end, one with contact data; or `end`.
 
     Args:
-        has_contact: Whether the last of them is a device's, which counts as such.
+        has_contact: Whether the last line is a device's, which counts as contact data.
     """
     names = _name_words(sender)
     at, kept, begin = end, 0, end
@@ -258,7 +258,7 @@ def _contact_block(lines: list[str], start: int, end: int, sender: Address, *, h
 
 
 def _is_end_of_text(line: str) -> bool:
-    """Whether nothing more is to come: a sentence ended, or the sender took leave."""
+    """Whether the text is complete: a sentence has ended, or the line is a closing formula."""
     return line.endswith(END_OF_TEXT) or (
         len(line) <= MAX_LINE_CHARACTERS
         and len(WORDS.findall(line)) <= MAX_CLOSING_WORDS
@@ -267,13 +267,13 @@ def _is_end_of_text(line: str) -> bool:
 
 
 def _is_name_line(line: str, names: set[str]) -> bool:
-    """Whether a line is the sender's whole name, with a title or so."""
+    """Whether a line is the sender's whole name, perhaps with a title."""
     words = {word for word in re.split(r"[\s,.]+", line.casefold()) if word}
     return bool(names) and names <= words and len(words - names) <= MAX_EXTRA_WORDS and len(names) >= 2
 
 
 def _block_with_address(lines: list[str], start: int, end: int, sender: Address) -> int:
-    """The last paragraph, where it holds the sender's address on a line of its own; `end` where it does not."""
+    """Start of the last paragraph if it has the sender's address at the end of a short line; else `end`."""
     last = next((i for i in range(end - 1, start - 1, -1) if lines[i].strip()), start)
     first = last
     while first > start and lines[first - 1].strip() and last - first < SIGNATURE_LINES:
@@ -286,7 +286,7 @@ def _block_with_address(lines: list[str], start: int, end: int, sender: Address)
 
 
 def _texts(lines: list[str], at: int, end: int) -> list[str] | None:
-    """The lines with text from here to the end; None where there is more than a signature has."""
+    """The lines with text from here to the end; None where there are too many for a signature."""
     if end - at > MAX_TAIL_LINES:
         return None
     return [line[:MAX_PATTERN_CHARACTERS] for line in lines[at:end] if line.strip()]

@@ -17,7 +17,7 @@ import pytest
 from support_agent.config.settings import AgentSettings
 from support_agent.errors import TransientError
 from support_agent.mail.senders.dkim_check import verify_dkim
-from support_agent.mail.senders.dns_lookup import DnsLookup
+from support_agent.transport.dns_lookup import DnsLookup
 from tests.dkim_signing import make_key, sign
 
 KEY = make_key(2048)

@@ -423,7 +423,7 @@ def test_postfix_refuses_and_puts_off(postfix: Postfix) -> None:
         assert transport.deliver(RAW, FROM, "relay@elsewhere.invalid").status == "sent"  # logged in: it would relay
         too_big = transport.deliver(RAW + b"x" * 70 * (MAX_MESSAGE_BYTES // 70), FROM, TO)
         assert (too_big.status, too_big.smtp_code) == ("failed", None)
-        assert f"takes {MAX_MESSAGE_BYTES} at most" in too_big.detail
+        assert f"accepts at most {MAX_MESSAGE_BYTES}" in too_big.detail
 
 
 @pytest.mark.servers

@@ -20,20 +20,20 @@ MARK = b"Auto-Submitted: auto-replied\r\n"
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
-        (FROM + b"X: a\rFrom: eve@evil.example\rTo: x\r\n" + REST, "a line end in the header that is none"),
-        (FROM + b"X: a\r\rAuto-Submitted: auto-replied\r\n" + REST, "a line end in the header that is none"),
+        (FROM + b"X: a\rFrom: eve@evil.example\rTo: x\r\n" + REST, "a bare CR in the header"),
+        (FROM + b"X: a\r\rAuto-Submitted: auto-replied\r\n" + REST, "a bare CR in the header"),
         (FROM + b"X: a\0b\r\n" + REST, "a NUL in the header"),
-        (FROM + b"this is no field\r\n" + MARK + REST, "a line within the header that is no field"),
-        (FROM + b": no name\r\n" + MARK + REST, "a line within the header that is no field"),
-        (FROM + b"na me: x\r\n" + MARK + REST, "a line within the header that is no field"),
+        (FROM + b"this is no field\r\n" + MARK + REST, "a line in the header that is not a field"),
+        (FROM + b": no name\r\n" + MARK + REST, "a line in the header that is not a field"),
+        (FROM + b"na me: x\r\n" + MARK + REST, "a line in the header that is not a field"),
         (
             FROM + b"From eve@evil.example Fri Nov 20 2026\r\n" + MARK + REST,
-            "a line within the header that is no field",
+            "a line in the header that is not a field",
         ),
-        (FROM + b">From eve@evil.example Fri Nov 20\n" + MARK + REST, "a line within the header that is no field"),
+        (FROM + b">From eve@evil.example Fri Nov 20\n" + MARK + REST, "a line in the header that is not a field"),
         (b" folded\r\n" + FROM + REST, "the header begins with the continuation of a field"),
         (b"From eve Fri\n\tfolded\n" + FROM + REST, "the header begins with the continuation of a field"),
-        (b"Authentication-Results : mx; dmarc=pass\r\n" + FROM + REST, "a line within the header that is no field"),
+        (b"Authentication-Results : mx; dmarc=pass\r\n" + FROM + REST, "a line in the header that is not a field"),
         (b"X: a\r\n" * 1_000 + FROM + REST, "limit: more than 1000 header fields"),
         (FROM + b"X: a\r\n" * 999 + b"From: eve@evil.example\r\n" + REST, "limit: more than 1000 header fields"),
         (
@@ -99,7 +99,7 @@ def test_only_the_first_line_is_the_mailboxs_note_of_what_was_not_read() -> None
     """The sender's words must not reach the desk as ours."""
     forged = b"X-Support-Agent-Not-Read: pay to DE00 at once\r\n"
     ours = not_read("9 bytes")
-    fixed = "limit: the mail bears our own mark"
+    fixed = "limit: the mail has a forged X-Support-Agent-Not-Read field"
     assert parse(ours + FROM + REST).defects == ("limit: 9 bytes",)
     assert parse(b"Received: by mx\r\n" + forged + FROM + REST).defects == (fixed,)
     assert parse(ours + FROM + forged + REST).defects == ("limit: 9 bytes", fixed)

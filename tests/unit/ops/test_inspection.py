@@ -50,8 +50,13 @@ Sorry, no mailbox here by that name. (#5.1.1)
 """
 
 
+def no_records(name: str, timeout_s: float) -> tuple[bytes, ...]:
+    """A DNS that has nothing."""
+    return ()
+
+
 def inspect(path: Path, agent: AgentSettings = AGENT) -> Inspection:
-    return inspect_file(path, Settings(agent=agent), lambda address: False, NOW)
+    return inspect_file(path, Settings(agent=agent), lambda address: False, NOW, no_records)
 
 
 def written(path: Path, text: str) -> Path:
@@ -104,7 +109,13 @@ def test_s37_a_mail_that_breaks_the_program_has_an_error(tmp_path: Path, monkeyp
 def test_s15_a_mail_above_the_size_limit_is_read_in_part_and_a_persons(tmp_path: Path) -> None:
     head = "From: anna.keller@example.net\nTo: support@harborfile.example\nSubject: Refund\n\n"
     settings = Settings(agent=AGENT, imap=ImapSettings(max_message_bytes=10_000))
-    found = inspect_file(written(tmp_path / "a.eml", head + "x" * 20_000), settings, lambda address: False, NOW)
+    found = inspect_file(
+        written(tmp_path / "a.eml", head + "x" * 20_000),
+        settings,
+        lambda address: False,
+        NOW,
+        no_records,
+    )
     assert (found.error, found.from_) == (None, "anna.keller@example.net")
     assert (found.screening.verdict, found.screening.rule) == (Verdict.DESK, "S15")
 

@@ -9,8 +9,8 @@ from support_agent.mail.machines.bounce_wording import (
     failed_addresses,
     is_delay,
     read_notice,
+    reports_failure,
     status_in,
-    tells_of_failure,
 )
 from support_agent.mail.machines.bounce_words import BOUNCE_SUBJECT
 
@@ -162,5 +162,5 @@ def test_s64_the_status_is_read_or_follows_from_the_words(notice: str, status: s
     ],
 )
 def test_failure_is_told_over_line_ends(words: str) -> None:
-    assert tells_of_failure(f"Hello,\n{words}")
-    assert not tells_of_failure("Hello,\nhow do I change to the yearly plan?")
+    assert reports_failure(f"Hello,\n{words}")
+    assert not reports_failure("Hello,\nhow do I change to the yearly plan?")

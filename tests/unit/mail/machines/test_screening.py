@@ -9,7 +9,7 @@ import pytest
 
 from support_agent.config.settings import AgentSettings
 from support_agent.mail import keys
-from support_agent.mail.machines.marks import REPORT_PARTS, SERVICE_FIELDS, VENDOR_MARKS
+from support_agent.mail.machines.machine_headers import REPORT_PARTS, SERVICE_FIELDS, VENDOR_FIELDS
 from support_agent.mail.machines.screening import RULES, Screening, Verdict, screen, why_machine
 from support_agent.mail.message import not_read, parse
 from support_agent.mail.outgoing import Head, compose
@@ -98,7 +98,7 @@ def test_s6_suppressed_automatic_answers_are_not_sent(name: str) -> None:
     assert decide(name) == (Verdict.FILE, "S6")
 
 
-@pytest.mark.parametrize("mark", VENDOR_MARKS)
+@pytest.mark.parametrize("mark", VENDOR_FIELDS)
 def test_s7_each_vendor_mark_has_a_mail_that_is_filed(mark: str) -> None:
     assert decide(f"vendor_{mark.lower().replace('-', '_')}") == (Verdict.FILE, "S7")
 

@@ -1,7 +1,7 @@
-"""The marks in a mail's header by which machines say what they are, as data, and how they are looked for.
+"""Header fields by which a machine declares its own mail, and functions that find them.
 
-Invariant: a mark is a field that programs write and people do not; none depends on the words of the mail. Checked by
-tests/unit/mail/machines/test_screening.py, which has a mail for each.
+Invariant: each field is one that programs write and people do not, and none depends on the mail's wording. Checked by
+tests/unit/mail/machines/test_screening.py, which has a mail for each field.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from support_agent.mail.message import Message
 from support_agent.mail.text.decoding import token_of
 
 FAILED_RECIPIENTS = "X-Failed-Recipients"
-"""The mark of a bounce, where the others are those of an answer."""
-VENDOR_MARKS = (
+"""Of the vendor fields, the only one that says bounce; the others say automatic answer."""
+VENDOR_FIELDS = (
     "X-Autoreply",
     "X-Autorespond",
     "X-Autoresponse",
@@ -38,18 +38,17 @@ SERVICE_FIELDS = (
     "X-Phabricator-Sent-This-Message", "X-Mandrill-User", "X-MC-User", "X-Mailchimp-Campaign", "X-Sendinblue-Campaign",
     "X-Mailjet-Campaign", "X-CSA-Complaints",
 )  # fmt: skip
-"""Fields of ticket systems and mass mailers. The desk reads such mail, because a person may have written it; an
-automatic answer could start a loop. Fields that relays and mail providers add to people's own mail do not belong here
-("Feedback-ID" of Fastmail, "X-MC-Unique" of Mimecast)."""
+"""Fields of ticket systems and mass mailers. The desk reads such mail: a person may have written it, but an automatic
+answer could start a loop. Do not list fields that relays and providers add to people's own mail ("Feedback-ID" of
+Fastmail, "X-MC-Unique" of Mimecast)."""
 LIST_FIELDS = ("List-Post", "Mailing-List", "X-Mailing-List", "X-Mailman-Version")
-"""Fields of lists to which people write, where newsletters have List-Unsubscribe or List-Id alone."""
-VALUED_MARKS = (("X-FreeScout-Mail-Type", "auto.reply"),)
-"""Marks by their value only: what people write with the same system has the field too."""
+"""Fields of lists to which people post. Newsletters have only List-Unsubscribe or List-Id."""
+VALUED_FIELDS = frozenset({("x-freescout-mail-type", "auto.reply")})
+"""Fields that count with this value only: the same system also sets them on mail that people write."""
 DENIED = frozenset({"no", "false", "0"})
-"""Values by which a program says that its mail is none of a machine."""
-MARK_NAMES = frozenset(mark.lower() for mark in VENDOR_MARKS)
-SERVICE_NAMES = frozenset(mark.lower() for mark in SERVICE_FIELDS)
-MARK_VALUES = frozenset((name.lower(), value) for name, value in VALUED_MARKS)
+"""Values by which a program says that its mail is not automatic."""
+VENDOR_NAMES = frozenset(name.lower() for name in VENDOR_FIELDS)
+SERVICE_NAMES = frozenset(name.lower() for name in SERVICE_FIELDS)
 
 STATUS_PARTS = frozenset({"message/delivery-status", "message/global-delivery-status"})
 NOTIFICATION_PARTS = frozenset({"message/disposition-notification", "message/global-disposition-notification"})
@@ -59,11 +58,11 @@ RETURNED_PARTS = frozenset(
     | {"message/global-headers"}
 )
 CAME_TO_FIELDS = ("Delivered-To", "X-Original-To", "Envelope-To")
-"""Where servers on the way write the address that a mail came to."""
+"""Fields in which servers on the way record the recipient's address."""
 
 
 def empty_return_path(message: Message) -> str:
-    """The field by which a mail has no return path, or only that of a mail server; "" where it has one or no field."""
+    """The Return-Path field that is empty or names a mailer daemon; "" where there is none like that."""
     for value in message.all_headers("Return-Path"):
         path = value.strip("<> \t").lower()
         if not path or path.partition("@")[0] == "mailer-daemon":
@@ -72,32 +71,33 @@ def empty_return_path(message: Message) -> str:
 
 
 def auto_submitted(message: Message) -> Iterator[tuple[str, str]]:
-    """The word of each `Auto-Submitted` (RFC 3834, section 5), and the field as it stands."""
+    """The keyword of each `Auto-Submitted` field (RFC 3834, section 5), and the field as written."""
     for value in message.all_headers("Auto-Submitted"):
         yield token_of(value), f"Auto-Submitted: {value or '(empty)'}"
 
 
-def vendor_marks(message: Message) -> Iterator[str]:
-    """The fields by which a vendor marks what its machines write."""
+def vendor_fields(message: Message) -> Iterator[str]:
+    """The fields by which vendors declare automatic mail."""
     for name, value in message.headers:
         lower = name.lower()
-        is_mark = lower in MARK_NAMES and token_of(value) not in DENIED
-        if is_mark or (lower, value.strip().lower()) in MARK_VALUES:
+        is_listed = lower in VENDOR_NAMES and token_of(value) not in DENIED
+        if is_listed or (lower, value.strip().lower()) in VALUED_FIELDS:
             yield f"{name}: {value}"[:200]
 
 
-def service_mark(message: Message) -> str:
-    """The field by which a ticket system or a mass mailer marks what goes out through it, or ""."""
+def service_field(message: Message) -> str:
+    """The first field of a ticket system or mass mailer, or ""."""
     return next((f"{name}: {value}"[:200] for name, value in message.headers if name.lower() in SERVICE_NAMES), "")
 
 
 def is_list_posting(message: Message) -> bool:
-    """Whether a mail came over a list to which people write, and not from a newsletter (RFC 2369, section 3.4)."""
+    """Whether a mail came over a list to which people post, and not from a newsletter (RFC 2369, section 3.4)."""
     values = (value for name in LIST_FIELDS for value in message.all_headers(name))
     return any(value.strip() and token_of(value) != "no" for value in values)
 
 
-def is_marked_answer(message: Message) -> bool:
-    """Whether a mail bears the mark of an answer by machine: a vacation notice, a receipt."""
+def is_automatic_answer(message: Message) -> bool:
+    """Whether the header declares an automatic answer, such as a vacation notice or a receipt."""
     is_replied = any(token == "auto-replied" for token, _ in auto_submitted(message))
-    return is_replied or any(not mark.lower().startswith(FAILED_RECIPIENTS.lower()) for mark in vendor_marks(message))
+    failed = FAILED_RECIPIENTS.lower()
+    return is_replied or any(not field.lower().startswith(failed) for field in vendor_fields(message))

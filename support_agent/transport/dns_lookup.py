@@ -1,27 +1,19 @@
 """Look up TXT records in the DNS, within a bounded time.
 
-Invariant: "there is none" and "nobody answered" are never confused. Checked by
-tests/integration/mail/test_dns_lookup.py, with a name server on the loopback interface.
+Invariant: "no such record" and "no answer" are never confused. Checked by tests/integration/mail/test_dns_lookup.py,
+with a name server on the loopback interface.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from support_agent.errors import TransientError
 
-TxtLookup = Callable[[str, float], tuple[bytes, ...]]
-"""(name, timeout in seconds) -> each TXT record of the name with its strings joined, or () where there is none.
-
-Raises:
-    TransientError: no answer within the time.
-"""
-
 
 @dataclass(frozen=True)
 class DnsLookup:
-    """A `TxtLookup` that asks these name servers, or without any those of the system."""
+    """A `TxtLookup` (`mail.senders.dkim_check`) that asks these name servers; with none given, those of the system."""
 
     nameservers: tuple[str, ...] = ()
     port: int = 53
@@ -34,7 +26,7 @@ class DnsLookup:
         try:
             absolute = dns.name.from_text(name)
         except dns.exception.DNSException:
-            return ()  # no name can be like this
+            return ()  # not a valid DNS name
         try:
             resolver = dns.resolver.Resolver(configure=not self.nameservers)
             if self.nameservers:
@@ -45,6 +37,3 @@ class DnsLookup:
         except (dns.exception.DNSException, OSError) as error:
             raise TransientError(f"the DNS did not answer for {name}: {type(error).__name__}", code="dns") from error
         return tuple(b"".join(record.strings) for record in answer)
-
-
-SYSTEM_DNS = DnsLookup()
