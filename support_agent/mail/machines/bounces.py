@@ -154,9 +154,10 @@ def why_bounce(message: Message) -> str:
     """Why a mail counts as a bounce, or "": it is a report, or a server sent it, or its wording is that of a bounce.
 
     A vacation notice may have an empty return path and quote an answer of ours about failures. So a mail that declares
-    itself an automatic answer is no bounce, unless it has a server's name and a bounce's subject. A person who writes
-    about lost mail is no bounce either. So without a server's name the subject must begin like a bounce's, the text
-    must report a failure and ask for nothing, and there must be a returned mail or a list of addresses.
+    itself an automatic answer is no bounce, unless it has a server's name and a bounce's subject. Nor is a person's
+    mail about lost mail. So without a server's name the subject must have a bounce's words (the subject of a reply to a
+    bounce does not count), the text must report a failure and ask for nothing, and there must be a returned mail or a
+    list of addresses.
     """
     if _is_delivery_report(message):
         return "a delivery report"
@@ -194,8 +195,9 @@ def _is_automatic(message: Message, is_daemon: bool, is_servers_bounce: bool) ->
         return True
     if is_servers_bounce:
         return False
-    is_worded_so = not is_daemon and bool(why_automatic(message.subject, message.visible_text))
-    return is_automatic_answer(message) or is_worded_so
+    if is_automatic_answer(message):
+        return True
+    return not is_daemon and bool(why_automatic(message.subject, message.visible_text))
 
 
 def _is_daemon(message: Message) -> bool:
