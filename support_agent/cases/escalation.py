@@ -20,5 +20,5 @@ class EscalationReason(StrEnum):
     UNWRITABLE = "unwritable"
     NOT_PASSED_ON = "not_passed_on"
     BREAKER = "breaker"
-    STRANGERS_BREAKER = "strangers_breaker"
+    UNKNOWN_SENDERS_BREAKER = "strangers_breaker"
     FLOOD = "flood"

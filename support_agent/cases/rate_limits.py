@@ -50,7 +50,7 @@ def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
     return ""
 
 
-def is_strangers(mail: MailRecord) -> bool:
+def is_from_unknown_sender(mail: MailRecord) -> bool:
     """Whether a mail shares half of the hour with all others of senders who are no known customers; not before that is
     known.
     """
@@ -74,7 +74,7 @@ class Rates:
         packets = self._sent_today((LetterKind.PACKET,), mail_id, sender, now)
         return packets >= self.agent.max_packets_per_sender_a_day
 
-    def tells_flood(self, sender: Sender, now: datetime) -> bool:
+    def is_first_of_flood(self, sender: Sender, now: datetime) -> bool:
         """Whether a mail above that limit is the one that tells the desk so: the first within a day.
 
         What was told about less proven mails of the same address counts for nothing here, as nowhere.
@@ -84,7 +84,7 @@ class Rates:
         )
         return not told
 
-    def is_told_enough(self, staff: Sender, now: datetime) -> bool:
+    def is_notified_enough(self, staff: Sender, now: datetime) -> bool:
         """Whether a staff member was told of as many replies that were not passed on within a day as may be."""
         refused = self.store.traffic.ended_for(
             EscalationReason.NOT_PASSED_ON, now - DAY, staff.address, staff.level, now + CLOCK_SLACK
@@ -121,17 +121,17 @@ class Rates:
         """
         if why := self._too_many(self._passed(now).queued):
             return why
-        if level >= CUSTOMER or self._strangers_room(now):
+        if level >= CUSTOMER or self._unknown_room(now):
             return ""
         return (
-            f"{self._strangers_limit} automatic mails within an hour for senders who are no known customers, the most"
+            f"{self._unknown_limit} automatic mails within an hour for senders who are no known customers, the most"
             " that may (S12)"
         )
 
     def room(self, now: datetime, level: Level = CUSTOMER) -> int:
         """How many automatic mails may still come into the outbox within the hour; `level` as in `breaker`."""
         room = max(0, self.agent.max_letters_per_hour - self._passed(now).queued)
-        return room if level >= CUSTOMER else min(room, self._strangers_room(now))
+        return room if level >= CUSTOMER else min(room, self._unknown_room(now))
 
     def sending_breaker(self, now: datetime) -> str:
         """Why nothing automatic may leave the outbox now, or ""."""
@@ -150,11 +150,11 @@ class Rates:
         )
 
     @property
-    def _strangers_limit(self) -> int:
+    def _unknown_limit(self) -> int:
         return max(1, self.agent.max_letters_per_hour // 2)
 
-    def _strangers_room(self, now: datetime) -> int:
-        return max(0, self._strangers_limit - self._passed(now, below=CUSTOMER).queued)
+    def _unknown_room(self, now: datetime) -> int:
+        return max(0, self._unknown_limit - self._passed(now, below=CUSTOMER).queued)
 
     def _too_many(self, count: int) -> str:
         limit = self.agent.max_letters_per_hour

@@ -14,7 +14,7 @@ from datetime import datetime
 import structlog
 
 from support_agent.cases.escalation import EscalationReason
-from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_strangers
+from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_from_unknown_sender
 from support_agent.cases.route import RoutedMail
 from support_agent.cases.routing import CaseRouting
 from support_agent.core.levels import UNKNOWN
@@ -40,7 +40,7 @@ class Notices:
     routing: CaseRouting
     now: Callable[[], datetime]
 
-    def tell_losses(self, mail_id: MailId | None = None) -> list[DeliveryStatus]:
+    def notify_losses(self, mail_id: MailId | None = None) -> list[DeliveryStatus]:
         """The desk hears of each mail to a customer that did not go out, or may not have, and that it was not told of.
 
         What is lost is read from the outbox, so that nobody need have been alive when it was.
@@ -63,7 +63,7 @@ class Notices:
                 log.critical("loss_not_told", outbox_id=lost.id, code=code)
         return told
 
-    def tell_breaker(self) -> bool:
+    def notify_breaker(self) -> bool:
         """While too much was written within the hour, to all or to strangers, the desk hears of each once an hour,
         by one of the mails that wait.
 
@@ -77,14 +77,14 @@ class Notices:
         waiting = tuple(mail for mail in self.store.mails.find(status=MailStatus.NEW) if mail.case_id is not None)
         code, why = EscalationReason.BREAKER, self.rates.breaker(now)
         if not why:
-            code, why = EscalationReason.STRANGERS_BREAKER, self.rates.breaker(now, UNKNOWN)
-            waiting = tuple(filter(is_strangers, waiting))
+            code, why = EscalationReason.UNKNOWN_SENDERS_BREAKER, self.rates.breaker(now, UNKNOWN)
+            waiting = tuple(filter(is_from_unknown_sender, waiting))
         if not why or not waiting or self.store.traffic.ended_for(code, now - HOUR, until=now + CLOCK_SLACK):
             return False
         why = f"{why}; {len(waiting)} mails wait and go on by themselves, `support-agent pause` stops the agent"
         log.critical("breaker_tripped", why=why, waiting=len(waiting))
         try:
-            record = self.tell(waiting[0].id, escalated(code, now, why))
+            record = self.notify(waiting[0].id, escalated(code, now, why))
             self.store.mails.end(waiting[0].id, MailStatus.ESCALATED, code, why, now)
             self.outbox_sender.deliver(record)
         except TransientError:
@@ -97,14 +97,14 @@ class Notices:
     def set_aside(self, mail_id: MailId, error: SupportAgentError) -> None:
         """The desk gets a mail whose journey failed; where even that fails, it is set aside and `doctor` says so."""
         try:
-            self.tell(mail_id, failed(error, self.now()))
+            self.notify(mail_id, failed(error, self.now()))
         except TransientError:
             raise  # not set aside yet, so it is told later
         except SupportAgentError as second:
             log.critical("mail_set_aside", mail_id=mail_id, code=error.code, second_code=second.code)
         self.store.mails.end(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
 
-    def tell(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
+    def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
         """A failure in a mail that is over for the machine; told once for each reason, whatever else went out.
 
         Raises:

@@ -228,16 +228,16 @@ class Stages:
         """The desk hears that its reply did not go to the customer."""
         log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
         reason = EscalationReason.NOT_PASSED_ON
-        if self.rates.is_told_enough(mail.sender, self.now()):
+        if self.rates.is_notified_enough(mail.sender, self.now()):
             # Their own machine may answer each notice, and this would never end; `doctor` tells the operator.
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
-            self.notices.tell(mail.id, escalated(reason, self.now(), why))
+            self.notices.notify(mail.id, escalated(reason, self.now(), why))
 
     def send(self, mail_id: MailId) -> list[str]:
         """One try for each mail of the outbox that belongs to this one and is due; the desk hears of a lost one."""
         statuses = self.outbox_sender.send(mail_id)
-        return [status.value for status in (*statuses, *self.notices.tell_losses(mail_id))]
+        return [status.value for status in (*statuses, *self.notices.notify_losses(mail_id))]
 
     def end(self, mail_id: MailId, outcome: Outcome) -> str:
         """The mail is done, if it is not already: an answer that was lost has made it a person's.
@@ -280,7 +280,7 @@ class Stages:
         """A mail above the limit for packets: the day's first is told to the desk, the others are filed."""
         limit = self.settings.agent.max_packets_per_sender_a_day
         why = f"the desk has had {limit} packets about this sender within a day, the most that it gets"
-        if self.rates.tells_flood(mail.sender, self.now()):
+        if self.rates.is_first_of_flood(mail.sender, self.now()):
             log.warning("sender_over_limit", case_id=mail.route.case_id, mail_id=mail.id, why=why)
             self.store.cases.escalate(mail.route.case_id)
             why = f"{why}: further mails of this sender are only filed for a day, `support-agent doctor` counts them"

@@ -20,7 +20,7 @@ from threading import Event
 import structlog
 
 from support_agent.cases.copies import known_as
-from support_agent.cases.rate_limits import is_strangers
+from support_agent.cases.rate_limits import is_from_unknown_sender
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.engine.engine import Engine
@@ -168,10 +168,10 @@ class Worker:
                 break
         duties: list[Callable[[], object]] = [self._set_aside]
         if is_idle:
-            duties += [self._give_up_sending, self.stages.notices.tell_breaker]
+            duties += [self._give_up_sending, self.stages.notices.notify_breaker]
         duties += [
             lambda: self._send_due(stop),
-            self.stages.notices.tell_losses,
+            self.stages.notices.notify_losses,
             self.stages.outbox_sender.transport.close_idle,
         ]
         if self.sent_folder is not None:
@@ -224,15 +224,15 @@ class Worker:
     def _may_go_on(self, open_mails: Sequence[MailRecord], ended: Mapping[str, bool]) -> list[MailId]:
         """Those that have waited long enough. One that follows another of its case takes no room while that waits."""
         rates, now = self.stages.rates, self.now()
-        room, of_strangers = (0, 0) if self.stages.breaker.deciding() else (rates.room(now), rates.room(now, 0))
+        room, of_unknown = (0, 0) if self.stages.breaker.deciding() else (rates.room(now), rates.room(now, 0))
         again: list[MailId] = []
         blocked: set[CaseId | None] = set()
         for mail in open_mails:
-            is_room = len(again) < room and (of_strangers > 0 or not is_strangers(mail))
+            is_room = len(again) < room and (of_unknown > 0 or not is_from_unknown_sender(mail))
             # A journey ends its mail before itself, so one that has ended and left it open has let it wait.
             if is_room and mail.case_id not in blocked and ended.get(mail.id) and self._is_open(mail.id):
                 again.append(mail.id)
-                of_strangers -= is_strangers(mail)
+                of_unknown -= is_from_unknown_sender(mail)
             elif mail.case_id is not None:
                 blocked.add(mail.case_id)
         return again

@@ -61,7 +61,7 @@ def test_what_a_person_must_read_in_an_attachment_goes_to_the_desk(office: Offic
     assert reason(office, mail_id) == why
 
 
-def test_a_strangers_attachment_is_not_opened(office: Office) -> None:
+def test_a_unknown_attachment_is_not_opened(office: Office) -> None:
     """Below the level that is answered nothing is read of it: a hostile file costs nothing."""
     raw = with_file(write("", sender=STRANGER, proof=None), "How do I get a refund?")
     mail_id = office.receive(raw)

@@ -199,7 +199,7 @@ def strangers(count: int, proof: str = "spf") -> list[bytes]:
 
 @pytest.mark.parametrize("proof", ["spf", "dmarc"])
 @pytest.mark.parametrize(("limit", "half"), [(1, 1), (5, 2), (8, 4)])
-def test_s12_strangers_have_half_of_the_hour(office: Office, limit: int, half: int, proof: str) -> None:
+def test_s12_unknown_have_half_of_the_hour(office: Office, limit: int, half: int, proof: str) -> None:
     """Failure: whoever writes as anybody, or from ever new addresses of one domain, stopped the agent for customers."""
     office = with_agent(office, max_letters_per_hour=limit, acknowledges_from_level=3)
     assert [office.handle(raw)[1] for raw in strangers(half + 1, proof)] == ["escalated"] * half + ["held"]
@@ -210,12 +210,12 @@ def test_s12_strangers_have_half_of_the_hour(office: Office, limit: int, half: i
     assert handle(mail_id_of(strangers(half + 1, proof)[-1]), once(), office.stages) == "escalated"
 
 
-def test_s12_the_desk_hears_once_an_hour_that_strangers_wait(office: Office) -> None:
+def test_s12_the_desk_hears_once_an_hour_that_unknown_wait(office: Office) -> None:
     """By a stranger's mail; what customers write goes on, and when that stops too the desk hears of it as well."""
     office = with_agent(office, max_letters_per_hour=5, acknowledges_from_level=3)
     waiting = [office.handle(raw)[0] for raw in strangers(4)][2:]
     assert not office.stages.breaker.deciding()
-    assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
+    assert [office.stages.notices.notify_breaker() for _ in range(2)] == [True, False]
     code, why = reason_told(office, waiting[0], FAILURE)
     assert code == "strangers_breaker"
     told = (
@@ -223,10 +223,10 @@ def test_s12_the_desk_hears_once_an_hour_that_strangers_wait(office: Office) -> 
     )
     assert str(why).startswith(told)
     assert [office.handle(raw)[1] for raw in crowd(3)] == ["answered"] * 2 + ["held"]
-    assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
+    assert [office.stages.notices.notify_breaker() for _ in range(2)] == [True, False]
 
 
-def test_s12_strangers_who_wait_keep_no_customer_waiting(office: Office) -> None:
+def test_s12_unknown_who_wait_keep_no_customer_waiting(office: Office) -> None:
     """Failure: the room of the next hour went to the oldest that wait, and these to wait again."""
     full = with_agent(office, max_letters_per_hour=1, acknowledges_from_level=2)
     later = with_agent(full, max_letters_per_hour=6)
@@ -297,7 +297,7 @@ def test_s12_hourly_limit_is_told_to_the_desk_once_an_hour(office: Office) -> No
     office = with_agent(office, max_letters_per_hour=2)
     waiting = [office.handle(raw)[0] for raw in crowd(5)][2:]
     with capture_logs() as logs:
-        told = [office.stages.notices.tell_breaker() for _ in range(3)]
+        told = [office.stages.notices.notify_breaker() for _ in range(3)]
     assert told == [True, False, False]
     assert [entry["event"] for entry in logs if entry["log_level"] == "critical"] == ["breaker_tripped"]
     assert [recipient for recipient, _ in office.transport.given][2:] == [DESK]
@@ -306,7 +306,7 @@ def test_s12_hourly_limit_is_told_to_the_desk_once_an_hour(office: Office) -> No
     assert str(why).startswith("2 automatic mails within an hour, the most that may (S12); 3 mails wait")
     assert [one(office, mail_id).status for mail_id in waiting[1:]] == [MailStatus.NEW] * 2
     office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
-    assert not office.stages.notices.tell_breaker(), "there is room again"
+    assert not office.stages.notices.notify_breaker(), "there is room again"
 
 
 def test_s12_hourly_limit_is_told_once_though_the_process_dies(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,8 +320,8 @@ def test_s12_hourly_limit_is_told_once_though_the_process_dies(office: Office, m
     with monkeypatch.context() as patched:
         patched.setattr(Mails, "end", die)
         with pytest.raises(KeyboardInterrupt):
-            office.stages.notices.tell_breaker()
-    assert office.stages.notices.tell_breaker()
+            office.stages.notices.notify_breaker()
+    assert office.stages.notices.notify_breaker()
     assert [row.mail_id for row in office.store.outbox.find(kind=FAILURE)] == [first]
 
 
@@ -353,11 +353,11 @@ def test_s12_what_was_written_while_the_clock_was_ahead_stops_nobody(office: Off
     office = with_agent(office, max_letters_per_hour=2, max_letters_per_sender_a_day=2)
     office.clock = Clock(NOON + timedelta(days=30))
     mails = [office.handle(raw)[0] for raw in (write(HUMAN), *crowd(3))]
-    assert office.stages.notices.tell_breaker()
+    assert office.stages.notices.notify_breaker()
     office.clock = Clock(NOON)
     assert office.handle(write(CANCEL, number=7))[1] == "answered"
     assert [handle(mail_id, once(), office.stages) for mail_id in mails[2:]] == ["answered", "held"]
-    assert [office.stages.notices.tell_breaker() for _ in range(2)] == [True, False]
+    assert [office.stages.notices.notify_breaker() for _ in range(2)] == [True, False]
 
 
 def test_s61_a_mail_that_was_put_off_while_the_clock_was_ahead_is_tried_now(office: Office) -> None:

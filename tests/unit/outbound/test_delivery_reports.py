@@ -40,7 +40,7 @@ def test_s64_a_bounce_that_names_our_mail_makes_it_a_persons(office: Office, how
     suppression = office.store.suppressions.of(JAMES, office.clock())
     assert suppression is not None
     assert (suppression.until - suppression.since).days == 60
-    office.stages.notices.tell_losses()
+    office.stages.notices.notify_losses()
     told = office.store.outbox.letter(record.mail_id, FAILURE)
     assert told is not None
     assert told.payload["reason_code"] == "undelivered"
@@ -195,7 +195,7 @@ def test_s64_a_loss_that_a_bounce_makes_certain_is_told_again(office: Office) ->
     record = answered(office, "uncertain")
     for number in (1, 2):
         office.handle(report(envelope=envelope_id(record.message_id), number=number))
-        office.stages.notices.tell_losses()
+        office.stages.notices.notify_losses()
     told = [office.store.outbox.letter(record.mail_id, FAILURE, number) for number in (1, 2, 3)]
     whys = [str(letter.payload["why"]).split(" is ")[1].split(":")[0] for letter in told if letter is not None]
     assert whys == ["uncertain", "failed"]

@@ -154,7 +154,7 @@ def test_s64_a_mail_from_before_the_bounce_shows_nothing(office: Office) -> None
     """The desk's notice of the loss finds the place of the mail anew, and one that waited is begun anew."""
     record, waiting = answered(office), office.receive(write("How do I cancel?", sender=JAMES))
     office.handle(report(envelope=envelope_id(record.message_id)))
-    assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     assert handle(waiting, once(), office.stages) == "escalated"
     assert [entry.address for entry in office.store.suppressions.all(office.clock())] == [JAMES]
 
@@ -165,7 +165,7 @@ def test_s64_a_mail_from_while_the_clock_was_ahead_shows_nothing(office: Office)
     record, waiting = answered(office), office.receive(write("How do I cancel?", sender=JAMES))
     office.clock = clock
     office.handle(report(envelope=envelope_id(record.message_id)))
-    office.stages.notices.tell_losses()
+    office.stages.notices.notify_losses()
     assert handle(waiting, once(), office.stages) == "escalated"
     assert [entry.address for entry in office.store.suppressions.all(office.clock())] == [JAMES]
 

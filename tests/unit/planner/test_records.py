@@ -203,7 +203,7 @@ def test_the_subject_may_name_what_the_question_is_about() -> None:
     assert plan(YES, given).reason == "unknown_record"
 
 
-def test_a_strangers_subject_names_no_record() -> None:
+def test_a_unknown_subject_names_no_record() -> None:
     """Nobody but a customer has any, and subjects have numbers of tickets."""
     given = asked("Refund?", search=near("document:7"), level=2, customer=None)
     given.mail = "Re: [HF-40881] Restore\nRefund?"

@@ -51,9 +51,9 @@ def notices(office: Office, mail_id: MailId) -> list[OutboxRecord]:
 def test_s62_mail_that_is_lost_again_after_a_person_sent_it_again_is_told_again(office: Office) -> None:
     """By a mail of its own, which is kept and made again like any other."""
     mail_id = lost_answer(office)
-    assert office.stages.notices.tell_losses() == []
+    assert office.stages.notices.notify_losses() == []
     retried(office, mail_id, Delivery(status="uncertain", detail="cut after the dot"))
-    assert [office.stages.notices.tell_losses() for _ in range(2)] == [[DeliveryStatus.SENT], []]
+    assert [office.stages.notices.notify_losses() for _ in range(2)] == [[DeliveryStatus.SENT], []]
     first, second = notices(office, mail_id)
     assert (first.id, second.id) == (f"{mail_id}-failure", f"{mail_id}-failure-2")
     assert first.message_id != second.message_id
@@ -69,14 +69,14 @@ def test_s62_mail_that_is_lost_again_after_a_person_sent_it_again_is_told_again(
 def test_s62_mail_that_was_sent_again_and_went_out_is_not_told(office: Office) -> None:
     mail_id = lost_answer(office)
     retried(office, mail_id, Delivery(status="sent", detail="250 ok"))
-    assert (office.stages.notices.tell_losses(), len(notices(office, mail_id))) == ([], 1)
+    assert (office.stages.notices.notify_losses(), len(notices(office, mail_id))) == ([], 1)
 
 
 def test_desk_may_answer_the_second_notice(office: Office) -> None:
     """What a staff member writes goes into the customer's thread, and of the notice nothing does."""
     mail_id = lost_answer(office)
     retried(office, mail_id)
-    office.stages.notices.tell_losses()
+    office.stages.notices.notify_losses()
     second = notices(office, mail_id)[1]
     copied = "\r\n".join(["We look at it.", "", *text_of(second).split("\n")])
     reply, _ = office.handle(write(copied, sender=DESK, in_reply_to=second.message_id))
@@ -95,7 +95,7 @@ def test_loss_is_told_though_the_desk_was_told_of_something_else_in_that_mail(of
     office.clock = Clock(NOON + timedelta(days=1))
     office.transport.deliveries = [REFUSED]
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
-    assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     letters = [office.store.outbox.letter(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
     reasons = [letter.payload["reason_code"] for letter in letters if letter is not None]
@@ -128,9 +128,9 @@ def test_loss_is_told_once_though_the_process_dies(office: Office, is_retried: b
     outbox = DyingOutbox(office.store.database, dies_after)
     dying = replace(office, store=replace(office.store, outbox=outbox))
     with pytest.raises(KeyboardInterrupt):
-        dying.stages.notices.tell_losses()
+        dying.stages.notices.notify_losses()
     for _ in range(2):
-        office.stages.notices.tell_losses()
+        office.stages.notices.notify_losses()
     found = notices(office, mail_id)
     assert len(found) == 1 + is_retried
     for row in found:
@@ -144,9 +144,9 @@ def test_two_that_find_the_same_loss_tell_it_once(office: Office) -> None:
     mail_id = lost_answer(office)
     retried(office, mail_id)
     seen = office.store.outbox.unnotified_losses()
-    office.stages.notices.tell_losses()
+    office.stages.notices.notify_losses()
     late = replace(office, store=replace(office.store, outbox=LateOutbox(office.store.database, seen)))
-    assert late.stages.notices.tell_losses() == []
+    assert late.stages.notices.notify_losses() == []
     assert len(notices(office, mail_id)) == 2
 
 
@@ -174,7 +174,7 @@ def test_s12_breaker_does_not_tell_itself_by_a_report_that_waits(office: Office)
     answer = office.sent(mail_id)[ANSWER]
     assert office.store.outbox.claim(answer.id, answer.next_try_at)
     bounce_id, outcome = office.handle(report(envelope=envelope_id(answer.message_id)))
-    assert (outcome, office.stages.notices.tell_breaker()) == ("held", False)
+    assert (outcome, office.stages.notices.notify_breaker()) == ("held", False)
     waiting, outcome = office.handle(write(CANCEL))
-    assert (outcome, office.stages.notices.tell_breaker()) == ("held", True)
+    assert (outcome, office.stages.notices.notify_breaker()) == ("held", True)
     assert [one(office, row).status for row in (bounce_id, waiting)] == [MailStatus.NEW, MailStatus.ESCALATED]

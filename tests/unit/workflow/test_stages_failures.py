@@ -201,11 +201,11 @@ def test_mail_that_is_lost_after_its_journey_makes_it_a_persons(office: Office) 
     """The server was away at first: the mail is answered, until the last try says that it is not."""
     office.transport.deliveries = [Delivery(status="retry", detail="later"), Delivery(status="failed", detail="550")]
     mail_id, outcome = office.handle(write(REFUND, sender=JAMES))
-    assert (outcome, office.stages.notices.tell_losses()) == ("answered", [])
+    assert (outcome, office.stages.notices.notify_losses()) == ("answered", [])
     office.clock = Clock(NOON + timedelta(days=1))
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
-    assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
-    assert office.stages.notices.tell_losses() == []
+    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == []
     mail = one(office, mail_id)
     assert (mail.status, mail.reason_code) == (MailStatus.ESCALATED, "undelivered")
 
@@ -217,7 +217,7 @@ def test_mail_that_was_being_sent_when_the_program_died_is_told(office: Office) 
     office.clock = Clock(NOON + timedelta(days=1))
     assert office.store.outbox.claim(office.sent(mail_id)[ANSWER].id, office.clock())
     office.store.outbox.recover_sending()
-    assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     code, why = reason_told(office, mail_id, FAILURE)
     assert (code, "uncertain" in str(why)) == ("undelivered", True)
 
@@ -232,10 +232,10 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office) ->
     mails = UnreadableMails(office.store.database, broken=first)
     broken = replace(office, store=replace(office.store, mails=mails))
     with capture_logs() as events:
-        assert broken.stages.notices.tell_losses() == [DeliveryStatus.SENT]
+        assert broken.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_told"]
     assert FAILURE in office.sent(second)
-    assert office.stages.notices.tell_losses() == [DeliveryStatus.SENT]
+    assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     assert FAILURE in office.sent(first)
 
 
