@@ -57,8 +57,8 @@ class OutboundQueue:
 
     def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool) -> None:
         """The case for the desk; `is_acknowledged`: with a fixed mail to the customer that says so."""
-        acknowledgement = self._acknowledgement(mail) if is_acknowledged else ()
-        self.store.outbox.queue(self._packet(mail, decision), *acknowledgement)
+        packet = self._packet(mail, decision)
+        self.store.outbox.queue(packet, *(self._acknowledgement(mail) if is_acknowledged else ()))
 
     def failure(self, mail: RoutedMail, decision: Decision) -> OutboxRecord:
         """What went wrong, for the desk, whatever else went out; where it was told for this reason, that notice."""

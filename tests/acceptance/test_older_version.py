@@ -1,0 +1,69 @@
+"""A workspace and a store that an older version made: they open, migrate, and every mail renders to the same bytes.
+
+`tests/kept` has the configuration that `init` wrote on 2026-11-23, and the store of eleven customers' mails, a staff
+reply and a newsletter of that day, with the templates and documents that the answers were made from.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support_agent.config.packaged_files import packaged
+from support_agent.demo.workspace import CONFIG_FILE
+from support_agent.store.records import LetterKind
+from support_agent.store.store import Store
+from tests.acceptance.program import run
+
+KEPT = Path(__file__).parents[1] / "kept"
+
+
+@pytest.fixture
+def older(workspace: Path) -> Path:
+    """A workspace with the older configuration, the older store, and the templates that the store has."""
+    shutil.copy(KEPT / CONFIG_FILE, workspace / CONFIG_FILE)
+    path = workspace / "support-agent.sqlite3"
+    path.write_bytes(gzip.decompress((KEPT / "store.sqlite3.gz").read_bytes()))
+    with Store.open(f"sqlite:///{path}", packaged("migrations")) as store:
+        first = store.outbox.find(kind=LetterKind.ANSWER)[0]
+        letter = store.outbox.letter(first.mail_id, LetterKind.ANSWER)
+        assert letter is not None
+        files = store.versions.templates(letter.templates_version)
+    assert files is not None
+    for name, text in files.items():
+        (workspace / "templates" / name).write_text(text, "utf-8")
+    return workspace
+
+
+def test_every_mail_of_an_older_store_renders_to_the_same_bytes(older: Path) -> None:
+    done = run("replay", "--all", "--json", folder=older)
+    assert done.code == 0, done
+    (report,) = done.lines
+    kinds = [entry["kind"] for entry in report["replayed"]]
+    assert {kind: kinds.count(kind) for kind in sorted(set(kinds))} == {
+        "acknowledgement": 4,
+        "answer": 6,
+        "packet": 6,
+        "person_reply": 1,
+    }
+    assert [entry for entry in report["replayed"] if not entry["is_identical"]] == []
+
+
+def test_every_case_of_an_older_store_is_shown_and_explained(older: Path) -> None:
+    cases = run("cases", "--json", folder=older)
+    assert cases.code == 0, cases
+    assert len(cases.lines[0]) == 11
+    for entry in cases.lines[0]:
+        for command in ("show", "why"):
+            done = run(command, entry["case"]["id"], folder=older)
+            assert done.code == 0, done
+
+
+def test_the_configuration_and_the_templates_of_an_older_workspace_pass_the_check(older: Path) -> None:
+    """Nothing but what its owner has not filled in yet is found."""
+    done = run("check", "--json", folder=older)
+    assert done.code == 0, done
+    assert {finding["severity"] for finding in done.lines[0]} == {"warning"}
