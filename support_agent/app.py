@@ -29,6 +29,7 @@ from support_agent.core.clock import utc_now
 from support_agent.core.cursor import Cursor
 from support_agent.errors import ConfigError
 from support_agent.facts.opening import open_rooms, open_search
+from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import ask_server, open_model
 from support_agent.models.progress import Progress, stderr_progress
 from support_agent.ops.doctor import Probes, SeenMailbox
@@ -93,7 +94,7 @@ def open_decider(
     search = open_search(settings, company, in_memory=in_memory)
     model = model or open_model(settings, progress)
     planner = Planner(
-        model,
+        scoring_of(model),
         settings.planner,
         time.monotonic,
         combiner=committed(tuple(settings.embedding.models)),

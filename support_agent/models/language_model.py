@@ -9,7 +9,8 @@ arguments by itself, as servers do.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from types import SimpleNamespace
+from typing import Any, Protocol, TypeVar, cast, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -70,7 +71,7 @@ class Scores(Frozen):
 
 
 class Model(Protocol):
-    """The model's seat."""
+    """Scores closed options; never returns text."""
 
     name: str
 
@@ -83,6 +84,15 @@ class Model(Protocol):
             PermanentError: the prompt does not fit, or the server refused.
         """
         ...
+
+
+def scoring_of(model: Model) -> Model:
+    """Only what scores and composes of a model: what chooses is given nothing that could write.
+
+    The model itself may be a `writer.Writer` too.
+    """
+    names = ("name", "score", "score_each", "compose")
+    return cast(Model, SimpleNamespace(**{name: getattr(model, name) for name in names if hasattr(model, name)}))
 
 
 @runtime_checkable

@@ -96,7 +96,7 @@ class OpenAIModel:
         self._base_url = base_url
         self._timeout_s, self._writing_timeout_s = timeout_s, writing_timeout_s
         self._max_retries = max_retries
-        self._dropped: frozenset[str] = frozenset()
+        self._not_for_choices, self._not_for_texts = set[str](), set[str]()
         self._client = openai.AsyncOpenAI(
             base_url=base_url,
             api_key=api_key.get_secret_value() or "none",
@@ -160,13 +160,17 @@ class OpenAIModel:
                 )
         return answer
 
-    async def send(self, request: Mapping[str, Any], optional: Optional) -> object:
+    async def choose(self, request: Mapping[str, Any]) -> object:
+        """One request for a choice."""
+        return await self._send(request, _EXTRAS, self._not_for_choices)
+
+    async def _send(self, request: Mapping[str, Any], optional: Optional, refused: set[str]) -> object:
         """One request; an optional parameter that the server refuses is left out from then on.
 
         Newer servers know the length of a text by another name; it is never left out.
         """
         create: Any = self._client.chat.completions.create
-        dropped = self._dropped
+        dropped = set(refused)
         while True:
             given = {name: values for name, values in optional.items() if name not in dropped}
             if "max_tokens" in optional.keys() & dropped:
@@ -175,9 +179,9 @@ class OpenAIModel:
                 extras = {key: value for values in given.values() for key, value in values.items()}
                 completion: object = await create(**request, **extras)
             except openai.APIStatusError as error:
-                dropped |= {_refused(error, given)}
+                dropped.add(_refused(error, given))
             else:
-                self._dropped |= dropped
+                refused |= dropped
                 return completion
 
     def count_tokens(self, text: str) -> int:
@@ -205,7 +209,8 @@ class OpenAIModel:
         request = {"model": self.name, "messages": _messages(prompt)}
         with self._errors(self._writing_timeout_s):
             async with asyncio.timeout(self._writing_timeout_s):
-                reply = await self.send(request, {name: {name: value} for name, value in parameters.items()})
+                optional = {name: {name: value} for name, value in parameters.items()}
+                reply = await self._send(request, optional, self._not_for_texts)
         return reply.model_dump(warnings=False) if isinstance(reply, BaseModel) else reply
 
     @contextmanager
@@ -263,7 +268,7 @@ class _Exchange:
         Raises:
             ResponseParsingError, ValidationError: any other reply; instructor asks again.
         """
-        completion = await self._model.send(request, _EXTRAS)
+        completion = await self._model.choose(request)
         if not isinstance(completion, ChatCompletion):
             raise ResponseParsingError("a reply that is no chat completion")
         reply = Reply.model_validate(completion.model_dump(warnings=False))

@@ -7,14 +7,14 @@ probabilities, and on the embedded model itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pytest
 from pydantic import SecretStr
 
 from support_agent.errors import PermanentError, TransientError
-from support_agent.models.language_model import Model, Prompt, Scores
+from support_agent.models.language_model import BatchModel, Model, Prompt, Scores, Usage, scoring_of
 from support_agent.models.llama import LlamaModel
 from support_agent.models.openai import OpenAIModel
 from tests.fakes import ScriptedModel
@@ -181,3 +181,20 @@ def test_what_a_choice_cost_is_told(seat: Seat) -> None:
 def test_a_model_has_a_name(seat: Seat) -> None:
     """It is stored with each call."""
     assert seat.model.name
+
+
+def test_what_chooses_is_given_a_model_without_the_part_that_writes() -> None:
+    """Rule: no path from a choice to a text; what is left scores and composes as before."""
+
+    class Writes:
+        name = "both"
+
+        def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+            return Scores(log_probabilities=(0.0,) * len(options), usage=Usage())
+
+        def generate(self) -> str:
+            return "a text"
+
+    scoring = scoring_of(Writes())
+    assert sorted(vars(scoring)) == ["name", "score"]
+    assert not isinstance(scoring, BatchModel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import Answer, FinalAnswer, Item
 from support_agent.answer.provenance import check
 from support_agent.answer.render import render_acknowledgement, render_answer
+from support_agent.answer.sources import Rendered
 from support_agent.answer.templates import Templates
 from support_agent.company.company import Company
 from support_agent.company.periods.periods import periods
@@ -104,6 +106,8 @@ def rendered(folder: Path) -> Iterator[tuple[str, bytes]]:
                 check(mail, final, templates)
                 for part, text in (("subject", mail.subject), ("text", mail.text), ("html", mail.html)):
                     yield f"{name}.{locale}.{part}", text.text.encode()
+                if locale == LOCALES[0]:
+                    yield f"{name}.sources", "".join(lines_of(mail.text)).encode()
             acknowledgement = Acknowledgement(company=NAME, locale=locale, subject=None, support_address=ADDRESS)
             note = render_acknowledgement(acknowledgement, templates)
             check(note, acknowledgement, templates)
@@ -111,6 +115,15 @@ def rendered(folder: Path) -> Iterator[tuple[str, bytes]]:
                 yield f"acknowledgement.{locale}.{part}", text.text.encode()
     finally:
         company.accounts.close()
+
+
+def lines_of(text: Rendered) -> Iterator[str]:
+    """What is no template's own word, and where it comes from: a value under another's role is a difference."""
+    for span in text.spans:
+        source = span.source.model_dump(mode="json", exclude_none=True)
+        if source["kind"] != "template":
+            told = " ".join(f"{name}={value}" for name, value in source.items())
+            yield f"{json.dumps(span.text, ensure_ascii=False)}  {told}\n"
 
 
 def final_answer(name: str, company: Company, locale: str) -> FinalAnswer:

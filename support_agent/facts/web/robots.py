@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import structlog
 from protego import Protego
+
+log = structlog.get_logger(__name__)
 
 MAX_CHARACTERS = 512_000
 """What must be read at least (section 2.5), and all that is."""
@@ -38,6 +41,7 @@ def read_robots(text: str, agent: str) -> Robots:
     """
     text = text[:MAX_CHARACTERS]
     if text.lower().count("agent") * len(text.splitlines()) > MAX_STEPS:
+        log.warning("robots_too_long", characters=len(text))
         return NOTHING_ALLOWED
     rules = Protego.parse(text)
     return Robots(rules, agent, min(rules.crawl_delay(agent) or 0.0, MAX_DELAY_S), tuple(rules.sitemaps))

@@ -224,6 +224,14 @@ def test_token_probabilities_are_given_up_where_they_are_refused(
     assert ["temperature" in request for request in fake_openai.requests] == [True, True, True]
 
 
+def test_what_a_text_must_not_have_is_still_given_for_a_choice(fake_openai: FakeOpenAI, model: OpenAIModel) -> None:
+    """Failure: a draft that was refused its temperature took it from every later choice, which was then sampled."""
+    fake_openai.answer(failure(400, "Unsupported value: 'temperature' does not support 0"), GOOD, GOOD)
+    model.generate("Write.", (), temperature=0.0, max_tokens=4, seed=1)
+    model.score(PROMPT, OPTIONS)
+    assert ["temperature" in request for request in fake_openai.requests] == [True, False, True]
+
+
 def test_temperature_is_given_up_where_it_is_refused(fake_openai: FakeOpenAI, model: OpenAIModel) -> None:
     """Models that reason take no temperature; their probabilities are kept."""
     fake_openai.answer(failure(400, "Unsupported value: 'temperature' does not support 0"), GOOD)
