@@ -138,7 +138,7 @@ class Stages:
 
     def route(self, mail: ReceivedMail, sender: Sender) -> Route:
         """The case the mail belongs to: the thread's, for one of its participants; else a new one."""
-        self.routing.see_alive(mail.id, sender)
+        self.routing.lift_suppression(mail.id, sender)
         return self.routing.route(mail, sender)
 
     def must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
@@ -228,7 +228,7 @@ class Stages:
         """The desk hears that its reply did not go to the customer."""
         log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
         reason = EscalationReason.NOT_PASSED_ON
-        if self.rates.is_notified_enough(mail.sender, self.now()):
+        if self.rates.is_notification_limit_reached(mail.sender, self.now()):
             # Their own machine may answer each notice, and this would never end; `doctor` tells the operator.
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
