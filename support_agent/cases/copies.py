@@ -28,7 +28,7 @@ DOUBT_RULE = "rescan"
 SYNTHETIC_DIGITS = 32
 SUBJECT_TAG = re.compile(r"\[[^\[\]]{1,40}\]")
 """A tag that a relaying server may add to a subject, such as "[EXTERNAL]"."""
-RENUMBERED = "the folder was numbered anew and is read again"
+RENUMBERED = "the folder was renumbered and is read again"
 SENDER_CLOCK_ERROR = timedelta(days=1)
 """How far a sender's clock may be ahead without hiding that retention may have deleted the original."""
 
@@ -56,7 +56,7 @@ class Copies:
         why = self._same_taken_up(mail) if is_taken_up else self._same_filed(mail)
         if why and is_taken_up and mail.message.has_synthetic_id and mail.message.sent_at is None:
             # A customer may send the same few words twice on purpose.
-            return _in_doubt(f"{why}; without Message-ID and Date nobody can tell")
+            return _in_doubt(f"{why}; without Message-ID and Date a copy cannot be recognised for certain")
         return _copy(why) if why else screening
 
     def _same_taken_up(self, mail: ReceivedMail) -> str:
@@ -68,7 +68,7 @@ class Copies:
         for other in self._others(mail, _was_taken_up):
             is_same = _content(other.message) == _content(mail.message)
             if is_same and self.senders.of(other).level >= self.senders.of(mail).level:
-                return "a copy of a mail that was taken up before: the same Message-ID, sender, date and content"
+                return "a copy of a mail that was handled before: the same Message-ID, sender, date and content"
         return ""
 
     def _same_filed(self, mail: ReceivedMail) -> str:
@@ -90,7 +90,7 @@ class Copies:
             is_same_text = bool(message.visible_text.strip()) and other.visible_text == message.visible_text
             is_same_date = _is_same_date(other, message) and not message.has_synthetic_id
             if other.from_ == message.from_ and (is_same_text or is_same_date):
-                return f"{RENUMBERED}: a mail of the same id and sender, and of the same date or text, was taken up"
+                return f"{RENUMBERED}: a mail of the same id, sender, and date or text was handled before"
         return ""
 
     def _filed_again(self, mail: ReceivedMail) -> str:
@@ -99,7 +99,7 @@ class Copies:
         for other in self._others(mail, _was_filed):
             is_same = _is_same_date(other.message, message) or _body(other.raw) == _body(mail.raw)
             if other.message.from_ == message.from_ and is_same:
-                return f"{RENUMBERED}: a mail of the same id and sender, and of the same date or body, was filed"
+                return f"{RENUMBERED}: a mail of the same id, sender, and date or body was filed before"
         return ""
 
     def _doubt(self, mail: ReceivedMail, now: datetime) -> str:
@@ -107,11 +107,11 @@ class Copies:
         message = mail.message
         for other in self._others(mail, _was_handled):
             if other.message.from_ == message.from_:
-                return f"mail {other.id} has the same id and sender: it may be that one, changed on the way"
+                return f"mail {other.id} has the same id and sender: this mail may be a copy, changed on its way"
         # The server's arrival date does not count: a move may have lost or reset it.
         forgotten = now - timedelta(days=self.retention_days) + SENDER_CLOCK_ERROR
         if message.sent_at is None or message.sent_at < forgotten:
-            return f"by its date it may be one that was handled before and deleted after {self.retention_days} days"
+            return f"by its date it may have been handled before and deleted after {self.retention_days} days"
         return ""
 
     def _others(self, mail: ReceivedMail, is_wanted: Callable[[MailRecord], bool]) -> Iterator[ReceivedMail]:

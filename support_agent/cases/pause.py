@@ -45,10 +45,10 @@ def read_pause(agent: AgentSettings) -> Pause | None:
     except FileNotFoundError:
         if agent.pause_file.parent.is_dir():
             return None
-        return Pause(f"the folder {agent.pause_file.parent} of the pause file is not there", "")
+        return Pause(f"the folder {agent.pause_file.parent} of the pause file does not exist", "")
     except OSError as error:
-        return Pause(f"the file {agent.pause_file} cannot be looked for: {error.strerror}", "")
-    return Pause(f"the file {agent.pause_file} is there", _reason(agent.pause_file))
+        return Pause(f"the file {agent.pause_file} cannot be checked: {error.strerror}", "")
+    return Pause(f"the file {agent.pause_file} exists", _reason(agent.pause_file))
 
 
 def pause_without_settings(config_file: Path, reason: str) -> Path:

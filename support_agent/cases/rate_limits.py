@@ -48,10 +48,10 @@ def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
         today: Automatic letters to the sender within a day.
     """
     if in_case >= agent.max_letters_per_case:
-        return f"{agent.max_letters_per_case} automatic letters went out in this case, the most that may"
+        return f"{agent.max_letters_per_case} automatic letters went out in this case, the limit"
     if today >= agent.max_letters_per_sender_a_day:
         most = agent.max_letters_per_sender_a_day
-        return f"{most} automatic letters went to this sender within a day, the most that may"
+        return f"{most} automatic letters went to this sender within a day, the limit"
     return ""
 
 
@@ -127,8 +127,8 @@ class Rates:
         if level >= CUSTOMER or self._unknown_room(now):
             return ""
         return (
-            f"{self._unknown_limit} automatic mails within an hour for senders who are no known customers, the most"
-            " that may (S12)"
+            f"{self._unknown_limit} automatic mails within an hour for senders who are no known customers, the limit"
+            " (S12)"
         )
 
     def room(self, now: datetime, level: Level = CUSTOMER) -> int:
@@ -161,7 +161,7 @@ class Rates:
 
     def _too_many(self, count: int) -> str:
         limit = self.agent.max_letters_per_hour
-        return "" if count < limit else f"{limit} automatic mails within an hour, the most that may (S12)"
+        return "" if count < limit else f"{limit} automatic mails within an hour, the limit (S12)"
 
     def _sent_today(self, kinds: tuple[LetterKind, ...], mail_id: MailId, sender: Sender, now: datetime) -> int:
         """Counts what the sender's other mails caused within a day; senders without an address count as one."""

@@ -80,7 +80,7 @@ def unproven_ours(sender: Sender, settings: Settings) -> str:
     """Why the sender gets no automatic mail, or "": an unproven mail claims to come from one of our own addresses."""
     if sender.level >= PROVEN or sender.address not in own_addresses(settings):
         return ""
-    return f"{sender.address} is an address of ours, and the mail does not prove that it is from there"
+    return f"{sender.address} is an address of ours, and the mail does not prove that it comes from there"
 
 
 def why_unwritable(address: str) -> str:
@@ -88,7 +88,7 @@ def why_unwritable(address: str) -> str:
     plain = normal_address(address)
     if not address or (plain is not None and plain.isascii()):
         return ""
-    return f"{address} has characters before the @ that need SMTPUTF8, with which nothing is sent"
+    return f"{address} has characters before the @ that need SMTPUTF8, which is not supported"
 
 
 def case_id_of(mail_id: MailId) -> CaseId:

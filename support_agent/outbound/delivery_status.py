@@ -51,7 +51,7 @@ class Choice(StrEnum):
 
 
 class _Rule(NamedTuple):
-    """The status after a choice, the statuses it may change, its text for the case, and why other statuses refuse it."""
+    """The status after a choice, the statuses it may change, its text for the case, and why others refuse it."""
 
     after: OutboxStatus
     sources: tuple[OutboxStatus, ...]

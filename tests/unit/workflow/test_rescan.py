@@ -100,7 +100,7 @@ def test_of_one_id_and_author_date_or_text_must_agree_too(
     if expected == DOUBT_RULE:
         code, why = reason_told(office, mail_id_of(other))
         assert code == "screening"
-        assert "numbered anew" in str(why)
+        assert "renumbered" in str(why)
         assert "has the same id and sender" in str(why)
 
 
