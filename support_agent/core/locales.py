@@ -72,7 +72,7 @@ def localised(texts: Mapping[str, T], tag: str) -> T:
 
 @lru_cache(maxsize=256)
 def locale_of(tag: str) -> Locale:
-    """The locale for numbers and dates; an unknown country falls back to the language, an unknown language to English."""
+    """The locale for numbers and dates. An unknown country falls back to its language, and that to English."""
     for candidate in lookup(tag):
         if candidate == FALLBACK_LOCALE:
             break
