@@ -185,12 +185,12 @@ class Reports:
         if is_marked and record.case_id is not None:
             self.store.cases.join(mail_id, record.case_id)
         sources = _sources(report)
-        told = f"{report.detail}, says mail {mail_id}"
+        detail = f"{report.detail}, says mail {mail_id}"
         if record.status in sources:
-            self.store.deliveries.update(record.id, report.after, report.by, told, self.now(), sources)
+            self.store.deliveries.update(record.id, report.after, report.by, detail, self.now(), sources)
             log.warning("outbox_settled", outbox_id=record.id, status=report.after.value, by=report.by.value)
         if report.is_bad_address:
-            self._suppress(record, told)
+            self._suppress(record, detail)
         if report.after is FAILED and record.kind.is_for_desk:
             log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=FAILED.value)
         return f"about {record.id}: {report.detail}"
@@ -205,10 +205,10 @@ class Reports:
         if notice is None:
             return None
         message_ids = notice.original_message_ids if is_marked or notice.is_returned else ()
-        if record := self._ours((*notice.envelope_ids, *_came_to(message))):
-            return _of_notice(record, notice, is_sure=True)
+        if record := self._ours((*notice.envelope_ids, *_delivered_to(message))):
+            return _report_from(record, notice, is_sure=True)
         record = self._ours(message_ids)
-        return None if record is None else _of_notice(record, notice, is_sure=False)
+        return None if record is None else _report_from(record, notice, is_sure=False)
 
     def _ours(self, names: tuple[str, ...]) -> OutboxRecord | None:
         """The first mail of ours among the ids in these texts."""
@@ -236,7 +236,7 @@ def suppress(store: Store, record: OutboxRecord, detail: str, now: datetime, day
         log.warning("address_suppressed", outbox_id=record.id, case_id=record.case_id, days=days)
 
 
-def _of_notice(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -> _Report:
+def _report_from(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -> _Report:
     """Turn a delivery notice into a report about a mail of ours.
 
     Args:
@@ -251,7 +251,7 @@ def _of_notice(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -
     return _Report(record, FAILED, DeliverySource.BOUNCE, f"bounced{code}", is_bad_address)
 
 
-def _came_to(message: Message) -> Iterator[str]:
+def _delivered_to(message: Message) -> Iterator[str]:
     """The addresses that a mail was delivered to, by its To field and the delivering servers' fields."""
     for name in ("To", *CAME_TO_FIELDS):
         for value in message.all_headers(name):

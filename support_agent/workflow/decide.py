@@ -206,7 +206,7 @@ def _why(plan: Plan, context: Context) -> str:
         finding = context.findings.get(vetoed)
         return "" if finding is None else f"question {vetoed} was looked into: {told(finding)}"
     if plan.reason == Reason.BESIDE:
-        return f"the answer at hand says nothing of {context.beside[0].text!r}, which the question names"
+        return f"the answer does not mention {context.beside[0].text!r}, which the question names"
     if plan.reason == Reason.UNKNOWN_RECORD:
         return f"the mail names {', '.join(context.unknown_records)}, which is none of the customer's own records"
     if plan.reason != Reason.REPEATED or not context.repeated:

@@ -117,16 +117,16 @@ class Stages:
             screening = judged if judged is screening or not is_staff_reply() else screening
         screening = self.copies.recognise(mail, screening, self.now())
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
-            told = self.reports.read(mail.id, mail.message, mail.raw, is_marked=False)
-            screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, told)))})
+            report = self.reports.read(mail.id, mail.message, mail.raw, is_marked=False)
+            screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, report)))})
         self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
         return screening
 
     def file(self, mail: ReceivedMail, screening: Screening) -> str:
         """File the mail without an answer; a bounce updates the mail of ours that it names (S64)."""
         is_copy = screening.verdict is Verdict.DROP or screening.rule in (COPY_RULE, RATE_RULE)
-        told = "" if is_copy else self.reports.read(mail.id, mail.message, mail.raw)
-        why = "; ".join(filter(None, (screening.why, told)))
+        report = "" if is_copy else self.reports.read(mail.id, mail.message, mail.raw)
+        why = "; ".join(filter(None, (screening.why, report)))
         if screening.verdict is Verdict.DROP:
             self._alarm(mail.id, screening)
         self.store.mails.end(mail.id, MailStatus.FILED, screening.rule or "screening", why, self.now())

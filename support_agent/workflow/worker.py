@@ -261,8 +261,8 @@ class Worker:
     def _send_due(self, stop: Event) -> None:
         """Try each due mail once; a held mail does not block the others."""
         now = self.now()
-        if called := self.store.outbox.reset_retry_times(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
-            log.warning("clock_was_ahead", due_now=called)
+        if reset := self.store.outbox.reset_retry_times(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
+            log.warning("clock_was_ahead", due_now=reset)
         last: Due | None = None
         while due := self.store.outbox.ready(now, OUTBOX_BATCH, last, self._sendable_kinds()):
             for last in due:
