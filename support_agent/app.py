@@ -1,8 +1,8 @@
-"""The composition root: the one file that wires the rooms, once, and gives them the clock and chance.
+"""The composition root: the only file that wires the rooms; it gives them the clock and the random source.
 
-Nothing here decides anything about a mail. Models and indexes are opened by their rooms (`models.opening`,
-`facts.opening`), as the settings say. What takes a second to import (model, index, engine) is imported where it
-is opened, so that `show` and `replay` need not wait for it. Checked by tests/acceptance, through the real program.
+This file decides nothing about a mail. The rooms open their own models and indexes (`models.opening`,
+`facts.opening`), as the settings say. Slow modules (model, index, engine) are imported inside functions, so that
+`show` and `replay` start fast. Checked by tests/acceptance, through the real program.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 def open_calibration(settings: Settings, company: Company) -> Calibration:
-    """How choices are adjusted to the company: what `support-agent calibrate` kept, as far as it still holds.
+    """Load what `support-agent calibrate` stored for this company, as far as it still fits the company's topics.
 
     Raises:
         ConfigError: the file cannot be used.
@@ -75,12 +75,13 @@ def open_decider(
     company: Company | None = None,
     templates: Templates | None = None,
 ) -> Decider:
-    """What decides mails.
+    """Open the models and the search, and wire the decider.
 
     Args:
-        in_memory: For a dry run: the index is not kept.
-        model: One that is open already; else the configured one is opened.
-        company: The company's files where they are read already, and so its `templates`.
+        in_memory: Do not store the index; for a dry run.
+        model: An open model; by default the configured one is opened.
+        company: The company's files, if they are loaded; by default they are loaded here.
+        templates: The company's templates, as `company`.
     Raises:
         ConfigError: a file of the company or a model cannot be used.
     """
@@ -114,7 +115,7 @@ def open_decider(
 
 
 def open_store(settings: Settings) -> Store:
-    """The database of cases, at the current schema."""
+    """Open the database of cases and upgrade it to the current schema."""
     store = Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s)
     store.upgrade()
     return store
@@ -131,13 +132,13 @@ def wire(
     random: Callable[[], float] = lambda: 0.0,
     lookup_txt: TxtLookup | None = None,
 ) -> Stages:
-    """The stages of the journey with all that they work with: for the worker, and for a dry run on a store of its own.
+    """Wire the stages of the journey, for the worker or for a dry run on a temporary store.
 
     Args:
-        decider: Gives what decides mails; asked for only by a mail that gets so far.
+        decider: Returns the decider; called only when a mail needs it.
         now: The clock.
         random: 0 to 1, for the spread of waits.
-        lookup_txt: Asked for the keys of signatures; the system's DNS by default.
+        lookup_txt: Looks up DKIM keys; the system's DNS by default.
     """
     from support_agent.cases.breaker import Breaker
     from support_agent.cases.copies import Copies
@@ -178,10 +179,10 @@ def wire(
 
 @contextmanager
 def open_worker(settings: Settings) -> Iterator[Worker]:
-    """The whole agent, launched; stopped at the end.
+    """Open and launch the worker; stop it when the block ends.
 
     Raises:
-        ConfigError: something that sending or receiving needs is not set, or another process has the store.
+        ConfigError: a setting for sending or receiving is missing, or another process has the store.
     """
     _require_mail_settings(settings)
     from support_agent.engine.database import engine_url
@@ -227,7 +228,7 @@ def open_worker(settings: Settings) -> Iterator[Worker]:
 
 
 def open_dry_run(settings: Settings) -> DryRun:
-    """The journey on temporary stores, from which nothing is sent; the model is opened by the first mail that needs it.
+    """Wire the journey on temporary stores that send nothing; the first mail that needs the model opens it.
 
     Raises:
         ConfigError: a file of the company cannot be used.
@@ -246,7 +247,7 @@ def dry_run_of(
     decider: Callable[[], Decider],
     lookup_txt: TxtLookup | None = None,
 ) -> DryRun:
-    """The same of what is open already; see `wire`."""
+    """Wire a dry run from collaborators that are already open; arguments as for `wire`."""
     from support_agent.ops.dry_run import DryRun, Journey
     from support_agent.pipeline import handle
 
@@ -273,7 +274,7 @@ def _require_mail_settings(settings: Settings) -> None:
 
 
 def real_probes(now: datetime) -> Probes:
-    """What `doctor` connects through: the same parts as those of the agent."""
+    """The connections that `doctor` probes: the same implementations as the worker's."""
     from support_agent.facts.index import count_entries
 
     return Probes(

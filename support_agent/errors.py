@@ -1,6 +1,6 @@
-"""Errors, named by what happens next; the class decides, the `code` is stable for logs and scripts.
+"""Errors by what happens next: the class decides that, and the `code` is stable for logs and scripts.
 
-Library errors are mapped to these where the library is called, and nowhere else.
+The code that calls a library maps the library's errors to these.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ class TransientError(SupportAgentError):
 
 
 class Postponed(SupportAgentError):
-    """It cannot be done yet, as something else must end first: let the mail wait, and begin it anew later."""
+    """Something else must end first: let the mail wait, and start its journey again later."""
 
     code = "postponed"
 
 
 class PermanentError(SupportAgentError):
-    """It will not work later either: set aside and tell the desk."""
+    """It will not work later either: set the mail aside and notify the desk."""
 
     code = "permanent"
 
 
 class ToolCallRejected(SupportAgentError):
-    """The model's call is not in the catalogue or cannot be done: back to the model, a bounded number of times."""
+    """The model's call is not in the catalogue or cannot be done: ask the model again, a bounded number of times."""
 
     code = "tool_call_rejected"
 
 
 class GateRefused(SupportAgentError):
-    """An outgoing mail has a byte without a source: it is not sent, the case escalates."""
+    """An outgoing mail has a byte without a source: do not send it, escalate the case."""
 
     code = "gate_refused"
 
 
 def raised_at(error: BaseException) -> str:
-    """Where an error was raised, as "file.py:12": for a log without its words, where a model may have said them."""
+    """Where an error was raised, as "file.py:12"; for logs that must not repeat its text, which may be a model's."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"

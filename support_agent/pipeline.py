@@ -1,7 +1,7 @@
 """START HERE: the journey of one mail, as one durable workflow.
 
-Each step is recorded before the next begins; a process that dies goes on where it was. What a step does stands in
-`stages`, what is decided in `decide`. Whatever fails ends with a person, never in a guess and never in silence.
+Each step is recorded before the next begins, so a restarted process continues where the last one died. `stages` holds
+what each step does, `decide` how a mail is decided. Every failure escalates to a person: never a guess, never silence.
 Checked by tests/journey/test_kill.py: `kill -9` in every step, on SQLite and PostgreSQL.
 """
 
@@ -27,7 +27,7 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
     except Postponed:
         return Outcome.HELD
 
-    # Journeys that are under way know their steps by name: "place" and "hand_over" stay what they were called.
+    # Recorded journeys know their steps by name, so "place" and "hand_over" keep their old names.
     sender = steps.step("identify", lambda: stages.identify(received), Sender)
     route = steps.step("place", lambda: stages.route(received, sender), Route)
     mail = RoutedMail.on(received, sender, route)
@@ -54,6 +54,6 @@ def handle(mail_id: MailId, steps: Steps, stages: Stages) -> str:
 
 
 def _send(mail_id: MailId, steps: Steps, stages: Stages, outcome: Outcome) -> str:
-    """What is in the outbox goes out; what cannot now stays there and is tried again by the agent's loop."""
+    """Send the mail's outbox rows; the worker retries later what cannot be sent now."""
     steps.step("send", lambda: stages.send(mail_id))
     return steps.step("end", lambda: stages.end(mail_id, outcome))

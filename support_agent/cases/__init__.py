@@ -1,1 +1,1 @@
-"""Which case a mail belongs to, and whether a letter may go there."""
+"""Routing of mails to cases, and the limits on letters to their senders."""

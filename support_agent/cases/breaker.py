@@ -1,4 +1,4 @@
-"""What stops all automatic mail: the pause, and a breaker that trips where too much was written within the hour (S12).
+"""Stops all automatic mail: while the agent is paused, or after too many mails within an hour (S12).
 
 Checked by tests/unit/workflow/test_paused_agent.py and tests/unit/cases/test_rate_limits.py.
 """
@@ -17,37 +17,37 @@ from support_agent.core.levels import CUSTOMER, Level
 
 @dataclass(frozen=True)
 class Breaker:
-    """Each method says why something must not happen now, or ""; `now` is the clock."""
+    """Each method returns the reason why something must not happen now, or ""; `now` is the clock."""
 
     agent: AgentSettings
     rates: Rates
     now: Callable[[], datetime]
 
     def paused(self) -> str:
-        """Why the agent is paused; the file is looked for each time."""
+        """Why the agent is paused, or ""; looks for the pause file on each call."""
         pause = read_pause(self.agent)
         return "" if pause is None else str(pause)
 
     def deciding(self) -> str:
-        """Why no mail is decided."""
+        """Why no mail may be decided, or ""."""
         return self.paused() or self.rates.breaker(self.now())
 
     def sending(self) -> str:
-        """Why nothing automatic goes to a customer."""
+        """Why no automatic mail may go to a customer, or ""."""
         return self.paused() or self.rates.sending_breaker(self.now())
 
     def any(self) -> str:
-        """Why mails are not decided, or nothing automatic is sent: for the operator."""
+        """Why mails are not decided or automatic mails are not sent, or ""; for the operator."""
         return self.deciding() or self.rates.sending_breaker(self.now())
 
     def for_mail(self, level: Level | None, *, is_for_desk: bool) -> str:
-        """Why this mail is not decided.
+        """Why this mail may not be decided, or "".
 
-        What a rule gives to the desk goes there while the agent is paused, but not once too much has been written, as
-        the desk has had too much then, too.
+        The pause does not stop mails that a rule escalates to the desk. The hourly limit does: mails to the desk count
+        towards it as well.
 
         Args:
-            level: Of the sender, where it is known: unknown senders have half of the hour.
+            level: The sender's level, if it is known; unknown senders may use half of the hourly limit.
         """
         too_much = self.rates.breaker(self.now(), CUSTOMER if level is None else level)
         paused = self.paused()

@@ -1,8 +1,7 @@
-"""Whether a mail was met before under other bytes: by another way, or from a folder that was numbered anew (S31).
+"""Recognises copies of a mail whose bytes differ: delivered twice, or read again after a folder was renumbered (S31).
 
-A Message-ID alone proves nothing, as senders make it. Invariant: a mail that was taken up is not taken up again, and
-where nobody can tell, a person gets it. Checked by tests/unit/cases/test_threads.py and
-tests/unit/workflow/test_rescan.py.
+A Message-ID alone proves nothing, because the sender writes it. Invariant: the agent handles no mail twice; if it
+cannot tell, a person gets the mail. Checked by tests/unit/cases/test_threads.py and tests/unit/workflow/test_rescan.py.
 """
 
 from __future__ import annotations
@@ -23,30 +22,29 @@ from support_agent.store.store import Store
 
 TAKEN_UP = (Verdict.ANSWER, Verdict.DESK)
 COPY_RULE = "copy"
-"""Screening rule of a mail that was met before under other bytes."""
+"""Screening rule of a copy whose bytes differ from the mail received before."""
 DOUBT_RULE = "rescan"
-"""Screening rule of a mail of which nobody can tell whether it was met before: read again from a folder, or without id
-and date."""
+"""Screening rule of a possible copy: the mail was read again from a folder, or has neither Message-ID nor Date."""
 SYNTHETIC_DIGITS = 32
 SUBJECT_TAG = re.compile(r"\[[^\[\]]{1,40}\]")
-"""What a server on the way may put into a subject: "[EXTERNAL]"."""
-RENUMBERED = "the folder was numbered anew and is read again"
+"""A tag that a relaying server may add to a subject, such as "[EXTERNAL]"."""
+RENUMBERED = "the folder was renumbered and is read again"
 SENDER_CLOCK_ERROR = timedelta(days=1)
-"""How far a sender's clock may be wrong before a mail looks younger than what retention has deleted."""
+"""How far a sender's clock may be ahead without hiding that retention may have deleted the original."""
 
 
 @dataclass(frozen=True)
 class Copies:
-    """Compares a mail with those of the store that are known by the same id."""
+    """Compares a mail with the stored mails of the same id."""
 
     store: Store
     retention_days: int
     senders: Senders
 
     def recognise(self, mail: ReceivedMail, screening: Screening, now: datetime) -> Screening:
-        """The screening, unless the mail is a copy: then it is filed, and acts on nothing.
+        """Return the screening, or one that files the mail as a copy; a filed copy has no effect.
 
-        Where a folder is read again, what may have been met before, and cannot be told, is a person's.
+        While a renumbered folder is read again, a possible copy goes to a person.
         """
         if screening.verdict is Verdict.DROP:
             return screening
@@ -57,24 +55,24 @@ class Copies:
             return _in_doubt(f"{RENUMBERED}: {doubt}") if doubt else _copy(why) if why else screening
         why = self._same_taken_up(mail) if is_taken_up else self._same_filed(mail)
         if why and is_taken_up and mail.message.has_synthetic_id and mail.message.sent_at is None:
-            # The same few words may have been sent twice on purpose.
-            return _in_doubt(f"{why}; without Message-ID and Date nobody can tell")
+            # A customer may send the same few words twice on purpose.
+            return _in_doubt(f"{why}; without Message-ID and Date a copy cannot be recognised for certain")
         return _copy(why) if why else screening
 
     def _same_taken_up(self, mail: ReceivedMail) -> str:
-        """Why it is a copy of a mail that was taken up, or "".
+        """Why the mail is a copy of one that was answered or escalated, or "".
 
-        What a less proven sender wrote counts for nothing: whoever forges a mail before its owner's comes must not
-        silence that. Mails of one thread come here one after the other.
+        Earlier mails at a lower sender level do not count: a forged mail that arrives first must not suppress the
+        owner's. Mails of one thread are screened one after the other.
         """
         for other in self._others(mail, _was_taken_up):
             is_same = _content(other.message) == _content(mail.message)
             if is_same and self.senders.of(other).level >= self.senders.of(mail).level:
-                return "a copy of a mail that was taken up before: the same Message-ID, sender, date and content"
+                return "a copy of a mail that was handled before: the same Message-ID, sender, date and content"
         return ""
 
     def _same_filed(self, mail: ReceivedMail) -> str:
-        """The same for a mail that is only filed, as a bounce: its parts and whom it names as well."""
+        """Why the mail is a copy of one that was filed, such as a bounce, or ""; compares recipients and body too."""
         for other in self._others(mail, _was_filed):
             is_same = _envelope(other.message) == _envelope(mail.message)
             if is_same and _body(other.raw) == _body(mail.raw):
@@ -82,48 +80,48 @@ class Copies:
         return ""
 
     def _taken_up_again(self, mail: ReceivedMail) -> str:
-        """Why it is a mail that was taken up, read again, or "".
+        """Why a mail that is read again is one that was answered or escalated, or "".
 
-        The move may have changed its text, its date or what the server says of its sender, but hardly all of them.
-        Without a Message-ID it is known by author and date, so that the text must be the same.
+        Moving a mailbox may change a mail's text, its date or its authentication results, but hardly all of them.
+        A mail without Message-ID gets its id from author and date, so there the text must be equal.
         """
         message = mail.message
         for other in (one.message for one in self._others(mail, _was_taken_up)):
             is_same_text = bool(message.visible_text.strip()) and other.visible_text == message.visible_text
             is_same_date = _is_same_date(other, message) and not message.has_synthetic_id
             if other.from_ == message.from_ and (is_same_text or is_same_date):
-                return f"{RENUMBERED}: a mail of the same id and sender, and of the same date or text, was taken up"
+                return f"{RENUMBERED}: a mail of the same id, sender, and date or text was handled before"
         return ""
 
     def _filed_again(self, mail: ReceivedMail) -> str:
-        """The same for a mail that is only filed: a bounce that did its work must not do it again."""
+        """Why a mail that is read again is one that was filed, or ""; a bounce must take effect only once."""
         message = mail.message
         for other in self._others(mail, _was_filed):
             is_same = _is_same_date(other.message, message) or _body(other.raw) == _body(mail.raw)
             if other.message.from_ == message.from_ and is_same:
-                return f"{RENUMBERED}: a mail of the same id and sender, and of the same date or body, was filed"
+                return f"{RENUMBERED}: a mail of the same id, sender, and date or body was filed before"
         return ""
 
     def _doubt(self, mail: ReceivedMail, now: datetime) -> str:
-        """Why a mail that is read again may have been met before, or ""; a form may give each mail the same id."""
+        """Why a mail that is read again may be a copy, or ""; a web form may give all its mails the same id."""
         message = mail.message
         for other in self._others(mail, _was_handled):
             if other.message.from_ == message.from_:
-                return f"mail {other.id} has the same id and sender: it may be that one, changed on the way"
-        # Whatever the server says of its arrival: a move may have lost that, or made it anew.
+                return f"mail {other.id} has the same id and sender: this mail may be a copy, changed on its way"
+        # The server's arrival date does not count: a move may have lost or reset it.
         forgotten = now - timedelta(days=self.retention_days) + SENDER_CLOCK_ERROR
         if message.sent_at is None or message.sent_at < forgotten:
-            return f"by its date it may be one that was handled before and deleted after {self.retention_days} days"
+            return f"by its date it may have been handled before and deleted after {self.retention_days} days"
         return ""
 
     def _others(self, mail: ReceivedMail, is_wanted: Callable[[MailRecord], bool]) -> Iterator[ReceivedMail]:
-        """The mails that are known by the same id, without those that are copies themselves; the oldest first."""
+        """Stored mails of the same id, without recognised copies, oldest first."""
         for record in self.store.mails.find(message_id=known_as(mail.message)):
             if record.id != mail.id and record.screening_rule != COPY_RULE and is_wanted(record):
                 yield ReceivedMail.of(record.id, self.store.mails.raw(record.id))
 
     def _is_rescanned(self, mail_id: MailId) -> bool:
-        """Whether the mail was in its folder already when that was numbered anew (S31)."""
+        """Whether the mail was already in its folder when the folder was renumbered (S31)."""
         mail = self.store.mails.get(mail_id)
         cursor = self.store.cursors.get(mail.folder) if mail is not None else None
         if mail is None or cursor is None or mail.uid_validity != cursor.uid_validity:
@@ -132,7 +130,7 @@ class Copies:
 
 
 def known_as(message: Message) -> str:
-    """The id under which a mail is recorded: its Message-ID, else what a move to another server leaves alone."""
+    """The id under which a mail is recorded: its Message-ID, else a hash of what survives a move to another server."""
     if not message.has_synthetic_id:
         return message.message_id
     author = message.from_.addr if message.from_ is not None else ""
@@ -154,7 +152,7 @@ def _was_taken_up(mail: MailRecord) -> bool:
 
 
 def _was_filed(mail: MailRecord) -> bool:
-    """Filed by a rule, so that what it said of a mail of ours is done."""
+    """Whether a rule filed the mail, so that a bounce in it has already taken effect."""
     return mail.screening_verdict == Verdict.FILE and mail.status is MailStatus.FILED
 
 
@@ -171,12 +169,12 @@ def _envelope(message: Message) -> tuple[object, ...]:
 
 
 def _content(message: Message) -> tuple[object, ...]:
-    """What two mails of one Message-ID are compared by, besides their level."""
+    """The values, besides the level, that are equal in two copies of one Message-ID."""
     files = sorted(attachment.sha256 for attachment in message.attachments)
     return message.from_, message.sent_at, SUBJECT_TAG.sub("", message.subject).strip(), message.visible_text, files
 
 
 def _body(raw: bytes) -> bytes:
-    """What stands below the header, which each server on the way may change; all of a mail that is only that."""
+    """The mail without its header, which relaying servers may change; a mail that has only a header stays whole."""
     head, body = split_head(raw)
     return (raw if len(head) == len(raw) else body).strip()

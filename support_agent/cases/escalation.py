@@ -1,4 +1,4 @@
-"""Why a mail goes to a person where no plan said so.
+"""Reason codes for escalations that no plan decided.
 
 Checked by tests/unit/workflow/test_stages.py.
 """
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class EscalationReason(StrEnum):
-    """Why a mail goes to a person besides the reasons that a plan may have, and the codes of errors."""
+    """Why a mail goes to a person; plans have reasons of their own, and an error gives its code."""
 
     SCREENING = "screening"
     WITH_PERSON = "with_person"

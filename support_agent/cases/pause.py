@@ -1,8 +1,8 @@
-"""The kill switch: while a file is there, or `agent.paused` is set, nothing automatic goes to a customer.
+"""The kill switch: while the pause file exists, or `agent.paused` is set, no automatic mail goes to a customer.
 
-A file, so that it works while the database is down, and by hand: `touch paused` in the workspace is enough.
+A file works while the database is down, and by hand: `touch paused` in the workspace is enough.
 
-Invariant: in doubt it is paused: a file that cannot be read, or a folder that cannot be looked into, stops the machine.
+Invariant: in doubt the agent is paused: an unreadable file or folder stops automatic mail.
 Checked by tests/unit/cases/test_pause.py, tests/unit/workflow/test_paused_agent.py and, in the running program, by
 tests/journey/test_pause.py.
 """
@@ -24,18 +24,20 @@ BY_SETTING = "agent.paused is set in the configuration"
 
 
 class Pause(NamedTuple):
-    """That the agent is paused: by what, and a person's reason for it, or ""."""
+    """The agent is paused: `by` names the file or setting, `reason` is the operator's, or ""."""
 
     by: str
     reason: str
 
     def __str__(self) -> str:
-        """For the operator, on one line."""
+        """One line for the operator."""
         return f"paused: {self.reason} ({self.by})" if self.reason else f"paused ({self.by})"
 
 
 def read_pause(agent: AgentSettings) -> Pause | None:
-    """Whether the agent is paused now; looks at the file each time, so that it is seen at once."""
+    """The pause, or None if the agent is not paused; looks at the file on each call, so that a pause takes effect at
+    once.
+    """
     if agent.paused:
         return Pause(BY_SETTING, "")
     try:
@@ -43,16 +45,16 @@ def read_pause(agent: AgentSettings) -> Pause | None:
     except FileNotFoundError:
         if agent.pause_file.parent.is_dir():
             return None
-        return Pause(f"the folder {agent.pause_file.parent} of the pause file is not there", "")
+        return Pause(f"the folder {agent.pause_file.parent} of the pause file does not exist", "")
     except OSError as error:
-        return Pause(f"the file {agent.pause_file} cannot be looked for: {error.strerror}", "")
-    return Pause(f"the file {agent.pause_file} is there", _reason(agent.pause_file))
+        return Pause(f"the file {agent.pause_file} cannot be checked: {error.strerror}", "")
+    return Pause(f"the file {agent.pause_file} exists", _reason(agent.pause_file))
 
 
-def pause_all_the_same(config_file: Path, reason: str) -> Path:
-    """Pause the agent of a configuration that cannot be used, by the file of the default name beside it.
+def pause_without_settings(config_file: Path, reason: str) -> Path:
+    """Pause the agent although its configuration is invalid: write the pause file of the default name beside it.
 
-    Who has just broken the configuration may be the one who must stop the machine.
+    An operator who has just broken the configuration may need to stop the agent at once.
     """
     file = config_file.parent.absolute() / AgentSettings().pause_file
     write_pause(AgentSettings(pause_file=file), reason)
@@ -60,7 +62,7 @@ def pause_all_the_same(config_file: Path, reason: str) -> Path:
 
 
 def write_pause(agent: AgentSettings, reason: str) -> None:
-    """Pause the agent by its file; where that is there already, with this reason from now on, if it is one.
+    """Write the pause file; if it exists, a non-empty reason replaces the old one.
 
     Raises:
         ConfigError: the file cannot be written.
@@ -70,7 +72,7 @@ def write_pause(agent: AgentSettings, reason: str) -> None:
     new = agent.pause_file.with_name(f".{agent.pause_file.name}.{os.getpid()}")
     try:
         new.write_text(f"{_one_line(reason)}\n", encoding="utf-8", errors="replace")
-        new.replace(agent.pause_file)  # in one step: no reader meets it without its reason
+        new.replace(agent.pause_file)  # atomic: no reader sees the file without its reason
     except OSError as error:
         with suppress(OSError):
             new.unlink()
@@ -80,10 +82,10 @@ def write_pause(agent: AgentSettings, reason: str) -> None:
 
 
 def end_pause(agent: AgentSettings) -> bool:
-    """Take the file away; whether there was one.
+    """Delete the pause file and return whether there was one.
 
     Raises:
-        ConfigError: it cannot be taken away.
+        ConfigError: the file cannot be deleted.
     """
     try:
         agent.pause_file.unlink()
@@ -95,9 +97,9 @@ def end_pause(agent: AgentSettings) -> bool:
 
 
 def _reason(path: Path) -> str:
-    """The file's first line, "" where it has none or cannot be read."""
+    """The file's first line, or "" if it is empty or cannot be read."""
     try:
-        if not path.is_file():  # a pipe would keep the reader waiting
+        if not path.is_file():  # reading a pipe would block
             return ""
         with path.open("rb") as file:
             return _one_line(file.read(MAX_FILE_BYTES).decode("utf-8", "replace"))

@@ -1,10 +1,10 @@
-"""How much the machine may write: to a case, to a sender, and to everybody (S12; RFC 3834, section 2).
+"""Limits automatic mails per case, per sender, and in total per hour (S12; RFC 3834, section 2).
 
-Whoever has had enough is not bounced and not told: a machine without marks may be writing, and each letter would have
-another for an answer. A person gets the mail instead, up to the limit for packets, and is told when that is reached.
+Senders over the limit get no reply: they may be auto-responders without machine headers, and a reply would start a
+loop. Their mails go to the desk instead, up to the limit for packets; the desk is notified when that limit is reached.
 
-Invariant: limits are counted in the outbox, and what a mail caused itself does not count against it, so a step that
-runs again decides the same. Checked by tests/unit/cases/test_rate_limits.py and tests/contract/store/test_traffic.py.
+Invariant: the limits count rows of the outbox, without those of the mail being decided, so a step that runs again
+decides the same. Checked by tests/unit/cases/test_rate_limits.py and tests/contract/store/test_traffic.py.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from support_agent.tools.base import SentAnswer
 
 LETTERS = tuple(kind for kind in LetterKind if kind.is_automatic_letter)
 AUTOMATIC = tuple(kind for kind in LetterKind if kind.is_automatic)
-"""What the breaker counts: letters, and all that the desk gets."""
+"""What the breaker counts: automatic letters, and all mails to the desk."""
 RATE_RULE = "S12"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 CLOCK_SLACK = HOUR
-"""What was written later than so long from now counts for no limit: the clock was ahead, and may have been by years."""
+"""Mails with a timestamp further ahead than this count towards no limit: the clock was wrong, perhaps by years."""
 
 
 class Used(NamedTuple):
-    """How much of a limit is used, for the operator."""
+    """How much of one limit is used; for the operator."""
 
     what: str
     used: int
@@ -41,25 +41,28 @@ class Used(NamedTuple):
 
 
 def why_limited(agent: AgentSettings, *, in_case: int, today: int) -> str:
-    """Why no further letter may go out after so many in a case, and so many to a sender within a day; or ""."""
+    """Which limit forbids a further letter, or "".
+
+    Args:
+        in_case: Automatic letters in the case so far.
+        today: Automatic letters to the sender within a day.
+    """
     if in_case >= agent.max_letters_per_case:
-        return f"{agent.max_letters_per_case} automatic letters went out in this case, the most that may"
+        return f"{agent.max_letters_per_case} automatic letters went out in this case, the limit"
     if today >= agent.max_letters_per_sender_a_day:
         most = agent.max_letters_per_sender_a_day
-        return f"{most} automatic letters went to this sender within a day, the most that may"
+        return f"{most} automatic letters went to this sender within a day, the limit"
     return ""
 
 
 def is_from_unknown_sender(mail: MailRecord) -> bool:
-    """Whether a mail shares half of the hour with all others of senders who are no known customers; not before that is
-    known.
-    """
+    """Whether the sender is known not to be a customer; all such senders share half of the hourly limit."""
     return mail.level is not None and mail.level < CUSTOMER
 
 
 @dataclass(frozen=True)
 class Rates:
-    """The limits of the settings, on what is in the outbox."""
+    """Applies the limits of the settings to the counts of the outbox."""
 
     store: Store
     agent: AgentSettings
@@ -70,22 +73,22 @@ class Rates:
         return why_limited(self.agent, in_case=in_case, today=self._sent_today(LETTERS, mail_id, sender, now))
 
     def is_flood(self, mail_id: MailId, sender: Sender, now: datetime) -> bool:
-        """Whether the desk has had as many packets about this sender within a day as it may."""
+        """Whether the sender has reached the daily limit of packets to the desk."""
         packets = self._sent_today((LetterKind.PACKET,), mail_id, sender, now)
         return packets >= self.agent.max_packets_per_sender_a_day
 
     def is_first_of_flood(self, sender: Sender, now: datetime) -> bool:
-        """Whether a mail above that limit is the one that tells the desk so: the first within a day.
+        """Whether a mail over the limit of packets is the day's first, which notifies the desk.
 
-        What was told about less proven mails of the same address counts for nothing here, as nowhere.
+        Notifications about mails of the same address at a lower level do not count.
         """
-        told = self.store.traffic.ended_for(
+        notified = self.store.traffic.ended_for(
             EscalationReason.FLOOD, now - DAY, sender.address, sender.level, now + CLOCK_SLACK
         )
-        return not told
+        return not notified
 
-    def is_notified_enough(self, staff: Sender, now: datetime) -> bool:
-        """Whether a staff member was told of as many replies that were not passed on within a day as may be."""
+    def is_notification_limit_reached(self, staff: Sender, now: datetime) -> bool:
+        """Whether a staff member got the day's maximum of notices about replies that were not passed on."""
         refused = self.store.traffic.ended_for(
             EscalationReason.NOT_PASSED_ON, now - DAY, staff.address, staff.level, now + CLOCK_SLACK
         )
@@ -94,13 +97,13 @@ class Rates:
     def answers_before(
         self, mail_id: MailId, case_id: CaseId | None, sender: Sender, now: datetime, until: datetime = FOREVER
     ) -> tuple[SentAnswer, ...]:
-        """What must not be answered again, the newest first: all of the case, and what this sender got elsewhere.
+        """Earlier answers that must not be repeated, newest first: all of the case, and this sender's in other cases.
 
-        The days of the settings are for the latter alone: a case is one conversation, however long it takes. What was
-        answered while the clock was ahead was answered.
+        `agent.identical_answer_days` bounds only the answers of other cases: a case is one conversation, however long
+        it takes. Answers with future timestamps still count.
 
         Args:
-            until: Only what was answered before; `replay` looks back at that instant.
+            until: Only answers before this instant count; `replay` sets it.
         """
         since = now - self.agent.identical_answer_days * DAY
         earlier = self.store.traffic.answers(
@@ -113,23 +116,23 @@ class Rates:
         )
 
     def breaker(self, now: datetime, level: Level = CUSTOMER) -> str:
-        """Why no mail may be decided now, or "": so much was written within the hour that something is wrong.
+        """Why no mail may be decided now, or "": more mails than the hourly limit mean that something is wrong.
 
         Args:
-            level: Below `CUSTOMER` the sender's mail also waits once such mails have had their half of the hour:
-                whoever writes from many addresses stops nobody who is known.
+            level: Below `CUSTOMER` half of the limit applies as well, so that a flood from many unknown addresses
+                does not stop mail to customers.
         """
         if why := self._too_many(self._passed(now).queued):
             return why
         if level >= CUSTOMER or self._unknown_room(now):
             return ""
         return (
-            f"{self._unknown_limit} automatic mails within an hour for senders who are no known customers, the most"
-            " that may (S12)"
+            f"{self._unknown_limit} automatic mails within an hour for senders who are no known customers, the limit"
+            " (S12)"
         )
 
     def room(self, now: datetime, level: Level = CUSTOMER) -> int:
-        """How many automatic mails may still come into the outbox within the hour; `level` as in `breaker`."""
+        """How many more automatic mails may be queued within the hour; `level` as in `breaker`."""
         room = max(0, self.agent.max_letters_per_hour - self._passed(now).queued)
         return room if level >= CUSTOMER else min(room, self._unknown_room(now))
 
@@ -138,7 +141,7 @@ class Rates:
         return self._too_many(self._passed(now).sent)
 
     def used(self, now: datetime) -> tuple[Used, ...]:
-        """How near the limits are: of everybody's, and of those of the busiest sender and the busiest open case."""
+        """Use of the hourly limit, of the busiest sender's limit and of the busiest open case's limit."""
         traffic, agent = self.store.traffic, self.agent
         address, today = traffic.busiest_sender(LETTERS, now - DAY, now + CLOCK_SLACK) or ("", 0)
         case_id, in_case = traffic.busiest_case(LETTERS) or ("", 0)
@@ -158,10 +161,10 @@ class Rates:
 
     def _too_many(self, count: int) -> str:
         limit = self.agent.max_letters_per_hour
-        return "" if count < limit else f"{limit} automatic mails within an hour, the most that may (S12)"
+        return "" if count < limit else f"{limit} automatic mails within an hour, the limit (S12)"
 
     def _sent_today(self, kinds: tuple[LetterKind, ...], mail_id: MailId, sender: Sender, now: datetime) -> int:
-        """What a sender's other mails caused within a day; all senders without an address are one."""
+        """Counts what the sender's other mails caused within a day; senders without an address count as one."""
         return self.store.traffic.for_sender(
             kinds, sender.address, sender.level, now - DAY, but_for=mail_id, until=now + CLOCK_SLACK
         )

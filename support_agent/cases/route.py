@@ -1,6 +1,6 @@
-"""Where a mail belongs: its case, who has the case, and to whom nothing may be written whatever it says.
+"""The result of routing: a mail's case, and whether an automatic letter may go to its sender.
 
-Invariant: the id of a case follows from the mail that opens it, so that opening it twice opens one. Checked by
+Invariant: a case's id is computed from the mail that opens it, so opening it twice opens one case. Checked by
 tests/unit/cases/test_routing.py and tests/journey/test_kill.py.
 """
 
@@ -23,10 +23,10 @@ CASE_ID_CHARACTERS = 10
 
 
 class Route(Frozen):
-    """A mail's case, and what the machine may still do.
+    """A mail's case, and what may be sent automatically.
 
-    `reason` and `why` say, as code and sentence, why no automatic letter may go to the sender, or are "".
-    `customer_mail_id` is the mail that a staff member's reply is passed on in answer to.
+    `reason` (a code) and `why` (a sentence) say why no automatic letter may go to the sender; both are "" if one may.
+    `customer_mail_id` is the customer's mail that a staff reply answers.
     """
 
     case_id: CaseId
@@ -40,7 +40,7 @@ class Route(Frozen):
 
 @dataclass(frozen=True)
 class ReceivedMail:
-    """A mail of the store: its bytes as they were fetched, and what they say, parsed once."""
+    """A stored mail: its bytes as fetched, and the message parsed from them once."""
 
     id: MailId
     raw: bytes
@@ -54,14 +54,14 @@ class ReceivedMail:
 
 @dataclass(frozen=True)
 class RoutedMail(ReceivedMail):
-    """The mail in hand, with who sent it and where it belongs."""
+    """A received mail with its sender and its route."""
 
     sender: Sender
     route: Route
 
     @classmethod
     def on(cls, mail: ReceivedMail, sender: Sender, route: Route) -> Self:
-        """The same mail on its way."""
+        """Add the sender and the route to a mail."""
         return cls(mail.id, mail.raw, mail.message, sender, route)
 
 
@@ -72,26 +72,26 @@ def own_addresses(settings: Settings) -> set[str]:
 
 
 def staff_addresses(settings: Settings) -> set[str]:
-    """Whose replies to packets are passed on: the desk's address and those of its people."""
+    """The addresses whose replies to packets are passed on: the desk's and those of its staff."""
     return {lower_address(address) for address in (*settings.desk.staff, settings.desk.address)}
 
 
 def unproven_ours(sender: Sender, settings: Settings) -> str:
-    """Why nothing automatic may be written to a sender who claims one of our own addresses without proof, or ""."""
+    """Why the sender gets no automatic mail, or "": an unproven mail claims to come from one of our own addresses."""
     if sender.level >= PROVEN or sender.address not in own_addresses(settings):
         return ""
-    return f"{sender.address} is an address of ours, and the mail does not prove that it is from there"
+    return f"{sender.address} is an address of ours, and the mail does not prove that it comes from there"
 
 
 def why_unwritable(address: str) -> str:
-    """Why no mail can be sent to an address that somebody has, or ""; `mail.outgoing` refuses it."""
+    """Why no mail can be sent to an address, or ""; `mail.outgoing` refuses the same addresses."""
     plain = normal_address(address)
     if not address or (plain is not None and plain.isascii()):
         return ""
-    return f"{address} has characters before the @ that need SMTPUTF8, with which nothing is sent"
+    return f"{address} has characters before the @ that need SMTPUTF8, which is not supported"
 
 
 def case_id_of(mail_id: MailId) -> CaseId:
-    """The id of the case a mail opens: short enough to say on the telephone."""
+    """The id of the case that a mail opens: short enough to spell on the telephone."""
     digest = hashlib.sha256(f"case {mail_id}".encode()).digest()
     return CaseId(base64.b32encode(digest).decode()[:CASE_ID_CHARACTERS].lower())

@@ -1,6 +1,6 @@
-"""Routes a mail to its case: the thread's, or a new one; what was found once stays with the mail.
+"""Routes a mail to its case: its thread's case or a new one.
 
-Invariant: a mail has one case for ever, however often and in whatever order mails are routed. Checked by
+Invariant: a mail keeps its first case, however often and in whatever order mails are routed. Checked by
 tests/unit/cases/test_routing.py and tests/journey/test_kill.py.
 """
 
@@ -40,9 +40,9 @@ class CaseRouting:
     now: Callable[[], datetime]
 
     def received(self, mail_id: MailId) -> ReceivedMail:
-        """A recorded mail.
+        """A recorded mail, parsed.
 
-        Of one that meets a defect in the parser a person gets the bytes, and hears why (S37).
+        If the parser fails on it, the message says so, and a person gets the bytes and the reason (S37).
         """
         raw = self.store.mails.raw(mail_id)
         try:
@@ -58,9 +58,9 @@ class CaseRouting:
         return RoutedMail.on(mail, sender, self.route(mail, sender))
 
     def route(self, mail: ReceivedMail, sender: Sender) -> Route:
-        """The case a mail belongs to, and what may still be written there."""
+        """The mail's case, and what may be sent automatically."""
         recorded = self.store.mails.get(mail.id)
-        # What may have been passed on before is not passed on again.
+        # A possible copy may already have been passed on, so it is not passed on again.
         is_reply = self.threads.is_staff(sender) and (recorded is None or recorded.screening_rule != DOUBT_RULE)
         packet = self.threads.packet_named_by(mail.message) if is_reply else None
         if packet is not None and packet.case_id is not None:
@@ -74,7 +74,7 @@ class CaseRouting:
             )
         case = self._case(recorded, mail, sender)
         log.info("mail_routed", mail_id=mail.id, case_id=case.id)
-        reason, why = self._barred(mail, sender, case)
+        reason, why = self._why_no_letter(mail, sender, case)
         return Route(
             case_id=case.id,
             may_answer=not reason,
@@ -84,8 +84,8 @@ class CaseRouting:
         )
 
     def _case(self, recorded: MailRecord | None, mail: ReceivedMail, sender: Sender) -> CaseRecord:
-        """The mail's case; at first the thread's, for one of its participants, else a new one."""
-        if recorded is not None and recorded.case_id is not None:  # whatever came into the thread since
+        """The case recorded for the mail; else the thread's case, if the sender is a participant; else a new one."""
+        if recorded is not None and recorded.case_id is not None:  # later mails of the thread do not change it
             return self.store.cases.join(mail.id, recorded.case_id)
         case = self.threads.case_of(mail.message, sender)
         participants = self.threads.participants(mail.message, sender, case)
@@ -100,10 +100,10 @@ class CaseRouting:
         )
         return self.store.cases.open(opened, mail.id)
 
-    def see_alive(self, mail_id: MailId, sender: Sender) -> None:
-        """A proven mail that came after the bounce shows that its sender's address lives: it is written to again.
+    def lift_suppression(self, mail_id: MailId, sender: Sender) -> None:
+        """Lift the suppression of an address when a proven mail arrives from it after the bounce.
 
-        One that came while the clock was ahead shows nothing; a bounce that did is the older one.
+        A mail with a future timestamp lifts nothing (clock skew); a bounce with a future timestamp counts as older.
         """
         found, mail = self.store.suppressions.of(sender.address, self.now()), self.store.mails.get(mail_id)
         if found is None or mail is None or sender.level < PROVEN:
@@ -113,15 +113,15 @@ class CaseRouting:
             self.store.suppressions.lift(sender.address)
             log.warning("suppression_lifted", mail_id=mail.id, outbox_id=found.outbox_id)
 
-    def _barred(self, mail: ReceivedMail, sender: Sender, case: CaseRecord) -> tuple[str, str]:
-        """Code and sentence of why no letter may go to the sender, two empty strings where one may."""
+    def _why_no_letter(self, mail: ReceivedMail, sender: Sender, case: CaseRecord) -> tuple[str, str]:
+        """Code and sentence why no automatic letter may go to the sender; two empty strings if one may."""
         if limit := self.rates.limit_reached(mail.id, case.id, sender, self.now()):
             return EscalationReason.SCREENING, f"{RATE_RULE}: {limit}"
         if suppression := self.store.suppressions.of(sender.address, self.now()):
             return EscalationReason.SUPPRESSED, suppression.why
         if why := unproven_ours(sender, self.settings):
             return EscalationReason.UNPROVEN_OURS, why
-        # Whoever continues a case is in it; one that the mail opens may come from anybody.
+        # A sender who continues a case is a participant; a new case may come from anybody.
         if case.id == case_id_of(mail.id) and (why := self.threads.answers_another(mail.message, sender)):
             return EscalationReason.NOT_PARTICIPANT, why
         if why := why_unwritable(sender.address):

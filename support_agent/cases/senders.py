@@ -1,6 +1,6 @@
-"""Who sent a mail, with what proof; what was found once stays with the mail.
+"""Identifies a mail's sender and records the result with the mail.
 
-Invariant: a mail has one sender for ever, and neither the DNS nor the accounts are asked about it twice. Checked by
+Invariant: a mail keeps its first sender and level; DNS and accounts are queried once per mail. Checked by
 tests/unit/workflow/test_stages_identity.py and tests/journey/test_kill.py.
 """
 
@@ -29,7 +29,7 @@ class Senders:
     lookup_txt: TxtLookup
 
     def of(self, mail: ReceivedMail) -> Sender:
-        """Who sent a mail, with the level: as recorded, else as it can be told now (RFC 8601)."""
+        """The sender and level recorded for the mail; else identify the sender now and record it (RFC 8601)."""
         recorded = self.store.mails.get(mail.id)
         if recorded is not None and recorded.level is not None and recorded.sender_address is not None:
             return Sender(address=recorded.sender_address, level=recorded.level, why=recorded.sender_why or "")

@@ -1,11 +1,11 @@
-"""Which case a mail continues, and which packet it answers.
+"""Finds the case that a mail continues, and the packet that a staff reply answers.
 
-A Message-ID in a header proves nothing, nor does a number in the subject, which is not looked at: anybody may have
-written them. What counts is who writes: a case goes on for a proven participant, a packet is answered by proven staff.
+Anybody may write a Message-ID into a header, so it proves nothing; a number in the subject is ignored. The sender
+counts: only a proven participant continues a case, and only proven staff answer a packet.
 
-Invariant: nobody but a participant at level 2 or more comes into a case, and whoever does not learns nothing from that:
-the mail opens a case of its own, which only a person answers where it names a letter of ours to somebody else. Checked
-by tests/unit/cases/test_threads.py.
+Invariant: only a participant at level 2 or above joins a case. Any other mail opens a case of its own, so its sender
+learns nothing about the existing one; if it answers a letter of ours to somebody else, a person answers it. Checked by
+tests/unit/cases/test_threads.py.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from support_agent.store.store import Store
 
 @dataclass(frozen=True)
 class Threads:
-    """The threads of the store's mails."""
+    """Finds threads among the stored mails."""
 
     store: Store
     settings: Settings
     senders: Senders
 
     def case_of(self, message: Message, sender: Sender) -> CaseRecord | None:
-        """The case that a mail continues; None: it opens one.
+        """The case that a mail continues; None if it opens a new one.
 
-        Of several cases it is the nearest in In-Reply-To and References, but one that a person has comes first:
-        the machine must not answer what may be meant for that person.
+        Of several cases, a case that a person has comes first: the agent must not answer a mail that may be meant
+        for that person. Otherwise the nearest in In-Reply-To and References counts.
         """
         references = _references(message)
         if sender.level < PROVEN or not sender.address or not references:
@@ -45,9 +45,10 @@ class Threads:
         return next(with_person, next(iter(cases), None))
 
     def participants(self, message: Message, sender: Sender, case: CaseRecord | None) -> tuple[str, ...]:
-        """Who may continue the case after this mail: its proven sender, and whom that sender writes to as well.
+        """Who may continue the case after this mail: the participants so far, the sender, and whom a proven sender
+        addresses as well.
 
-        Not our own people and addresses; at most `agent.max_participants_per_case` in all.
+        Our own addresses are never added; additions end at `agent.max_participants_per_case` in all.
         """
         if not sender.address:
             return ()
@@ -58,16 +59,16 @@ class Threads:
         return tuple(everybody)[: max(self.settings.agent.max_participants_per_case, len(known))]
 
     def is_staff(self, sender: Sender) -> bool:
-        """Whether the sender speaks for the company: a staff address that is proven.
+        """Whether the sender has a staff address that is proven.
 
-        Without a border server of our own to believe, nobody is proven and no reply is passed on.
+        Without a trusted border server nobody is proven, so no reply is passed on.
         """
         return sender.address in staff_addresses(self.settings) and sender.level >= PROVEN
 
     def answers_another(self, message: Message, sender: Sender) -> str:
-        """Why a mail of nobody in the case must not be written to: it answers a letter of ours to somebody else; or "".
+        """Why the sender of a new case gets no automatic mail, or "": the mail answers our letter to somebody else.
 
-        Machines that answer from ever new addresses would go on for ever, and so would one behind the desk's address.
+        An auto-responder that replies from changing addresses, or behind the desk's address, would loop for ever.
         """
         for reference in _references(message):
             for record in self.store.outbox.find(message_id=reference):
@@ -76,8 +77,8 @@ class Threads:
         return ""
 
     def is_direct_answer(self, message: Message, packet: OutboxRecord) -> bool:
-        """Whether a mail answers the packet itself and is addressed to us: a copy of what staff write to each other is
-        not for the customer.
+        """Whether a mail answers the packet itself and is addressed to us; mail between staff must not reach the
+        customer.
         """
         ours = own_addresses(self.settings) - staff_addresses(self.settings)
         is_to_us = any(address.addr in ours for address in message.to)
@@ -97,7 +98,9 @@ class Threads:
         return RenderedPacket.model_validate(letter.rendered) if letter is not None else None
 
     def customer_mail_of(self, packet: OutboxRecord) -> MailId:
-        """The customer's mail that a packet is about; one about a staff reply leads on to that reply's own packet."""
+        """The customer's mail that a packet is about; a packet about a staff reply is followed to the packet it
+        answers.
+        """
         mail = self._received(packet.mail_id)
         earlier = self.packet_named_by(mail.message) if self.is_staff(self.senders.of(mail)) else None
         return packet.mail_id if earlier is None else self.customer_mail_of(earlier)
@@ -107,5 +110,5 @@ class Threads:
 
 
 def _references(message: Message) -> list[str]:
-    """What a mail says it answers, the nearest first (RFC 5322, section 3.6.4)."""
+    """The Message-IDs that a mail answers, nearest first (RFC 5322, section 3.6.4)."""
     return [id_ for id_ in (message.in_reply_to, *reversed(message.references)) if id_]

@@ -133,12 +133,12 @@ def pause(
     Needs no database and no sound configuration. The running agent sees it before its next mail. `touch paused` beside
     the configuration does the same, unless agent.pause_file names another file.
     """
-    from support_agent.cases.pause import pause_all_the_same, read_pause, write_pause
+    from support_agent.cases.pause import pause_without_settings, read_pause, write_pause
 
     try:
         agent = _settings(config).agent
     except ConfigError as error:
-        file = pause_all_the_same(_config_file(config), reason)
+        file = pause_without_settings(_config_file(config), reason)
         todo = "made all the same, which pauses the agent unless agent.pause_file names another"
         raise ConfigError(f"{error}\n{file}: {todo}") from error
     write_pause(agent, reason)

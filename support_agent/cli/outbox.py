@@ -58,10 +58,10 @@ def give_up(context: typer.Context, mail: IdArgument, config: ConfigOption = Non
 
 def _settle(context: typer.Context, outbox_id: str, choice: str, config: Path | None, as_json: bool) -> None:
     from support_agent.app import open_store
-    from support_agent.outbound.delivery_status import Choice, settle_by_hand
+    from support_agent.outbound.delivery_status import Choice, apply_choice
 
     group_config, group_json = context.obj
     with open_store(settings_of(config or group_config)) as store:
-        settled = settle_by_hand(store, outbox_id, Choice(choice), now())
+        settled = apply_choice(store, outbox_id, Choice(choice), now())
     was = "" if settled.is_new else ", as it was before"
     print_data(settled, as_json or group_json, f"{settled.outbox_id}: {settled.status.value}{was}")

@@ -1,1 +1,1 @@
-"""The settings, how file, environment and flags become them, and the files that go with the program."""
+"""The settings, how they are loaded from file, environment and flags, and the packaged files."""

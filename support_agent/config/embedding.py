@@ -11,7 +11,7 @@ from support_agent.core.frozen import Frozen
 
 
 class EmbeddingModel(StrEnum):
-    """The embedding models that a text can be compared with."""
+    """The embedding models for comparing texts."""
 
     MINILM = "minilm"
     """all-MiniLM-L6-v2: English."""
@@ -22,13 +22,13 @@ class EmbeddingModel(StrEnum):
 
 
 class EmbeddingSettings(Frozen):
-    """What texts are compared with. The index of documents and passages needs MiniLM, whatever is listed here."""
+    """The models that compare texts. The index of documents and passages always needs MiniLM."""
 
     models: Annotated[tuple[EmbeddingModel, ...], Field(min_length=1)] = (EmbeddingModel.MINILM, EmbeddingModel.USE)
-    """Which models choose among the company's documents and fields; each has vectors of its own. With `e5` as well more
-    mails in other languages than English are answered, at 20 ms a sentence and half a minute for the first start."""
+    """Models that choose among the company's documents and fields; each has its own vectors. Adding `e5` answers more
+    mails in languages other than English, for 20 ms a sentence and half a minute at the first start."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
-    """Cores for one text; 0: what is fastest for each model, which is one for `use` and `e5`."""
+    """Cores for one text; 0: the fastest number for each model, which is one for `use` and `e5`."""
 
     @field_validator("models")
     @classmethod

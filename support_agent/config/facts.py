@@ -1,4 +1,4 @@
-"""The fact room's sections of the configuration; `settings.Settings` holds them."""
+"""The configuration's sections of the fact room; part of `settings.Settings`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support_agent.core.frozen import Frozen
 
 
 class Ways(StrEnum):
-    """What passages are found by: the nearness of their vectors, the words they share with the question, or both."""
+    """How passages are found: by the similarity of vectors, by words shared with the question, or by both."""
 
     BOTH = "both"
     VECTORS = "vectors"
@@ -20,14 +20,14 @@ class Ways(StrEnum):
 
 
 class PolicyKind(StrEnum):
-    """What decides whether to retrieve evidence, to draft, to answer or to hand over: a rule, or trained weights."""
+    """The policy that decides whether to retrieve evidence, draft, answer or escalate: a rule, or trained weights."""
 
     ALWAYS = "always"
     """Retrieves evidence before each draft."""
     SELF_ASK = "self_ask"
     """Asks the model first whether evidence is needed."""
     NEVER = "never"
-    """Retrieves nothing: only what the case knows already is answered from."""
+    """Retrieves nothing: answers only from the evidence that the case already has."""
     TRAINED = "trained"
 
 
@@ -36,33 +36,33 @@ class Retrieve(StrEnum):
 
     ALWAYS = "always"
     DOUBTFUL = "doubtful"
-    """Where the search alone is not sure of the document and of its section."""
+    """Only if the search alone is not sure of the document and its section."""
     NEVER = "never"
 
 
 class ChunkUnit(StrEnum):
-    """What the length of a chunk is counted in; tokens are those of the embedding model."""
+    """The unit of a chunk's length; tokens are those of the embedding model."""
 
     CHARACTERS = "characters"
     TOKENS = "tokens"
 
 
 class ExtractionBy(StrEnum):
-    """What finds the entities of the documents' sentences: marks such as capitals and headings, or the model."""
+    """How entities in the documents' sentences are found: by rules on capitals and headings, or by the model."""
 
     RULES = "rules"
     MODEL = "model"
 
 
 class StepsBy(StrEnum):
-    """What a draft is taken apart by: its own sentences, or the model that writes down its steps."""
+    """How a draft is split into steps: by its own sentences, or by the model."""
 
     DRAFT = "draft"
     MODEL = "model"
 
 
 class EntailmentBy(StrEnum):
-    """What says whether a sentence bears out a step: the model's yes or no, or the likeness of the two."""
+    """How support of a step by a sentence is judged: by the model's yes or no, or by their similarity."""
 
     MODEL = "model"
     SIMILARITY = "similarity"
@@ -72,24 +72,25 @@ Threshold = Annotated[float, Field(ge=0, le=1)]
 
 
 class FactSettings(Frozen):
-    """The search inside the documents, of which no customer sees anything: how they are cut, and what finds them."""
+    """The internal search inside the documents: how they are cut into chunks, and how chunks are found. Customers see
+    none of it."""
 
     retrieve: Retrieve = Retrieve.DOUBTFUL
-    """When the fact room retrieves evidence. Where it does, a document answers only if it finds the sentences that do.
-    That takes the embedded model about three seconds."""
+    """When the fact room retrieves evidence. If it does, a document answers only if supporting sentences are found in
+    it. This takes the embedded model about three seconds."""
     chunk_unit: ChunkUnit = ChunkUnit.CHARACTERS
     chunk_size: Annotated[int, Field(ge=50, le=10_000)] = 400
-    """Longest chunk, in `chunk_unit`s, without the title and the heading that it is searched by as well. Of a chunk
-    longer than 256 tokens the rest is found by its words only."""
+    """Longest chunk, in `chunk_unit`s, without its title and heading, which are searched as well. The text of a chunk
+    beyond 256 tokens is found by words only."""
     chunk_overlap: Annotated[int, Field(ge=0, le=5_000)] = 100
-    """The most that a chunk repeats of the one before it, in `chunk_unit`s; below `chunk_size`."""
+    """Longest text that a chunk repeats from the chunk before it, in `chunk_unit`s; below `chunk_size`."""
     ways: Ways = Ways.BOTH
-    """What passages are found by. By vectors alone, questions in other words than the document's are found somewhat
-    better, and codes and numbers next to never."""
+    """How passages are found. Vectors alone serve questions in other words than the document's somewhat better, but
+    hardly ever find codes and numbers."""
     policy: PolicyKind = PolicyKind.ALWAYS
-    """What decides how often evidence is retrieved and drafts are written."""
+    """The policy that decides how often evidence is retrieved and drafts are written."""
     policy_file: Path | None = None
-    """Of `policy = "trained"`: the file that `support-agent facts train` wrote, under its own name."""
+    """For `policy = "trained"`: the file that `support-agent facts train` wrote, under its original name."""
 
     @model_validator(mode="after")
     def _moves_on(self) -> FactSettings:
@@ -105,26 +106,27 @@ class FactSettings(Frozen):
 
 
 class GradingSettings(Frozen):
-    """How evidence is retrieved and graded before a document may answer: thresholds, bounds, and the cost.
+    """How evidence is retrieved and graded before a document may answer: thresholds, limits and cost.
 
-    A grader whose threshold is 0 is switched off: it would let everything pass.
+    A threshold of 0 switches its grader off, because everything would pass.
     """
 
     passages: Annotated[int, Field(ge=1, le=20)] = 4
-    """Passages of one retrieval."""
+    """Passages per retrieval."""
     enough_passages: Annotated[int, Field(ge=1, le=20)] = 1
-    """Passages that help, after which no more of a retrieval are graded: each grade is a forward pass. Where drafts
-    are written, all are graded."""
+    """Grading of a retrieval stops after this many helpful passages: each grade is a forward pass. If drafts are
+    written, all passages are graded."""
     max_cycles: Annotated[int, Field(ge=0, le=10)] = 1
-    """Times that a question is rewritten or drafted anew; then a person gets it. Each takes the embedded model about
-    as long as the first try."""
+    """How often a question may be rewritten or drafted again before a person gets it. Each cycle takes the embedded
+    model about as long as the first try."""
     max_tokens: Annotated[int, Field(ge=256, le=1_000_000)] = 20_000
-    """Tokens that one mail may take in grades, drafts and rewritten questions; checked before each of them."""
+    """Most tokens for one mail's grades, drafts and rewritten questions; checked before each of them."""
     max_s: Annotated[float, Field(gt=0, le=3600)] = 60.0
-    """Time that one mail may take in them; checked before each. `planner.max_s` goes on meanwhile."""
+    """Longest time for one mail's grades, drafts and rewritten questions; checked before each of them. It counts
+    towards `planner.max_s` as well."""
     drafts: bool = False
-    """Whether a draft is written and graded, too, before a document answers a mail. With the embedded model that takes
-    ten seconds and more a question; `facts find` and `eval` always do it."""
+    """Whether a draft is also written and graded before a document answers a mail. This takes the embedded model ten
+    seconds or more per question; `facts find` and `eval` always do it."""
     draft_tokens: Annotated[int, Field(ge=16, le=2_000)] = 120
     """Longest draft."""
     question_tokens: Annotated[int, Field(ge=8, le=200)] = 40
@@ -132,55 +134,55 @@ class GradingSettings(Frozen):
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 60.0
     """Longest wait for one draft or rewritten question."""
     prior: Threshold = 0.0
-    """How much of what the model says to empty texts is taken off each grade, for a model that leans to one answer."""
+    """Share of the model's grade for empty texts that is subtracted from each grade, for a biased model."""
     threshold_router: Threshold = 0.5
-    """Below it a question is searched in the web first, where a search is configured."""
+    """Below it a question is searched on the web first, if a web search is configured."""
     threshold_document: Threshold = 0.4
     """A passage below it is not used. With the embedded model and the likely document searched first, 46 of the 47
     documents that the tuning mails were rightly sent passed at 0.4 and 44 at 0.5. Of passages for questions that no
-    document answers 0.83 were refused at 0.4 and 0.97 at 0.5. For questions of several sentences grades are lower."""
+    document answers 0.83 were refused at 0.4 and 0.97 at 0.5. Questions of several sentences get lower grades."""
     threshold_hallucination: Threshold = 0.55
-    """A draft below it says what its passages do not. With the embedded model 17 of 32 true drafts for tuning
-    questions passed, and 4 of 60 that had something changed or invented: it doubts much that is true."""
+    """A draft below it is not supported by its passages. With the embedded model 17 of 32 true drafts for tuning
+    questions passed, and 4 of 60 with something changed or invented: the model doubts many true drafts."""
     threshold_answer: Threshold = 0.0
     """A draft below it does not answer the question. Off, because the embedded model cannot tell: at 0.5 it refused
     three of five right drafts, and let one of fifteen wrong ones pass. For a larger model set 0.5."""
     threshold_knowledge: Threshold = 0.0
-    """A draft whose Knowledge-F1 (share of words in common with its passages, 0..1) is below it is written anew, told
-    to use their words. Off: a short true draft has few words of long passages."""
+    """A draft whose Knowledge-F1 (share of words in common with its passages, 0..1) is below it is written again, with
+    the instruction to use their words. Off: a short true draft shares few words with long passages."""
     feedback: bool = True
-    """Whether a draft is told what was wrong with the one before it."""
+    """Whether the prompt for a further draft says what was wrong with the one before."""
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 1
-    """Of the drafts: the same seed, question and index give the same ones with the embedded model."""
+    """Seed of the drafts: with the embedded model, the same seed, question and index give the same drafts."""
 
     @property
     def writes_drafts(self) -> bool:
-        """A draft is there to be graded: without its graders none is written."""
+        """Whether drafts are written: they only serve their graders, so at least one grader must be on."""
         return self.drafts and max(self.threshold_hallucination, self.threshold_answer, self.threshold_knowledge) > 0
 
 
 class EvidenceSettings(Frozen):
-    """How the sentences are chosen that stand behind a draft, where one is written: for each step the best one.
+    """How supporting sentences for a draft, if one is written, are chosen: the best one for each step.
 
-    The score is alpha * (probability that the sentence says it) - beta * (its length, the longest candidate's being 1).
+    The score is alpha * (probability that the sentence says it) - beta * (its length / the longest candidate's).
     """
 
     extraction: ExtractionBy = ExtractionBy.RULES
-    """By the model each document is read once, some seconds for every eight sentences; where it fails, by rules."""
+    """`model` reads each document once, in some seconds for every eight sentences, and uses rules if that fails."""
     steps: StepsBy = StepsBy.DRAFT
     entailment: EntailmentBy = EntailmentBy.MODEL
-    """By the model one forward pass for each sentence of the shortlist and each step, within the mail's tokens; where
-    they do not suffice, by similarity."""
+    """`model` takes one forward pass for each sentence of the shortlist and each step, within the mail's tokens; after
+    that, similarity decides."""
     slope: Annotated[float, Field(gt=0, le=10)] = 2.17
     intercept: Annotated[float, Field(ge=-20, le=20)] = -0.948
     """Calibrate the model's yes: the logistic function of slope * log-odds + intercept. Fitted to the embedded model on
     112 pairs of 14 constructed claims (demo, shop, utility, office) by `tests.benchmarks.papers.entailment`; for
-    another model fit them anew, or set 1 and 0."""
+    another model fit both again, or set 1 and 0."""
     entities_path: Path = Path("entities")
-    """Folder in which is kept what the model found in each document."""
+    """Folder for the entities that the model found in each document."""
     alpha: Threshold = 0.5
     beta: Threshold = 0.5
     hops: Annotated[int, Field(ge=0, le=4)] = 2
-    """How far from a step's entities sentences are searched, in relations; 0: those that name the entities."""
+    """Search distance from a step's entities, in relations; 0: only sentences that name the entities."""
     shortlist: Annotated[int, Field(ge=1, le=32)] = 8
-    """The sentences most similar to a step, which are asked about."""
+    """How many sentences, the most similar to a step, are judged."""

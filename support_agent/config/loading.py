@@ -1,7 +1,7 @@
-"""Read the settings: flag over environment over file over default.
+"""Loads the settings: flags override the environment, which overrides the file, which overrides the defaults.
 
-Invariant: the environment is read here and nowhere else, each path is absolute afterwards, and a refusal names where a
-value was set and never repeats it. Checked by tests/unit/config/test_settings.py.
+Invariant: settings come from the environment only here, each path is absolute afterwards, and an error names where a
+value was set but never repeats the value. Checked by tests/unit/config/test_settings.py.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ MIN_SECRET_CHARACTERS = 32
 
 
 def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Settings:
-    """Read the configuration: overrides over environment over file over defaults.
+    """Load the configuration from overrides, environment, file and defaults, in this order of precedence.
 
-    Relative paths from the file, the environment and the defaults are relative to the file's folder (to the
-    working folder where `path` is None); those from `overrides`, which a person typed, to the working folder.
+    Relative paths in the file, the environment and the defaults are relative to the file's folder (to the working
+    folder if `path` is None); those in `overrides`, which a person typed, to the working folder.
 
     Args:
         path: `support-agent.toml`, or None for none.
         overrides: Dotted keys ("store.url") and their values; None values count as not given.
     Raises:
-        ConfigError: one line for each thing that is wrong: where it was set, the key, what to do
-            (`SettingsRefused` where that is a setting). Values are never repeated: they may be secrets.
+        ConfigError: one line for each problem: where the value was set, the key, what to do (`SettingsRefused` if it
+            is about a setting). The message never repeats values: they may be secrets.
     """
     base = (path.parent if path else Path()).absolute()
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
@@ -59,7 +59,7 @@ def load(path: Path | None, overrides: Mapping[str, object] | None = None) -> Se
 
 
 def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str, Any]) -> Settings:
-    """The settings with each `Path` of each section absolute, and a SQLite `store.url`."""
+    """Make each `Path` of each section absolute, and the path of a SQLite `store.url`."""
 
     def folder(section: str, key: str) -> Path:
         return Path.cwd() if key in from_flags.get(section, {}) else base
@@ -77,7 +77,7 @@ def _with_absolute_paths(settings: Settings, base: Path, from_flags: Mapping[str
 
 
 def _with_secret(settings: Settings) -> Settings:
-    """The settings with `agent.secret` from `agent.secret_file`; a secret that is given directly wins."""
+    """Read `agent.secret` from `agent.secret_file`; a secret that is given directly wins."""
     agent = settings.agent
     secret, key, origin = agent.secret.get_secret_value(), "secret", "agent.secret"
 

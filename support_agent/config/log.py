@@ -1,4 +1,4 @@
-"""How the log is written, as `log` in the settings says. Checked by tests/unit/test_log.py."""
+"""Configures the log from the `log` section of the settings. Checked by tests/unit/test_log.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from support_agent.config.settings import LogSettings
 
 
 def configure_log(settings: LogSettings) -> None:
-    """One event per step on stderr; JSON or for people."""
+    """Write one event per step to stderr, as JSON or in a form for people."""
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if settings.format == "json"

@@ -1,4 +1,4 @@
-"""Where the files that go with the program are: beside the package in a checkout, inside it in a wheel."""
+"""Finds the packaged files: beside the package in a checkout, inside it in a wheel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def packaged(name: str) -> Path:
-    """The folder `templates`, `policies` or `migrations` that this version came with.
+    """The folder `templates`, `policies` or `migrations` of this installation.
 
     Raises:
         ConfigError: the installation is incomplete.

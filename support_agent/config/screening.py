@@ -1,4 +1,4 @@
-"""The section of the configuration on what screening asks besides its rules; `settings.Settings` holds it."""
+"""The configuration's section for the fitted vote of screening; part of `settings.Settings`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ Probability = Annotated[float, Field(ge=0.05, le=1)]
 
 
 class ScreeningSettings(Frozen):
-    """The fitted vote on whether a machine wrote a mail without saying so. It needs `use` or `e5` in
-    `embedding.models`; without one of them the rules alone decide."""
+    """The fitted vote on whether a machine wrote a mail that has no machine headers. It needs `use` or `e5` in
+    `embedding.models`; without one of them only the rules decide."""
 
     machine_vote: bool = True
     doubtful_from: Probability = 0.5
-    """From here on a person gets the mail. At 0.5 that is at most one in a hundred plain mails of customers, on the
-    mails that the vote was fitted on, each judged by a vote that saw neither it nor its language; on mails that were
-    only measured it was two in a hundred (270 mails, `use`)."""
+    """From this probability on a person gets the mail. At 0.5 the vote wrongly stops at most one in a hundred plain
+    mails of customers, measured on the mails that it was fitted on, each judged by a vote fitted without the mail and
+    its language; on mails used only for measuring it was two in a hundred (270 mails, `use`)."""
     sure_from: Probability = 0.8
-    """From here on the desk is told that a machine wrote it, below that it may have."""
+    """From this probability on the packet says that a machine wrote the mail; below, that a machine may have."""
 
     @model_validator(mode="after")
     def _in_order(self) -> ScreeningSettings:

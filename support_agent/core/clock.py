@@ -1,4 +1,4 @@
-"""The clock; everything else takes the time as an argument."""
+"""The system clock; all other modules take the time as an argument."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from datetime import UTC, datetime
 
 
 def utc_now() -> datetime:
-    """The clock."""
+    """The current time, aware, in UTC."""
     return datetime.now(UTC)

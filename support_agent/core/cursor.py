@@ -1,4 +1,4 @@
-"""How far a folder of the mailbox has been read: one value for the mailbox, the loop and the store (S30, S31)."""
+"""A position in a folder of the mailbox, shared by the mailbox, the worker and the store (S30, S31)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Unsigned32 = Annotated[int, Field(ge=0, lt=2**32)]
 
 
 class Cursor(Frozen):
-    """Everything up to and including `last_uid` is recorded; UIDs mean nothing under another `uid_validity`.
+    """All mails up to and including `last_uid` are recorded; UIDs mean nothing under another `uid_validity`.
 
-    `rescan_until`: up to this UID the folder is read a second time, because it was numbered anew.
-    `left_before`: mail that arrived before is left alone, also where the folder is numbered anew; None: none is.
+    `rescan_until`: up to this UID the folder is read a second time, because it was renumbered.
+    `left_before`: mails that arrived earlier are ignored, also after a renumbering; None: no mail is ignored.
     Source: RFC 3501, section 2.3.1.1.
     """
 

@@ -1,6 +1,6 @@
-"""What `doctor` says of one part: how it is, how bad that is, and what to do; with the words that diagnoses share.
+"""What `doctor` reports about one part: its state, the severity, and what to do; with texts that diagnoses share.
 
-Invariant: there is something to do exactly where something is wrong. Checked by tests/unit/ops/test_doctor.py and
+Invariant: a diagnosis says what to do exactly if something is wrong. Checked by tests/unit/ops/test_doctor.py and
 tests/unit/ops/test_store_health.py.
 """
 
@@ -11,11 +11,11 @@ from enum import StrEnum
 from support_agent.core.frozen import Frozen
 
 NAMED = 5
-"""Cases and mails that a diagnosis names; the rest is a number."""
+"""How many cases or mails a diagnosis names; it only counts the rest."""
 
 
 class Health(StrEnum):
-    """How bad it is: with an `error` no mail is answered, a `warning` wants a person's look."""
+    """Severity: an `error` means that no mail is answered; a `warning` needs a person's attention."""
 
     OK = "ok"
     WARNING = "warning"
@@ -23,7 +23,7 @@ class Health(StrEnum):
 
 
 class Diagnosis(Frozen):
-    """How one part is, and what to do; `todo` is "" where there is nothing to do."""
+    """The state of one part, and what to do; `todo` is "" if there is nothing to do."""
 
     subject: str
     severity: Health
@@ -32,26 +32,26 @@ class Diagnosis(Frozen):
 
 
 def ok(subject: str, what: str) -> Diagnosis:
-    """It is well."""
+    """The part works."""
     return Diagnosis(subject=subject, severity=Health.OK, what=what)
 
 
 def warning(subject: str, what: str, todo: str) -> Diagnosis:
-    """A person should look."""
+    """The part needs a person's attention."""
     return Diagnosis(subject=subject, severity=Health.WARNING, what=what, todo=todo)
 
 
 def error(subject: str, what: str, todo: str) -> Diagnosis:
-    """No mail is answered like this."""
+    """The part keeps all mails from being answered."""
     return Diagnosis(subject=subject, severity=Health.ERROR, what=what, todo=todo)
 
 
 def mails(number: int) -> str:
-    """So many mails, in words."""
+    """A number of mails in words: "1 mail", "2 mails"."""
     return "1 mail" if number == 1 else f"{number} mails"
 
 
 def named(names: list[str]) -> str:
-    """The first of the names, and how many more there are."""
+    """The first names, and how many more there are."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more

@@ -1,4 +1,4 @@
-"""What `check` and `doctor` report: findings as data, with file, line and what to do."""
+"""Findings of `check` and `doctor` as data: the file, the line, what is wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 
 class Finding(Frozen):
-    """One thing that is wrong: where (file and 1-based line, if there is one), what, and what to do."""
+    """One problem: where it is (file and 1-based line, if known), what is wrong, and what to do."""
 
     severity: Severity
     path: Path | None

@@ -1,4 +1,4 @@
-"""The base of the program's values: what exists is whole and does not change, and a misspelt key is an error."""
+"""The base of the program's values: each is validated and immutable, and a misspelt key is an error."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Frozen(BaseModel):
-    """Frozen, and a key that is not declared is refused."""
+    """An immutable model that refuses undeclared keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,8 +1,8 @@
-"""Locale tags (BCP 47: "de", "pt-BR"), and which text of several a reader gets.
+"""Locale tags (BCP 47: "de", "pt-BR"), and the choice of a reader's text among several locales.
 
-Invariant: no list of languages stands here or anywhere in the program: a language is there when the company has
-templates for it, and what it lacks is said in English, which is never incomplete. Checked by
-tests/unit/core/test_locales.py and tests/journey/test_third_language.py.
+Invariant: the program has no list of languages. A language is available if the company has templates for it; texts that
+it lacks appear in English, which is always complete. Checked by tests/unit/core/test_locales.py and
+tests/journey/test_third_language.py.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pydantic import AfterValidator
 FALLBACK_LOCALE = "en"
 """Every text of the company exists in this locale; the others are optional."""
 WORLD_ENGLISH = "en_001"
-"""Bare "en" names no country: day before month, as most of the world writes it."""
+"""Used for "en" without a country: day before month, as in most of the world."""
 TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 PLURAL_SAMPLE = 200
-"""Every plural form of a language that whole numbers have is met below this, but for forms of millions."""
+"""Whole numbers below this show every plural form of a language, except forms of millions."""
 
 T = TypeVar("T")
 
 
 def lookup(tag: str) -> Iterator[str]:
-    """What `shortened` gives, and last "en"."""
+    """The tags of `shortened`, then "en"."""
     yield from shortened(tag)
     yield FALLBACK_LOCALE
 
 
 def shortened(tag: str) -> Iterator[str]:
-    """The tag, in lower case, then what is left without its last parts: "zh-hant-tw", "zh-hant", "zh".
+    """The tag in lower case, then shorter ones without its last parts: "zh-hant-tw", "zh-hant", "zh".
 
     Source: RFC 4647, section 3.4.
     """
@@ -45,14 +45,14 @@ def shortened(tag: str) -> Iterator[str]:
 
 
 def language_of(tag: str) -> str:
-    """The language of a tag, in lower case: "de" for "de-AT", "" for none."""
+    """The language of a tag, in lower case: "de" for "de-AT", "" if there is none."""
     return tag.replace("_", "-").lower().partition("-")[0]
 
 
 def nearest_tag(tag: str, available: Iterable[str]) -> str | None:
-    """The one of some tags that a reader is served best by, None where none is of the reader's language.
+    """The available tag nearest to a reader's tag; None if none has the reader's language.
 
-    That is the first in `shortened`, else the first of the same language as it is written elsewhere ("pt-BR" for "pt").
+    The first in `shortened` wins, else the first of the same language in another country ("pt-BR" for "pt").
     """
     by_tag = {other.lower(): other for other in available}
     found = next((by_tag[key] for key in shortened(tag) if key in by_tag), None)
@@ -60,19 +60,19 @@ def nearest_tag(tag: str, available: Iterable[str]) -> str | None:
 
 
 def language_name(tag: str, reader: str) -> str:
-    """What a language is called in the reader's: "German" for "de-AT" and "en-GB", "anglais" for "en" and "fr"."""
+    """A language's name in the reader's language: "German" for "de-AT" and "en-GB", "anglais" for "en" and "fr"."""
     return str(locale_of(reader).languages.get(language_of(tag), tag))
 
 
 def localised(texts: Mapping[str, T], tag: str) -> T:
-    """The text for a tag, by `lookup`; one for English must be there."""
+    """The text for a tag, found by `lookup`; there must be an English one."""
     by_tag = {key.lower(): text for key, text in texts.items()}
     return next(by_tag[key] for key in lookup(tag) if key in by_tag)
 
 
 @lru_cache(maxsize=256)
 def locale_of(tag: str) -> Locale:
-    """How numbers and dates are written for a tag: an unknown territory as in its language, that as in English."""
+    """The locale for numbers and dates. An unknown country falls back to its language, and that to English."""
     for candidate in lookup(tag):
         if candidate == FALLBACK_LOCALE:
             break
@@ -84,12 +84,12 @@ def locale_of(tag: str) -> Locale:
 
 
 def is_locale(tag: str) -> bool:
-    """Whether a text is a tag, and of a language that exists."""
+    """Whether a text is a tag of a language that exists."""
     return TAG.fullmatch(tag) is not None and locale_of(tag).language == language_of(tag)
 
 
 def plural_forms(tag: str) -> tuple[frozenset[str], frozenset[str]]:
-    """(forms that a noun must have, forms that it may have), such as {"one", "other"} of English.
+    """(plural forms that a noun must have, forms that it may have), such as {"one", "other"} in English.
 
     Source: the plural rules of the Unicode CLDR.
     """
@@ -104,4 +104,4 @@ def _known(tag: str) -> str:
 
 
 LocaleTag = Annotated[str, AfterValidator(_known)]
-"""A BCP 47 tag of a language that exists; whether there are templates for it is another question."""
+"""A BCP 47 tag of a language that exists; there may be no templates for it."""

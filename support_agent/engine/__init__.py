@@ -1,1 +1,1 @@
-"""Durable steps: DBOS, behind a port."""
+"""Durable steps: DBOS behind the port `steps`."""

@@ -1,7 +1,7 @@
-"""The database in which the engine keeps its records: which URLs it may have, how a SQLite file is opened, its errors.
+"""The engine's database: the URLs that it accepts, how it opens a SQLite file, and how it maps errors.
 
-Invariant: no message names a password, or quotes a row. Checked by tests/integration/engine/test_launch_and_stop.py and
-tests/integration/engine/test_database_errors.py.
+Invariant: no message contains a password or quotes a row. Checked by tests/integration/engine/test_launch_and_stop.py
+and tests/integration/engine/test_database_errors.py.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ BUSY_TIMEOUT_S = 30.0
 
 
 def parsed_url(url: str) -> URL:
-    """The URL of a SQLite file or of PostgreSQL.
+    """Parse the URL of a SQLite file or of PostgreSQL.
 
     Raises:
-        ConfigError: it is neither.
+        ConfigError: the URL names neither.
     """
     try:
         parsed = make_url(url)
@@ -43,7 +43,7 @@ def engine_url(store_url: str) -> str:
     """Where the engine keeps its tables: a file of its own beside a SQLite store, else the same database.
 
     Raises:
-        ConfigError: The URL is not that of a SQLite file or of PostgreSQL.
+        ConfigError: the URL names neither a SQLite file nor PostgreSQL.
     """
     url = parsed_url(store_url)
     if url.get_backend_name() != "sqlite":
@@ -54,7 +54,7 @@ def engine_url(store_url: str) -> str:
 
 
 def prepare(url: str) -> None:
-    """Put a SQLite file into WAL mode, which it keeps: readers and the writer do not block each other."""
+    """Switch a SQLite file to WAL mode for good, so that readers and the writer do not block each other."""
     parsed = parsed_url(url)
     if parsed.get_backend_name() != "sqlite":
         return
@@ -75,21 +75,21 @@ def prepare(url: str) -> None:
 
 
 def shown(url: str) -> str:
-    """The URL as it may stand in a log: without its password."""
+    """The URL without its password, for logs."""
     return make_url(url).render_as_string(hide_password=True)
 
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Turn the errors of a database that could be opened into one that is tried again: a full disk is emptied some day.
+    """Map errors of an open database to one that is tried again: even a full disk gets space some day.
 
     Raises:
-        TransientError: for whatever the database refused.
+        TransientError: the database refused something.
     """
     try:
         yield
     except SQLAlchemyError as error:
-        # The first line only: the next ones may quote the row.
+        # Only the first line: the others may quote the row.
         cause = error.orig if isinstance(error, DBAPIError) else error
         what = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
         raise TransientError(

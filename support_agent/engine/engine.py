@@ -1,11 +1,11 @@
-"""Run each mail's journey as recorded steps, so that a process which dies loses nothing.
+"""Run each mail's journey as recorded steps, so that a process that dies loses nothing.
 
 Invariant: a step whose result was recorded never runs again, a mail started twice runs once, and mails of one
-thread run one after the other in the order of their start. A step runs *at least* once: one that was in flight
-when the process died runs again, which is why the outbox, not the engine, prevents a second mail. All that is
-recorded is JSON. Checked by tests/integration/engine: real processes, real `kill -9`, SQLite and PostgreSQL.
+thread run one after the other in the order of their start. A step runs *at least* once: a step that was running when
+the process died runs again, which is why the outbox, not the engine, prevents a second mail. All records are JSON.
+Checked by tests/integration/engine: real processes, real `kill -9`, SQLite and PostgreSQL.
 
-DBOS stays inside this file; the journey sees `steps.Steps`.
+Only this file uses DBOS; the journey sees `steps.Steps`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 
 APPLICATION = "support-agent"
 APPLICATION_VERSION = "1"
-"""Never changes: DBOS lets work of another version lie. A changed journey is noticed by the steps' names."""
+"""Never changes: DBOS ignores the work of another version. The names of the steps reveal a changed journey."""
 QUEUE = "mails"
 WORKFLOW = "handle_mail"
 ACTIVE = ["ENQUEUED", "PENDING"]
@@ -44,25 +44,25 @@ FINISHED = ["SUCCESS", *FAILED]
 
 DELETE_BATCH = 500
 LOST_AFTER_S = 5.0
-"""A mail that the records have in hand here, and no thread has, is taken up again after so long."""
+"""After this time a mail is queued again that is recorded as running here while no thread runs it."""
 
 Handle = Callable[[str, Steps], str]
-"""The journey of one mail: its id and its steps in, the outcome out."""
+"""The journey of one mail: takes the mail's id and its steps, returns the outcome."""
 
 
 class Failure(NamedTuple):
-    """A mail whose journey ended in an error; the caller sets it aside."""
+    """A mail whose journey failed; the caller escalates it."""
 
     mail_id: str
     error: SupportAgentError
 
 
 class Engine:
-    """A queue of mails in a database, worked through in threads. One per process: DBOS is a singleton.
+    """A queue of mails in a database, handled by threads. One per process: DBOS is a singleton.
 
     Args:
         url: SQLAlchemy URL of the engine's own tables: a SQLite file or PostgreSQL, see `database.engine_url`.
-        executor_id: See `executor_id`: two processes under the same name would run steps twice.
+        executor_id: See `executor_id`: two processes with the same id would run steps twice.
         settings: The `engine` section.
         handle: The journey; runs once per mail, and again from its first open step after each interruption.
     """
@@ -83,10 +83,10 @@ class Engine:
         self._abandoning = threading.Event()
 
     def launch(self) -> None:
-        """Open the database, take over what a dead process left, and begin to work.
+        """Open the database, take over the mails of a dead process, and begin to work.
 
         Raises:
-            ConfigError: The database cannot be used, or an engine is already running in this process.
+            ConfigError: the database cannot be used, or an engine is already running in this process.
         """
         if Engine._live is not None:
             raise ConfigError("an engine is already running in this process: stop it first")
@@ -116,18 +116,18 @@ class Engine:
 
     @mapped_errors()
     def start(self, mail_id: str, thread: str) -> None:
-        """Queue a mail; one that was started before, finished or not, is left as it is.
+        """Queue a mail; a mail that was started before, finished or not, stays as it is.
 
         Args:
             mail_id: Not empty, unique among all mails.
-            thread: Its name, not empty; mails of one thread are handled one by one, in the order of their start.
+            thread: Name of its thread, not empty; mails of one thread run one by one, in the order of their start.
         """
         if not mail_id.strip() or not thread.strip():
             raise ValueError(f"a mail needs an id and a thread, not {mail_id!r} and {thread!r}")
         if self._workflow is None or Engine._live is not self:
             raise RuntimeError("the engine is not running: launch() comes first")
         with self._starting:
-            # The priority keeps the order: by itself DBOS orders by the time, on SQLite in whole seconds.
+            # The priority keeps the order: by default DBOS orders by time, on SQLite in whole seconds.
             place = SetEnqueueOptions(queue_partition_key=thread, priority=self._next_place)
             self._next_place += 1
             with SetWorkflowID(mail_id), place:
@@ -135,15 +135,16 @@ class Engine:
 
     @mapped_errors()
     def wait_until_idle(self, timeout_s: float) -> bool:
-        """Wait until no mail is queued or in hand; False if that took too long or the engine was stopped.
+        """Wait until no mail is queued or running; False if that took too long or the engine was stopped.
 
-        Meanwhile a mail whose end could not be recorded, as the disk was full, is taken up again. One caller at a time.
+        Meanwhile, queue mails again whose end could not be recorded, for example on a full disk. Only one thread at a
+        time may call this.
         """
         deadline = time.monotonic() + timeout_s
         while not self._stopping.is_set():
             if not DBOS.list_workflows(status=ACTIVE, limit=1, load_input=False, load_output=False):
                 return True
-            self._take_up_lost()
+            self._requeue_lost()
             if time.monotonic() >= deadline:
                 return False
             self._stopping.wait(self._settings.poll_interval_s)
@@ -151,7 +152,7 @@ class Engine:
 
     @mapped_errors()
     def failed(self) -> list[Failure]:
-        """Mails whose journey ended in an error, oldest first, until `delete_finished` removes them."""
+        """Mails whose journey failed, oldest first, until `delete_finished` removes them."""
         return [
             Failure(status.workflow_id, _failure(status))
             for status in DBOS.list_workflows(status=FAILED, load_input=False)
@@ -159,7 +160,7 @@ class Engine:
 
     @mapped_errors()
     def ended(self, mail_ids: Sequence[str]) -> dict[str, bool]:
-        """Whether the journey came to its end without an error, of each of these mails that was started."""
+        """For each of these mails that was started: whether its journey ended without an error."""
         parts = [mail_ids[start : start + DELETE_BATCH] for start in range(0, len(mail_ids), DELETE_BATCH)]
         return {
             status.workflow_id: status.status == "SUCCESS"
@@ -169,7 +170,7 @@ class Engine:
 
     @mapped_errors()
     def forget(self, mail_ids: Sequence[str]) -> None:
-        """Delete the records of mails whose journey has ended, so that `start` begins them anew."""
+        """Delete the records of mails whose journey has ended, so that `start` runs them again."""
         if mail_ids:
             DBOS.delete_workflows(list(mail_ids))
 
@@ -193,17 +194,17 @@ class Engine:
         return count
 
     def stop(self, timeout_s: float) -> None:
-        """Take no further mail, let those in hand finish, and close the database.
+        """Start no further mail, let running ones finish, and close the database.
 
-        A mail still in hand after `timeout_s` seconds stops before its next step; one that waits for another
-        try stops at once. The next launch takes both up where they were. Nothing happens when not launched.
+        A mail that still runs after `timeout_s` seconds stops before its next step; a mail that waits for another
+        try stops at once. The next launch continues both. Without a launch this does nothing.
         """
         if Engine._live is not self:
             return
         self._stopping.set()
         abandon = threading.Timer(timeout_s, self._abandoning.set)
         abandon.start()
-        # A second more than asked for: in it, mails that stop before their next step leave.
+        # One second more, in which mails that stop before their next step end.
         patience_s = math.ceil(timeout_s) + 1 if self._in_hand else 0
         DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=patience_s)
         abandon.cancel()
@@ -212,7 +213,7 @@ class Engine:
         log.info("engine_stopped", executor_id=self._executor_id)
 
     def _run(self, mail_id: str, thread: str) -> str:
-        """One mail, in a thread of the queue; the error it ends with is always one of errors.py."""
+        """Run one mail in a thread of the queue; any error becomes one of errors.py."""
         self._in_hand.add(mail_id)
         with structlog.contextvars.bound_contextvars(mail_id=mail_id, thread=thread):
             try:
@@ -233,8 +234,8 @@ class Engine:
             return DBOS.run_step({"name": name}, work)
         except dbos_error.DBOSUnexpectedStepError as error:
             raise PermanentError(
-                f"step {name!r} comes where the record has another one: the journey has changed since this "
-                "mail began it, handle the mail by hand",
+                f"step {name!r} does not match the recorded step: the journey has changed since this mail began "
+                "it, handle the mail by hand",
                 code="journey_changed",
             ) from error
 
@@ -243,9 +244,9 @@ class Engine:
             raise _Interrupted
 
     def _open_queue(self) -> None:
-        """Bring tables, queue and mails into order before the first thread looks at them.
+        """Migrate the tables, register the queue and requeue interrupted mails, before any thread runs.
 
-        A queue that is registered after the launch works by the settings of the process before.
+        A queue that is registered after the launch would use the settings of the previous process.
         """
         DBOS.migrate(self._url)
         client = DBOSClient(
@@ -268,8 +269,8 @@ class Engine:
         finally:
             client.destroy()
 
-    def _take_up_lost(self) -> None:
-        """Queue again what no thread has in hand any more, though the records say that this process has."""
+    def _requeue_lost(self) -> None:
+        """Queue mails again that are recorded as running in this process while no thread runs them."""
         now = time.monotonic()
         pending = DBOS.list_workflows(
             status="PENDING", executor_id=self._executor_id, load_input=False, load_output=False
@@ -284,24 +285,24 @@ class Engine:
             try:
                 with mapped_errors():
                     self._take_over(DBOS, status)
-            except TransientError as error:  # the disk is still full: tried again
+            except TransientError as error:  # the disk is still full: the next call tries again
                 log.warning("mail_not_taken_up", mail_id=mail_id, error=str(error))
 
     def _take_over(self, client: DBOSClient | type[DBOS], status: WorkflowStatus) -> None:
-        """Queue again what another process had in hand, or a thread that is gone; what is only queued, any takes.
+        """Queue a mail again that ran in another process, or in a thread that is gone.
 
-        There is one process at a time, so every other is dead. With several, this is where the lease of
-        `status.executor_id` is asked for; DBOS refuses the records of an executor that has lost its mail.
+        Only one process runs at a time, so every other one is dead. With several processes, this is the place to check
+        the lease of `status.executor_id`; DBOS refuses records of an executor that has lost its mail.
         """
         mail_id, count = status.workflow_id, _interruptions(status) + 1
-        # Counted first, and by us: resuming forgets DBOS's own count, and a mail that kills the process each
-        # time must end somewhere.
+        # Our own count, stored before the resume: resuming resets DBOS's count, and a mail that kills the process
+        # each time must end.
         client.update_workflow_attributes(mail_id, {"interruptions": count}, merge=True)
         if count > self._settings.max_interruptions:
             client.cancel_workflow(mail_id)
             log.error("mail_given_up", mail_id=mail_id, interruptions=count)
         else:
-            # Without the name it would go to DBOS's internal queue and lose its turn within the thread.
+            # Without the name DBOS would use its internal queue, and the mail would lose its turn in the thread.
             client.resume_workflow(mail_id, queue_name=QUEUE)
             log.info("mail_taken_over", mail_id=mail_id, interruptions=count)
 
@@ -313,7 +314,7 @@ class Engine:
             "executor_id": self._executor_id,
             "serializer": _JsonSerializer(),
             "sys_db_pool_size": self._settings.concurrency + 4,
-            # Errors of the database must not carry a mail's text into the log.
+            # Database errors must not carry a mail's text into the log.
             "db_engine_kwargs": {"hide_parameters": True},
             "use_listen_notify": False,
             "notification_listener_polling_interval_sec": 0.2,
@@ -323,16 +324,16 @@ class Engine:
 
 
 def executor_id(nonce: str) -> str:
-    """A name for this process which no other, earlier or later, has: the nonce makes it so."""
+    """A name that only this process has; the nonce makes it unique."""
     return f"{socket.gethostname()}-{os.getpid()}-{nonce}"
 
 
 class _Interrupted(BaseException):
-    """The engine stops in the middle of a mail; no Exception, so that nobody records it as the mail's end."""
+    """The engine stops in the middle of a mail; not an Exception, so that no code records it as the mail's end."""
 
 
 class _JsonSerializer(Serializer):
-    """What DBOS writes: `{"value": ...}`, or `{"error": {...}}` for an error; never a pickle."""
+    """DBOS stores `{"value": ...}`, or `{"error": {...}}` for an error, with this; never a pickle."""
 
     def name(self) -> str:
         return "support_agent_json"
@@ -344,7 +345,7 @@ class _JsonSerializer(Serializer):
         else:
             data = {"value": data}
         try:
-            # ASCII: an escaped lone surrogate or NUL passes through every database.
+            # ASCII, because every database stores an escaped lone surrogate or NUL.
             return json.dumps(data, allow_nan=False, separators=(",", ":"))
         except (TypeError, ValueError) as error:
             raise PermanentError(f"only JSON can be recorded: {error}", code="not_json") from error
@@ -358,7 +359,7 @@ class _JsonSerializer(Serializer):
 
 
 class _LibraryLog(logging.Handler):
-    """DBOS's warnings as events of our log; a mail's own error (`exc_info`) is logged where it happens."""
+    """Logs DBOS's warnings as events of our log; a mail's own error (`exc_info`) is logged where it happens."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info is None:
@@ -366,7 +367,7 @@ class _LibraryLog(logging.Handler):
 
 
 def _route_library_log() -> None:
-    """Keep DBOS off the console: it adds a handler of its own only to a logger without one."""
+    """Keep DBOS's log off the console: DBOS adds its own handler only to a logger without one."""
     library = logging.getLogger("dbos")
     library.propagate = False
     library.handlers = [_LibraryLog(logging.WARNING)]
@@ -378,7 +379,7 @@ def _failure(status: WorkflowStatus) -> SupportAgentError:
         return status.error
     return PermanentError(
         f"given up after {_interruptions(status)} interruptions: each time the program died or was stopped "
-        "while this mail was in hand",
+        "while it handled this mail",
         code="interrupted",
     )
 

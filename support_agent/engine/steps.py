@@ -1,8 +1,8 @@
-"""The steps of one mail's journey, as the journey sees them: a name, the work, the type of its result.
+"""The journey's port for recorded steps: each has a name, its work, and the type of its result.
 
-Invariant: a step gives the same result, or fails with the same error, on the first run and on every later one
-where only the record is read: results go through JSON and back at once, errors become one class of errors.py.
-Checked by tests/contract/engine, on the durable steps of `engine` and on steps of which nothing is kept.
+Invariant: a step gives the same result, or fails with the same error, on its first run and on every later run, which
+only reads the record: each result is converted to JSON and back, and each error becomes one class of errors.py.
+Checked by tests/contract/engine, with the durable steps of `engine` and with steps that record nothing.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Steps:
     """The steps of one mail's journey.
 
     Args:
-        record: Given a step's name and its work, returns what is recorded, or runs the work and records it.
-        settings: Bounds of the tries of one step.
-        wait: Called with the seconds to wait before the next try.
+        record: Takes a step's name and its work; returns the recorded result, or runs the work and records its result.
+        settings: Limits for the tries of one step.
+        wait: Waits the given seconds before the next try.
     """
 
     def __init__(self, record: Record, settings: EngineSettings, wait: Callable[[float], None]) -> None:
@@ -64,23 +64,23 @@ class Steps:
         self._current: str | None = None
 
     def step(self, name: str, work: Callable[[], T], returns: type[T] | TypeAdapter[T] | None = None) -> T:
-        """Run `work` and keep its result; on a later run of the same mail return that without running.
+        """Run `work` and record its result; a later run of the same mail returns the record instead.
 
         Args:
-            name: Fixed word. A mail that is run again must take the same steps in the same order.
+            name: A fixed word. A mail that runs again must take the same steps in the same order.
             work: Runs at least once; after a TransientError up to `engine.step_attempts` times, with backoff.
             returns: Type of the result, dumped and validated by pydantic; a TypeAdapter for a union. Without
                 it the result is plain JSON (None, bool, int, float, str, list, dict with str keys).
         Returns:
-            The result as it comes back from JSON, on the first run as on every later one.
+            The result read back from JSON, on the first run as well.
         Raises:
-            SupportAgentError: What `work` raised, as the class of errors.py it belongs to. Any other error is
-                a PermanentError with the code `unexpected`, or `not_json` where JSON cannot hold the result.
+            SupportAgentError: the error that `work` raised, as a class of errors.py. An error of another library
+                becomes a PermanentError with the code `unexpected`, or `not_json` if JSON cannot hold the result.
         """
         if self._current is not None:
             raise PermanentError(
                 f"step {name!r} was called inside step {self._current!r} and would not be recorded: "
-                "call it from the journey itself",
+                "call it directly from the journey",
                 code="nested_step",
             )
         adapter = _adapter(returns)
@@ -91,7 +91,7 @@ class Steps:
         return _restore(name, stored, adapter)
 
     def unrecorded(self, name: str, work: Callable[[], T]) -> T:
-        """Run `work` each time, with the tries of a step: for what is too large to keep, and always gives the same.
+        """Run `work` on each run, with the tries of a step; for results that are large and always the same.
 
         Raises:
             SupportAgentError: as `step`.
@@ -99,7 +99,7 @@ class Steps:
         return self._attempt(name, work)
 
     def _attempt(self, name: str, work: Callable[[], T]) -> T:
-        """Run the work until it succeeds, fails for good, or the tries are used up."""
+        """Run the work until it succeeds, fails permanently, or has used up its tries."""
         attempt = 1
         self._current = name
         try:
@@ -122,7 +122,7 @@ class Steps:
 
 
 def known_error(error: Exception, where: str) -> SupportAgentError:
-    """Any error as exactly one class of errors.py, so that it is the same when it is read from the record."""
+    """Map any error to exactly one class of errors.py, so that the record gives the same error again."""
     if isinstance(error, SupportAgentError):
         nearest = next(cls for cls in type(error).__mro__ if ERROR_CLASSES.get(cls.__name__) is cls)
         if type(error) is nearest:
@@ -143,21 +143,21 @@ def _adapter(returns: type[T] | TypeAdapter[T] | None) -> TypeAdapter[T]:
 
 
 def _dump(name: str, value: T, adapter: TypeAdapter[T]) -> JsonValue:
-    """The value as JSON, if it comes back from that the same."""
+    """Convert the value to JSON, and check that JSON gives the same value back."""
     try:
         text = adapter.dump_json(value, warnings="error")
         if adapter.validate_json(text) != value:
-            raise ValueError("it comes back as something else")
+            raise ValueError("JSON gives another value back")
     except (PydanticSerializationError, TypeError, ValueError) as error:
         raise PermanentError(
-            f"the result of step {name!r} ({type(value).__name__}) is no JSON: {first_line(error)}",
+            f"the result of step {name!r} ({type(value).__name__}) is not JSON: {first_line(error)}",
             code="not_json",
         ) from error
     return cast(JsonValue, json.loads(text))
 
 
 def _restore(name: str, stored: JsonValue, adapter: TypeAdapter[T]) -> T:
-    """The typed value from recorded JSON, which an older version of the program may have written."""
+    """Read a typed value from recorded JSON, which an older version of the program may have written."""
     try:
         return adapter.validate_json(json.dumps(stored))
     except ValidationError as error:

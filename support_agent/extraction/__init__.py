@@ -1,1 +1,1 @@
-"""What is inside files that others made (pdf, docx, html): read in a process of its own, as blocks of plain text."""
+"""Extracts blocks of plain text from untrusted files (pdf, docx, html), in a separate process."""

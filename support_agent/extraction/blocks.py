@@ -1,6 +1,6 @@
-"""What a file's text is read as: blocks in reading order, and why a file is not read.
+"""The result of reading a file: blocks in reading order, or the reason why the file was not read.
 
-Imports nothing but the standard library, because the child process that reads hostile files starts with it.
+Imports only the standard library, because the child process that reads hostile files starts with it.
 Checked by tests/unit/extraction/test_process.py.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """What a block is."""
+    """The kind of a block."""
 
     HEADING = "heading"
     PARAGRAPH = "paragraph"
@@ -20,13 +20,13 @@ class Kind(StrEnum):
     ROW = "row"
     CODE = "code"
     LEFT_OUT = "left_out"
-    """Something that is no text ("a picture"), at the place where it stood."""
+    """Marks the place of something other than text, such as "a picture"."""
 
 
 class Block(NamedTuple):
-    """One block. `texts` is one text, of a row its cells.
+    """One block. `texts` holds one text, or the cells of a row.
 
-    `level` is 1..6 of a heading, 0 or more of a list item (how deep it is nested), of a row the number of its table.
+    `level` is 1..6 for a heading, the depth (from 0) for a list item, and the number of its table for a row.
     """
 
     kind: Kind
@@ -35,16 +35,16 @@ class Block(NamedTuple):
 
 
 class Refusal(StrEnum):
-    """Why a file is not read, or not to its end."""
+    """Why a file was not read, or not to its end."""
 
     ENCRYPTED = "encrypted"
     BROKEN = "broken"
     TOO_MUCH = "too_much"
-    """More than the limits allow, or given up after the time limit."""
+    """The file exceeds the limits, or took longer than the time limit."""
 
 
 class Refused(Exception):
-    """A reader cannot go on; what it has found until then is kept."""
+    """A reader cannot continue; the blocks found so far are kept."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal.value)
@@ -52,7 +52,7 @@ class Refused(Exception):
 
 
 class Collector:
-    """Takes the blocks of one file and refuses more than `max_characters` of them."""
+    """Collects the blocks of one file, up to `max_characters` characters."""
 
     def __init__(self, max_characters: int) -> None:
         self.blocks: list[Block] = []
@@ -60,10 +60,10 @@ class Collector:
         self._length = 0
 
     def add(self, kind: Kind, *texts: str, level: int = 0) -> None:
-        """Keep a block that has any text; halves of surrogates, which no JSON has, become question marks.
+        """Keep a block if it has any text; lone surrogates, which JSON cannot hold, become question marks.
 
         Raises:
-            Refused: this was the one too many (`TOO_MUCH`).
+            Refused: this block exceeds the limit (`TOO_MUCH`).
         """
         if not any(text.strip() for text in texts):
             return

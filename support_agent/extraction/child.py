@@ -1,8 +1,8 @@
-"""Run as a process of its own: the text inside one file, from standard input to standard output, as JSON.
+"""The child process: reads one file from standard input and writes its text to standard output, as JSON.
 
-Invariant: it opens no file and no connection, and takes no more memory and processor time than its arguments say, so
-that a hostile file costs its parent a bounded wait and nothing else. It imports little, to start quickly. Started by
-`process` and checked by tests/unit/extraction/test_process.py.
+Invariant: it opens no file and no connection, and uses no more memory and processor time than its arguments allow, so a
+hostile file costs its parent only a bounded wait. It imports little, to start quickly. `process` starts it. Checked by
+tests/unit/extraction/test_process.py.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from support_agent.extraction.word import read_word
 
 
 def read_pdf(raw: bytes, found: Collector, max_pages: int) -> None:
-    """The text of a pdf, a block for each page, as far as it has any; pictures of text have none.
+    """Read the text of a pdf, one block for each page with text; scanned pages have none.
 
     Raises:
-        Refused: it needs a password, or has more pages or characters than are read.
+        Refused: the file needs a password, or has too many pages or characters.
     """
     import pypdf
 
     reader = pypdf.PdfReader(io.BytesIO(raw), strict=False)
-    if reader.is_encrypted and not reader.decrypt(""):  # many have an empty password, only to forbid printing
+    if reader.is_encrypted and not reader.decrypt(""):  # an empty password is common, to forbid printing
         raise Refused(Refusal.ENCRYPTED)
     for number, page in enumerate(reader.pages):
         if number == max_pages:
@@ -36,18 +36,18 @@ def read_pdf(raw: bytes, found: Collector, max_pages: int) -> None:
 def _limit(cpu_s: int, memory_bytes: int) -> None:
     try:
         import resource
-    except ImportError:  # a system without it; the parent's time limit still holds
+    except ImportError:  # not available on this system; the parent's time limit still applies
         return
     limits = ((resource.RLIMIT_CPU, cpu_s), (resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_FSIZE, 0))
     for limit, value in limits:
         try:
             resource.setrlimit(limit, (value, value))
-        except (ValueError, OSError):  # a lower one is set already, or this system does not have it
+        except (ValueError, OSError):  # a lower limit is already set, or this system lacks it
             continue
 
 
 def main(kind: str, max_characters: int, max_pages: int, cpu_s: int, memory_bytes: int) -> None:
-    """Read the file from standard input and write {"blocks", "refusal"}; of a broken file no block is kept."""
+    """Read the file from standard input and write {"blocks", "refusal"}; a broken file gives no blocks."""
     _limit(cpu_s, memory_bytes)
     found, refusal = Collector(max_characters), None
     try:
@@ -61,7 +61,7 @@ def main(kind: str, max_characters: int, max_pages: int, cpu_s: int, memory_byte
                 read_page(raw, found)
     except Refused as refused:
         refusal = refused.refusal
-    except Exception as error:  # whatever a library raises on hostile bytes, memory and recursion included
+    except Exception as error:  # libraries may raise anything on hostile bytes, MemoryError and RecursionError too
         found.blocks.clear()
         refusal = Refusal.TOO_MUCH if isinstance(error, MemoryError) else Refusal.BROKEN
     sys.stdout.write(json.dumps({"blocks": found.blocks, "refusal": refusal}))

@@ -1,7 +1,7 @@
-"""Plain text out of HTML (a mail body, a web page), with the standard library's parser; nothing is fetched or run.
+"""Converts HTML (a mail body, a web page) to plain text with the standard library's parser; fetches and runs nothing.
 
-Invariant: what a mail program would not show (scripts, styles, `display:none`, comments) is not in the text,
-and the text of a `<blockquote>` is marked with "> " like quoted plain text. Checked by
+Invariant: the text has no content that a mail program would hide (scripts, styles, `display:none`, comments), and
+lines of a `<blockquote>` begin with "> " like quoted plain text. Checked by
 tests/unit/extraction/test_html_text.py.
 """
 
@@ -39,7 +39,7 @@ PARAGRAPH = frozenset({"p", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "p
 
 
 class Extract(NamedTuple):
-    """`is_whole` is False when the markup broke off in the middle and something may be missing."""
+    """The text of an HTML document; `is_whole` is False if the markup ended in the middle and text may be missing."""
 
     text: str
     is_whole: bool
@@ -49,7 +49,7 @@ def html_to_text(html: str) -> Extract:
     """Turn HTML into lines that end in LF. Never raises on any string."""
     reader = _Reader()
     reader.feed(html)
-    # close() looks for the end of each broken construct again, which is quadratic: only for a plain rest.
+    # close() searches the end of each broken construct again, which is quadratic: call it only for a plain rest.
     is_whole = "<" not in reader.rawdata
     if is_whole:
         reader.close()
@@ -61,14 +61,14 @@ class _Reader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self._lines: list[str] = []
         self._words: list[str] = []
-        self._open: list[tuple[str, bool, bool]] = []  # tag, whether it hides what is inside, `_has_no_size` before
+        self._open: list[tuple[str, bool, bool]] = []  # tag, whether it hides its content, `_has_no_size` before
         self._hidden = 0
         self._has_no_size = False
         self._quotes = 0
         self._preformatted = 0
 
     def updatepos(self, i: int, j: int) -> int:
-        """Line numbers are for error messages, which nobody reads here; counting them costs a tenth of the time."""
+        """Skip the count of line numbers: only error messages use it, and it takes a tenth of the time."""
         return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -1,7 +1,7 @@
-"""An HTML page as blocks: headings, paragraphs, lists, tables and code; nothing is fetched, nothing is run.
+"""Reads an HTML page as blocks: headings, paragraphs, lists, tables and code; fetches and runs nothing.
 
-Invariant: what a browser would not show (scripts, styles, hidden elements, comments) is not in it, nor is what stands
-around the text: where a page has a <main> or an <article>, only that is read. Checked by
+Invariant: the blocks hold no content that a browser would hide (scripts, styles, hidden elements, comments), and
+nothing around the text: if a page has a <main> or an <article>, only that is read. Checked by
 tests/unit/extraction/test_page.py.
 """
 
@@ -17,7 +17,7 @@ from support_agent.extraction.visibility import MAX_OPEN, SILENT, VOID, Attribut
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 LISTS = frozenset({"ul", "ol", "menu"})
 AROUND = frozenset({"nav", "footer", "aside", "button", "select", "textarea", "datalist", "dialog"})
-"""What is not the page's own text: menus and forms."""
+"""Elements without the page's own text: menus and forms."""
 MAIN = frozenset({"main", "article"})
 PARAGRAPH = frozenset(
     {"address", "blockquote", "body", "caption", "center", "dd", "details", "div", "dl", "dt", "fieldset", "figcaption"}
@@ -29,20 +29,20 @@ NO_TEXT = {
     "object": "an object", "embed": "an object", "canvas": "a picture",
 }  # fmt: skip
 META = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?([\w.:-]{1,40})", re.IGNORECASE)
-"""Of the first kilobyte, as browsers look for it (HTML standard, 13.2.3.2)."""
+"""Searched in the first kilobyte, as browsers do (HTML standard, 13.2.3.2)."""
 BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 SPACES = re.compile(r"[ \t\r\n\f\x1e]+")
 BREAK = "\x1e"
-"""Stands for a <br>: other ends of lines are white space."""
+"""Represents a <br>: other line ends are white space."""
 BREAKS = re.compile(r"\x1e[ \t\r\n\f]*\x1e")
 MAX_SPAN = 60
 
 
 def read_page(raw: bytes, found: Collector) -> None:
-    """The blocks of a page.
+    """Read the blocks of a page.
 
     Raises:
-        Refused: it has too much text.
+        Refused: the page has too much text.
     """
     reader = _Reader(found)
     reader.feed(_decoded(raw))
@@ -51,7 +51,7 @@ def read_page(raw: bytes, found: Collector) -> None:
 
 
 def _decoded(raw: bytes) -> str:
-    """By the byte order mark, as UTF-8, as what the page says, else as Windows-1252 like a browser."""
+    """Decode by the byte order mark, else as UTF-8, else as the page declares, else as Windows-1252 like a browser."""
     for mark, codec in BYTE_ORDER_MARKS:
         if raw.startswith(mark):
             return raw.decode(codec, "replace")
@@ -69,7 +69,7 @@ class _Reader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self._found = found
         self._words: list[str] = []
-        self._open: list[tuple[str, bool, bool]] = []  # tag, whether it hides what is inside, `_has_no_size` before
+        self._open: list[tuple[str, bool, bool]] = []  # tag, whether it hides its content, `_has_no_size` before
         self._hidden = self._main = 0
         self._has_no_size = False
         self._lists: list[Kind] = []
@@ -84,7 +84,7 @@ class _Reader(HTMLParser):
         self._pending: list[str] = []
 
     def updatepos(self, i: int, j: int) -> int:
-        """Line numbers are for error messages, which nobody reads here."""
+        """Skip the count of line numbers: only error messages use it."""
         return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -127,7 +127,7 @@ class _Reader(HTMLParser):
             self._words.append(data.replace(BREAK, " "))
 
     def finish(self) -> None:
-        """Close what the page left open, and keep its main part where it has one."""
+        """Close elements that the page left open, and keep only its main part if it has one."""
         while self._open:
             self.handle_endtag(self._open[-1][0])
         self._flush()
@@ -250,7 +250,7 @@ class _Reader(HTMLParser):
         self._end_pending()
 
     def _leave_out(self, what: str) -> None:
-        """A list item or a table is not interrupted: it is said after it."""
+        """Mark a left-out element, but only after the current list item or table ends."""
         self._pending.append(what)
         if not self._tables and self._item is None:
             self._flush()
@@ -262,7 +262,7 @@ class _Reader(HTMLParser):
         self._pending.clear()
 
     def _flush(self) -> None:
-        """End a paragraph; two line breaks are the end of one as well."""
+        """End a paragraph; two line breaks end one as well."""
         text = "".join(self._words)
         self._words.clear()
         for part in BREAKS.split(text):

@@ -1,7 +1,7 @@
-"""Reads a file of others in a process of its own, with bounds on time, memory and text.
+"""Reads an untrusted file in a separate process, with limits on time, memory and text.
 
-Invariant: whatever the file is, this ends in bounded time and memory, raises nothing, and says where something was
-left unread. The child gets no setting of the program in its environment. Checked by
+Invariant: for any file, reading ends in bounded time and memory, raises nothing, and reports if something was left
+unread. The child's environment holds no setting of the program. Checked by
 tests/unit/extraction/test_process.py.
 """
 
@@ -21,12 +21,12 @@ from support_agent.extraction.blocks import Block, Refusal
 
 CHILD = "support_agent.extraction.child"
 PACKAGES = Path(__file__).parents[2]
-"""Where the child finds this package: it starts without the working folder in its path."""
+"""The folder where the child finds this package: its path lacks the working folder."""
 SECRET_VARIABLES = "SUPPORT_AGENT__"
 
 
 class FileKind(StrEnum):
-    """The files that are read in a process of their own."""
+    """The kinds of files that the child process reads."""
 
     PDF = "pdf"
     DOCX = "docx"
@@ -34,7 +34,7 @@ class FileKind(StrEnum):
 
 
 class Limits(Frozen):
-    """What one file may cost."""
+    """The limits for reading one file."""
 
     max_characters: int
     max_pages: int
@@ -43,16 +43,16 @@ class Limits(Frozen):
 
 
 class Extracted(Frozen):
-    """The blocks as far as they were read; `refusal` is None where that is all of them."""
+    """The blocks that were read; `refusal` is None if that is the whole file."""
 
     blocks: tuple[Block, ...] = ()
     refusal: Refusal | None = None
 
 
 def extract(kind: FileKind, raw: bytes, limits: Limits) -> Extracted:
-    """The text of a file as blocks.
+    """Read the text of a file as blocks.
 
-    A pdf has one paragraph for each page, with its lines: it knows of no other blocks.
+    A pdf gives one paragraph for each page, with its lines, because it has no other structure.
     """
     numbers = (limits.max_characters, limits.max_pages, math.ceil(limits.timeout_s), limits.memory_bytes)
     try:

@@ -1,6 +1,6 @@
-"""What a reader of HTML does not see: silent elements, hidden ones, letters without a size.
+"""Recognises invisible HTML content: silent elements, hidden elements, text of font size 0.
 
-Instructions for a model are hidden like this, in mails and in pages. Checked by
+Attackers hide instructions for a model in such content, in mails and in pages. Checked by
 tests/unit/extraction/test_html_text.py.
 """
 
@@ -16,13 +16,13 @@ VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "l
 HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all", re.IGNORECASE)
 FONT_SIZE = re.compile(r"(?:^|;)\s*+font(?:-size)?\s*+:\s*+([^;]*+)", re.IGNORECASE)
 NOTHING = re.compile(r"(?:0++(?:\.0*+)?|\.0++)(?![\d.])")
-"""A size of 0, in any unit. An element within may have a size of its own, and is shown then."""
+"""A size of 0, in any unit. An inner element with a size of its own is visible."""
 MAX_OPEN = 500
-"""Elements open at once; deeper ones are read as text of their parent."""
+"""Most open elements; deeper ones are read as text of their parent."""
 
 
 def is_hidden(attributes: Attributes) -> bool:
-    """Whether an element with these attributes, and all inside it, is not shown."""
+    """Whether these attributes hide an element and all its content."""
     return any(
         name == "hidden" or (name == "style" and HIDDEN_STYLE.search(value or "") is not None)
         for name, value in attributes
@@ -30,10 +30,10 @@ def is_hidden(attributes: Attributes) -> bool:
 
 
 def has_no_size(tag: str, attributes: Attributes, inherited: bool) -> bool:
-    """Whether the letters of an element are of size 0, as in the hidden text of newsletters.
+    """Whether an element's text has font size 0, like the hidden text of newsletters.
 
     Args:
-        inherited: Whether those of the element around it are; it counts where this one says nothing of its size.
+        inherited: The result for the outer element; it applies if this element sets no size.
     """
     for name, value in attributes:
         if name == "style" and value and "font" in value.lower() and (sizes := FONT_SIZE.findall(value)):

@@ -1,6 +1,6 @@
-"""A Word document (docx) as blocks: headings, paragraphs, lists and tables, as its reader sees them.
+"""Reads a Word document (docx) as blocks: headings, paragraphs, lists and tables, as Word shows them.
 
-Invariant: deleted and hidden words are not in it; no more than `MAX_EXPANDED_BYTES` of the zip file's parts are
+Invariant: the blocks hold no deleted or hidden words; at most `MAX_EXPANDED_BYTES` of each part of the zip file are
 expanded, and no entity is. Checked by tests/unit/extraction/test_word.py.
 """
 
@@ -16,19 +16,19 @@ from xml.parsers import expat
 from support_agent.extraction.blocks import Collector, Kind, Refusal, Refused
 
 MAX_EXPANDED_BYTES = 20_000_000
-"""Of each part of the zip file that is read."""
+"""Limit for each part of the zip file."""
 CHUNK_BYTES = 65_536
 OLD_FORMAT = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""How a compound file begins: a document with a password, or one of Word 2003 and older."""
+"""First bytes of a compound file: a document with a password, or one of Word 2003 or older."""
 DOCUMENT = re.compile(r"word/document\d*\.xml")
 STYLES = re.compile(r"word/styles\d*\.xml")
 NUMBERING = re.compile(r"word/numbering\d*\.xml")
 WORD = ("wordprocessingml/2006/main ", "ooxml/wordprocessingml/main ")
-"""What the names of Word's elements begin with after the scheme: the transitional and the strict form."""
+"""Namespaces of Word's elements, in the transitional and the strict form."""
 HEADING_STYLE = re.compile(r"heading ([1-9])")
 MAX_LEVEL = 6
 MAX_BASES = 10
-"""Styles that a style is based on, one after the other."""
+"""Longest chain of styles, each based on the next."""
 MAX_SPAN = 60
 """Columns that one cell may span."""
 OFF = ("0", "false", "off")
@@ -39,7 +39,7 @@ End = Callable[[str], None]
 
 @dataclass
 class Style:
-    """What a style of paragraphs says; `level` is a heading's, 0 for none."""
+    """A paragraph style; `level` is the heading level, 0 for none."""
 
     level: int = 0
     number: str = ""
@@ -48,13 +48,13 @@ class Style:
 
 @dataclass
 class Looks:
-    """The styles by id, and the kinds of list by (number's id, level)."""
+    """The styles by id, and the kinds of list by (numbering id, level)."""
 
     styles: dict[str, Style] = field(default_factory=dict)
     lists: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def style(self, name: str) -> Style:
-        """The style with what it takes over from those that it is based on."""
+        """The style, with values inherited from the styles that it is based on."""
         found, at = Style(), self.styles.get(name)
         for _ in range(MAX_BASES):
             if at is None:
@@ -65,11 +65,11 @@ class Looks:
 
 
 def read_word(raw: bytes, found: Collector) -> None:
-    """The blocks of a Word document.
+    """Read the blocks of a Word document.
 
     Raises:
-        Refused: it is encrypted, or expands to too much.
-        Exception: whatever the libraries raise on a broken file.
+        Refused: the file is encrypted, or expands to too many bytes.
+        Exception: a library fails on a broken file.
     """
     if raw.startswith(OLD_FORMAT):
         raise Refused(Refusal.ENCRYPTED)
@@ -99,7 +99,7 @@ def _parse(
     if name is None:
         raise Refused(Refusal.BROKEN)
     parser = expat.ParserCreate(namespace_separator=" ")
-    parser.StartDoctypeDeclHandler = _refuse  # no entities of its own: nothing to expand, nothing to fetch
+    parser.StartDoctypeDeclHandler = _refuse  # without a doctype there are no entities to expand or fetch
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = start, end, data
     n_bytes = 0
     with archive.open(name) as part:
@@ -112,7 +112,7 @@ def _parse(
 
 
 def _refuse(*_: object) -> None:
-    raise ValueError("a document type declaration, which no Word file has")
+    raise ValueError("the file has a document type declaration; Word files have none")
 
 
 def _tag(name: str) -> str:
@@ -120,7 +120,7 @@ def _tag(name: str) -> str:
 
 
 def _value(attributes: dict[str, str], name: str = "val") -> str:
-    """An attribute of Word's, whatever its namespace; "" for none."""
+    """The value of an attribute in any namespace; "" if there is none."""
     return next((value for key, value in attributes.items() if key.rpartition(" ")[2] == name), "")
 
 
@@ -129,7 +129,7 @@ def _whole(text: str) -> int:
 
 
 class _StylesReader:
-    """word/styles.xml: the names of the built-in styles are English in every language, their ids are not."""
+    """Reads word/styles.xml: built-in styles have English names in every language, but localised ids."""
 
     def __init__(self, looks: Looks) -> None:
         self._looks, self._at = looks, Style()
@@ -151,12 +151,12 @@ class _StylesReader:
 
 
 def _heading_level(outline: str) -> int:
-    """Outline levels count from 0, and 9 is text."""
+    """Convert an outline level, which counts from 0 with 9 for body text, to a heading level; 0 for none."""
     return min(_whole(outline) + 1, MAX_LEVEL) if outline != "9" else 0
 
 
 class _NumberingReader:
-    """word/numbering.xml: which of the lists have numbers, and which have bullets."""
+    """Reads word/numbering.xml: which lists have numbers, and which have bullets."""
 
     def __init__(self, looks: Looks) -> None:
         self._looks = looks
@@ -170,7 +170,7 @@ class _NumberingReader:
                 self._list = _value(attributes, "abstractNumId")
             case "lvl":
                 self._level = _whole(_value(attributes, "ilvl"))
-            case "numFmt" if not self._number:  # in <w:num> it would be an exception to the list
+            case "numFmt" if not self._number:  # inside <w:num> it would override the list
                 self._abstract[self._list, self._level] = _value(attributes)
             case "num":
                 self._number = _value(attributes, "numId")
@@ -193,7 +193,7 @@ class _Paragraph:
 
 
 class _BodyReader:
-    """word/document.xml: paragraphs may stand in cells, and in the text boxes of other paragraphs."""
+    """Reads word/document.xml: paragraphs may be inside cells, and inside text boxes of other paragraphs."""
 
     def __init__(self, found: Collector, looks: Looks) -> None:
         self._found, self._looks = found, looks

@@ -25,7 +25,7 @@ from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, Outcome, Tried, temporary_store
-from support_agent.outbound.letters import Headers, Letter, again
+from support_agent.outbound.letters import Headers, Letter, rerendered
 from support_agent.store.history import copy_history
 from support_agent.store.records import (
     CaseId,
@@ -157,7 +157,7 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
         problems.append("what it was made from is not stored")
     else:
         try:
-            letter = again(record, templates(record.templates_version))
+            letter = rerendered(record, templates(record.templates_version))
             raw = _composed(store, record, letter)
         except (GateRefused, ConfigError, PermanentError, ValidationError) as error:
             problems.append(f"it cannot be made again: {_first_line(error)}")

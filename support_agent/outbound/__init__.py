@@ -1,1 +1,1 @@
-"""Letters, how they are sent, and what became of them."""
+"""Outgoing mails: composing, sending, and their delivery status."""

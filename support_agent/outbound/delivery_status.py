@@ -1,9 +1,9 @@
-"""What became of a mail after it was tried: as a person decides, or as a bounce or a report of its delivery says.
+"""Updates a mail's delivery status after a try: a person decides it, or a bounce or delivery report states it.
 
-Invariant: only a mail of ours that a report names by a keyed id is changed by it, and only the address that this very
-mail went to is ever suppressed, by a report that does not only name others (S64); each change is one that the outbox
-allows, and stands in the case with who made it (S62). Checked by tests/unit/outbound/test_delivery_status.py
-and tests/unit/outbound/test_delivery_reports.py.
+Invariant: a report changes only a mail of ours that it names by a keyed id. It suppresses only the address that this
+mail went to, and not if it names other recipients only (S64). The outbox must allow each change, and the case shows
+each with its source (S62). Checked by tests/unit/outbound/test_delivery_status.py and
+tests/unit/outbound/test_delivery_reports.py.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
 
 
 class Choice(StrEnum):
-    """What a person may decide about a mail of the outbox."""
+    """A person's decision about a mail of the outbox."""
 
     RETRY = "retry"
     SENT = "sent"
@@ -51,7 +51,7 @@ class Choice(StrEnum):
 
 
 class _Rule(NamedTuple):
-    """Where a choice leads, from where it may, what stands in the case, and why it may not from elsewhere."""
+    """The status after a choice, the statuses it may change, its text for the case, and why others refuse it."""
 
     after: OutboxStatus
     sources: tuple[OutboxStatus, ...]
@@ -86,8 +86,8 @@ RULES: Mapping[Choice, _Rule] = {
 }
 
 
-class Settled(Frozen):
-    """What a choice came to; `is_new` is False where it was so before."""
+class ChoiceResult(Frozen):
+    """The result of a choice; `is_new` is False if the mail already had the status."""
 
     outbox_id: OutboxId
     status: OutboxStatus
@@ -95,7 +95,7 @@ class Settled(Frozen):
 
 
 class Entry(Frozen):
-    """A mail that is not known to be out: `age_s` since it came into the outbox, `detail` the last word about it."""
+    """A mail whose delivery is not confirmed: `age_s` counts from queueing, `detail` is the latest news about it."""
 
     outbox_id: OutboxId
     status: OutboxStatus
@@ -109,7 +109,7 @@ class Entry(Frozen):
 
 
 def entries(store: Store, now: datetime) -> list[Entry]:
-    """What is in the outbox and not known to be out, the oldest first; without what a person gave up."""
+    """Mails of the outbox whose delivery is not confirmed, oldest first, without those that a person gave up."""
     return [
         Entry(
             outbox_id=row.id,
@@ -126,13 +126,13 @@ def entries(store: Store, now: datetime) -> list[Entry]:
     ]
 
 
-def settle_by_hand(store: Store, outbox_id: str, choice: Choice, now: datetime) -> Settled:
-    """A person decides about a mail; decided so before, nothing changes.
+def apply_choice(store: Store, outbox_id: str, choice: Choice, now: datetime) -> ChoiceResult:
+    """Apply a person's choice to a mail; the same choice twice changes nothing.
 
-    To send again to an address that bounced says that it is good: it is written to again.
+    A retry also lifts the suppression of the mail's address.
 
     Raises:
-        ConfigError: there is no such mail. PermanentError: the choice makes no sense for it as it is.
+        ConfigError: there is no such mail. PermanentError: the mail's status does not allow the choice.
     """
     record = store.outbox.get(OutboxId(outbox_id))
     if record is None:
@@ -141,14 +141,14 @@ def settle_by_hand(store: Store, outbox_id: str, choice: Choice, now: datetime) 
     if record.status in rule.refused:
         raise PermanentError(f"{outbox_id} is {record.status}: {rule.refused[record.status]}", code="outbox_status")
     by = DeliverySource.OPERATOR
-    if choice is Choice.RETRY:  # first: whoever dies in between leaves no mail that is sent and fails at once
+    if choice is Choice.RETRY:  # before the update: else a crash in between leaves a ready mail that fails at once
         store.suppressions.lift(record.recipient)
     is_new = store.deliveries.update(record.id, rule.after, by, f"{rule.detail}, by {by}", now, rule.sources)
-    return Settled(outbox_id=record.id, status=rule.after, is_new=is_new)
+    return ChoiceResult(outbox_id=record.id, status=rule.after, is_new=is_new)
 
 
 class _Report(NamedTuple):
-    """What a mail says of a mail of ours: `after` is what that one is then."""
+    """What a bounce or delivery report says about a mail of ours; `after` is that mail's new status."""
 
     record: OutboxRecord
     after: OutboxStatus
@@ -166,15 +166,15 @@ class Reports:
     now: Callable[[], datetime]
 
     def read(self, mail_id: MailId, message: Message, raw: bytes, *, is_marked: bool = True) -> str:
-        """Do what a report says of a mail of ours, and put it into that one's case.
+        """Apply a report to the mail of ours that it names, and add the report to that mail's case.
 
         Args:
-            is_marked: The mail has a bounce's marks. One that only reads like a bounce stays in a case of its own, and
-                what it answers to is not what it is about: customers answer our mails.
+            is_marked: The report has the machine headers of a bounce. A mail that only reads like a bounce keeps a
+                case of its own, and an id that it merely answers does not count: customers answer our mails, too.
         Returns:
-            What it says, one sentence; "" for what is no report, or about no mail of ours.
+            What the report says, in one sentence; "" if the mail is no report, or names no mail of ours.
         Raises:
-            Postponed: the mail is being sent right now; the report must be read again when that is over.
+            Postponed: the mail is being sent right now; read the report again afterwards.
         """
         report = self._report(message, raw, is_marked)
         if report is None:
@@ -185,18 +185,18 @@ class Reports:
         if is_marked and record.case_id is not None:
             self.store.cases.join(mail_id, record.case_id)
         sources = _sources(report)
-        told = f"{report.detail}, says mail {mail_id}"
+        detail = f"{report.detail}, says mail {mail_id}"
         if record.status in sources:
-            self.store.deliveries.update(record.id, report.after, report.by, told, self.now(), sources)
+            self.store.deliveries.update(record.id, report.after, report.by, detail, self.now(), sources)
             log.warning("outbox_settled", outbox_id=record.id, status=report.after.value, by=report.by.value)
         if report.is_bad_address:
-            self._suppress(record, told)
+            self._suppress(record, detail)
         if report.after is FAILED and record.kind.is_for_desk:
             log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=FAILED.value)
         return f"about {record.id}: {report.detail}"
 
     def _suppress(self, record: OutboxRecord, detail: str) -> None:
-        """The address that we wrote to; never the desk's, which must hear of it."""
+        """Suppress the recipient's address, but never the desk's: the desk must be notified of the bounce."""
         if not record.kind.is_for_desk:
             suppress(self.store, record, detail, self.now(), self.settings.smtp.suppression_days)
 
@@ -205,13 +205,13 @@ class Reports:
         if notice is None:
             return None
         message_ids = notice.original_message_ids if is_marked or notice.is_returned else ()
-        if record := self._ours((*notice.envelope_ids, *_came_to(message))):
-            return _of_notice(record, notice, is_sure=True)
+        if record := self._ours((*notice.envelope_ids, *_delivered_to(message))):
+            return _report_from(record, notice, is_sure=True)
         record = self._ours(message_ids)
-        return None if record is None else _of_notice(record, notice, is_sure=False)
+        return None if record is None else _report_from(record, notice, is_sure=False)
 
     def _ours(self, names: tuple[str, ...]) -> OutboxRecord | None:
-        """The first mail of ours that is named."""
+        """The first mail of ours among the ids in these texts."""
         agent = self.settings.agent
         domain = agent.address.rpartition("@")[2]
         for text in names:
@@ -223,36 +223,36 @@ class Reports:
 
 
 def _sources(report: _Report) -> tuple[OutboxStatus, ...]:
-    """Where a mail may be for a report to change it. One that is to be tried again arrived by an earlier try."""
+    """The statuses that the report may change; a `ready` mail becomes `sent` only if it was tried before."""
     if report.after is not SENT:
         return READY, SENT, UNCERTAIN
     return (READY, UNCERTAIN) if report.record.attempts else (UNCERTAIN,)
 
 
 def suppress(store: Store, record: OutboxRecord, detail: str, now: datetime, days: int) -> None:
-    """The address that a mail went to gets no automatic mail for so many days."""
+    """Suppress automatic mail to a mail's recipient for some days; 0 days suppress nothing."""
     if days:
         store.suppressions.add(record, detail, now, now + timedelta(days=days))
         log.warning("address_suppressed", outbox_id=record.id, case_id=record.case_id, days=days)
 
 
-def _of_notice(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -> _Report:
-    """What is said of our mail.
+def _report_from(record: OutboxRecord, notice: DeliveryNotice, *, is_sure: bool) -> _Report:
+    """Turn a delivery notice into a report about a mail of ours.
 
     Args:
-        is_sure: It is named as one names what one was given to deliver, by ENVID or by the address the report came to.
-            A Message-ID stands in what is quoted and forwarded.
+        is_sure: ENVID or the address that the notice came to names the mail; only its deliverer knows these. A
+            Message-ID alone is not sure: it also stands in quoted and forwarded mails.
     """
     code = f" ({notice.status})" if notice.status else ""
-    if notice.fate is not Fate.FAILED:  # a server that still tries has it too
+    if notice.fate is not Fate.FAILED:  # delayed counts as sent, too: a server has the mail
         return _Report(record, SENT, DeliverySource.DELIVERY_REPORT, f"{notice.fate}{code}")
     is_its_address = normal_address(record.recipient) in notice.recipients or (is_sure and not notice.recipients)
     is_bad_address = is_its_address and BAD_ADDRESS.match(notice.status) is not None
     return _Report(record, FAILED, DeliverySource.BOUNCE, f"bounced{code}", is_bad_address)
 
 
-def _came_to(message: Message) -> Iterator[str]:
-    """The addresses that a mail came to, as the servers on its way say."""
+def _delivered_to(message: Message) -> Iterator[str]:
+    """The addresses that a mail was delivered to, by its To field and the delivering servers' fields."""
     for name in ("To", *CAME_TO_FIELDS):
         for value in message.all_headers(name):
             yield from (part.strip("<> \t") for part in value.split(","))

@@ -1,7 +1,7 @@
-"""An outgoing mail as data: what it was made from, what was rendered, and the headers' inputs.
+"""Outgoing mails as data: the payload, the rendered text with its sources, and the inputs of the headers.
 
-Invariant: `compose` is a function of the letter, its headers and the parent mail, so what is stored gives the same
-bytes again; every letter to a customer has passed the gate. Checked by
+Invariant: `compose` depends only on the letter, its headers and the parent mail, so the stored data give the same
+bytes again; every automatic letter has passed the gate. Checked by
 tests/unit/outbound/test_letters.py and `replay`.
 """
 
@@ -37,7 +37,7 @@ from support_agent.mail.outgoing import (
 from support_agent.store.records import LetterKind, LetterRecord
 
 TELLING_CHARACTERS = 12
-"""A line of a packet with at least so many characters that are no white space is known again in a reply to it."""
+"""A reply is searched for packet lines of at least this length, without white space."""
 CUSTOMERS_OWN = frozenset({"mail_line", "answered_line", "subject", "question", "customer_address", "reply_address"})
 """Parts of a packet that a reply to the customer may repeat."""
 QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
@@ -47,13 +47,13 @@ SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signatur
 
 
 class Headers(Head):
-    """What the headers are made from; `parent_mail_id` is the customer's mail that it belongs to, in the store."""
+    """Inputs of the headers; `parent_mail_id` is the stored customer's mail that the letter answers."""
 
     parent_mail_id: str
 
 
 class Letter(Frozen):
-    """One mail before its headers: `payload` is what it says as data, `rendered` the spans with their sources."""
+    """One mail without its headers: `payload` is its content as data, `rendered` the spans with their sources."""
 
     kind: LetterKind
     payload: dict[str, JsonValue]
@@ -78,9 +78,9 @@ class Letter(Frozen):
         """The headers; the Message-ID is the same on every try.
 
         Args:
-            mail_id: The inbound mail that it goes out for: for a person's reply that reply, not the parent.
-            number: Which of the letters of this kind for that mail it is.
-            is_threaded: Whether an automatic letter names the ids of the customer's mail; only where that is proven.
+            mail_id: The inbound mail that caused the letter: for a person's reply that reply, not the parent.
+            number: Counts the letters of this kind for that mail, from 1.
+            is_threaded: Whether an automatic letter names the ids of the customer's mail; only for proven senders.
         Raises:
             ConfigError: `agent.secret` is missing.
         """
@@ -101,8 +101,8 @@ class Letter(Frozen):
         """The bytes of the mail.
 
         Args:
-            parent: The customer's mail that it belongs to.
-            original: The bytes of that mail; they go along with a packet.
+            parent: The customer's mail that the letter answers.
+            original: The bytes of that mail, which a packet encloses.
         """
         match self.kind:
             case LetterKind.ANSWER | LetterKind.ACKNOWLEDGEMENT:
@@ -114,7 +114,7 @@ class Letter(Frozen):
 
 
 def answer_letter(final: FinalAnswer, templates: Templates, verifier: Verifier) -> Letter:
-    """An answer, through the gate.
+    """Render an answer and pass it through the gate.
 
     Raises:
         GateRefused: a byte has no source, a source is not in the company's files (code `unfounded`), or a template
@@ -126,7 +126,7 @@ def answer_letter(final: FinalAnswer, templates: Templates, verifier: Verifier) 
 
 
 def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Templates) -> Letter:
-    """The fixed mail that says that a person has the case, through the gate.
+    """Render the fixed mail that says that a person has the case, and pass it through the gate.
 
     Raises:
         GateRefused: as `answer_letter`.
@@ -136,7 +136,7 @@ def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Template
 
 
 def packet_letter(packet: Packet, templates: Templates, kind: LetterKind = LetterKind.PACKET) -> Letter:
-    """A case for a person, or a `failure` in one, through the gate.
+    """Render a packet, or a notice of a `failure`, for the desk and pass it through the gate.
 
     Raises:
         GateRefused: as `answer_letter`.
@@ -150,7 +150,7 @@ def _gated(
     rendered: RenderedAnswer | RenderedPacket,
     templates: Templates,
 ) -> Letter:
-    """The letter, if the gate passes it: the one place where rendered text becomes a mail."""
+    """Make a letter if the gate passes it; the only place where rendered text becomes a letter."""
     check(rendered, made_from, templates)
     return Letter(
         kind=kind,
@@ -163,7 +163,7 @@ def _gated(
 
 
 def reply_letter(parent_subject: str, words: str) -> Letter:
-    """A staff member's own words, on their way to the customer."""
+    """Make a letter of a staff member's own words to the customer."""
     payload: dict[str, JsonValue] = {"parent_subject": parent_subject, "words": words}
     return Letter(
         kind=LetterKind.PERSON_REPLY,
@@ -175,38 +175,38 @@ def reply_letter(parent_subject: str, words: str) -> Letter:
 
 
 def own_words(text: str, packet: RenderedPacket) -> str:
-    """A staff member's words, up to where a mail program copied our packet, which is for staff only.
+    """A staff member's words, up to the first quoted line of our packet, which is for staff only.
 
     Args:
-        text: The visible text of the reply; a quotation in a form that nobody knows stands in it.
+        text: The visible text of the reply; it may still hold a quotation of unknown form.
         packet: The packet that was answered.
     """
-    telling = _telling(packet)
+    distinctive = _distinctive_pieces(packet)
     kept: list[str] = []
     for line in text.splitlines():
-        if _squeezed(QUOTATION_MARK.sub("", line)) in telling:
+        if _squeezed(QUOTATION_MARK.sub("", line)) in distinctive:
             break
         kept.append(line)
     return "\n".join(kept).strip()
 
 
 def unfit(words: str, reply: Message, packet: RenderedPacket) -> str:
-    """Why a staff member's own words are not passed on to the customer; empty where they are.
+    """Why a staff member's own words are not passed on to the customer, or "".
 
-    Whoever is in doubt whether the packet is still quoted keeps it: what it says is for staff only.
+    In doubt whether the reply still quotes the packet it is not passed on: the packet is for staff only.
     """
     if not words:
         return "your reply has no words of its own"
     said = _squeezed("".join(QUOTATION_MARK.sub("", line) for line in words.splitlines()))
-    if any(piece in said for piece in _telling(packet)):
+    if any(piece in said for piece in _distinctive_pieces(packet)):
         return "your reply still quotes the packet: answer above it or delete the quotation"
     if any(not part.is_inline_image and part.content_type not in SIGNATURES for part in reply.attachments):
         return "attachments are not passed on: write to the customer directly, or reply without them"
     return ""
 
 
-def _telling(packet: RenderedPacket) -> frozenset[str]:
-    """What gives a packet away: its case id, and its long lines without what the customer may read."""
+def _distinctive_pieces(packet: RenderedPacket) -> frozenset[str]:
+    """Texts that reveal a quoted packet: its case id, and its long lines without the parts a customer may read."""
     pieces, case_ids = [], set()
     for span in packet.text.spans:
         part = span.source.part if isinstance(span.source, InboundSource) else None
@@ -218,12 +218,12 @@ def _telling(packet: RenderedPacket) -> frozenset[str]:
 
 
 def _squeezed(text: str) -> str:
-    """A text as it is compared: mail programs change white space, and leave out what is not seen."""
+    """The text without white space and invisible characters, which mail programs change."""
     return "".join(clean_line(text).split())
 
 
-def again(record: LetterRecord, templates: Templates) -> Letter:
-    """A stored letter, made again from its payload with those templates, true or not: `replay` says what is not.
+def rerendered(record: LetterRecord, templates: Templates) -> Letter:
+    """Render a stored letter again from its payload; `replay` checks separately whether an answer is still true.
 
     Raises:
         GateRefused: the templates cannot be used for it.

@@ -1,9 +1,9 @@
-"""What leaves the outbox: one try at a time, and what became of it.
+"""Sends the mails of the outbox, one try at a time, and records the result of each try.
 
-Invariant: nothing but `sent` ends well, no customer gets a mail again of which nobody knows whether it went out, and
-none reads that a person has the case before the desk has it. The desk does get its own mail again: the same one twice
-harms nobody there, a case that is lost does. Checked by tests/unit/workflow/test_stages.py,
-tests/unit/workflow/test_stages_failures.py and tests/contract/store.
+Invariant: a mail to a customer is never sent again while its delivery is uncertain, and no customer is told that a
+person has the case before the desk has the packet. Mails to the desk are sent again: a duplicate does no harm there, a
+lost case does. Checked by tests/unit/workflow/test_stages.py, tests/unit/workflow/test_stages_failures.py and
+tests/contract/store.
 """
 
 from __future__ import annotations
@@ -27,18 +27,16 @@ from support_agent.transport.outbox import Delivery, Transport
 log = structlog.get_logger(__name__)
 
 RETRY_SPREAD = 0.25
-"""The most by which a wait is longer than the settings say, unless that is longer than the longest."""
-
-
+"""Largest random share added to a wait; `smtp.retry_max_s` still bounds the wait."""
 MARK_WAITS_S = (0.1, 0.5, 2.0)
-"""Before it is tried again to write down that a mail was sent."""
+"""Waits before each further attempt to record that a mail was sent."""
 
 
 class DeliveryStatus(StrEnum):
-    """What one try came to.
+    """The result of one try.
 
-    `claimed`: another run has it; `held`: it waits for the desk to have the packet, or until nothing stops automatic
-    mail any more.
+    `claimed`: another run has the mail; `held`: the mail waits until the desk has the packet, or until automatic mail
+    is no longer stopped.
     """
 
     SENT = "sent"
@@ -51,19 +49,19 @@ class DeliveryStatus(StrEnum):
 
 @dataclass(frozen=True)
 class OutboxSender:
-    """Takes mails out of the outbox to the server; `now` is the clock."""
+    """Sends mails of the outbox through the transport; `now` is the clock."""
 
     store: Store
     transport: Transport
     smtp: SmtpSettings
     now: Callable[[], datetime]
     stopped: Callable[[], str]
-    """Why nothing automatic may go to a customer now, or ""."""
+    """Returns why no automatic mail may go to a customer now, or ""."""
     random: Callable[[], float] = lambda: 0.0
-    """0 to 1: by how much a wait is longer than the settings say, so that not all that waits comes back at once."""
+    """0 to 1: the share of `RETRY_SPREAD` added to a wait, so that waiting mails do not all become due at once."""
 
     def send(self, mail_id: MailId) -> list[DeliveryStatus]:
-        """One try for each mail of the outbox that belongs to this one and is due; the desk's come first."""
+        """Try each due outbox mail for an inbound mail once; mails to the desk go first."""
         records = sorted(self.store.outbox.find(mail_id=mail_id), key=lambda record: not record.kind.is_for_desk)
         return [
             self.deliver(record)
@@ -72,16 +70,16 @@ class OutboxSender:
         ]
 
     def deliver(self, record: OutboxRecord) -> DeliveryStatus:
-        """One try: claimed first, so that no other process and no other run has it too."""
-        if why := self._held(record):
-            # At each round again, so not for every reader: `automatic_mail_stopped` and `doctor` tell it once.
+        """Try a mail once; claim it first, so that no other process or run sends it too."""
+        if why := self._why_held(record):
+            # Debug only, as it repeats in each round; `automatic_mail_stopped` and `doctor` report it once.
             log.debug("delivery_held", outbox_id=record.id, kind=record.kind.value, why=why)
             return DeliveryStatus.HELD
         if not self.store.outbox.claim(record.id, self.now()):
             return DeliveryStatus.CLAIMED
         is_letter = record.kind.is_automatic_letter
         suppression = self.store.suppressions.of(record.recipient, self.now()) if is_letter else None
-        if suppression is not None:  # since it was put there
+        if suppression is not None:  # the address bounced after the mail was queued
             self.store.outbox.mark_failed(record.id, suppression.why)
             return DeliveryStatus.FAILED
         try:
@@ -96,16 +94,16 @@ class OutboxSender:
             status=delivery.status,
             code=delivery.smtp_code,
         )
-        if delivery.is_bad_address and not record.kind.is_for_desk:  # first: whoever dies in between loses neither
+        if delivery.is_bad_address and not record.kind.is_for_desk:  # before the status, so that a crash loses neither
             suppress(self.store, record, delivery.detail, self.now(), self.smtp.suppression_days)
         status = self._note(record, delivery)
         if record.kind.is_for_desk and status in (DeliveryStatus.FAILED, DeliveryStatus.UNCERTAIN):
-            # Nobody is left to tell by mail: `doctor` names it too.
+            # The desk cannot be notified by mail; `doctor` reports it as well.
             log.critical("packet_undelivered", case_id=record.case_id, outbox_id=record.id, status=status.value)
         return status
 
-    def _held(self, record: OutboxRecord) -> str:
-        """Why a mail does not go out now, or ""."""
+    def _why_held(self, record: OutboxRecord) -> str:
+        """Why a mail must not go out now, or ""."""
         if record.kind.is_automatic_letter and (why := self.stopped()):
             return why
         if record.kind is LetterKind.ACKNOWLEDGEMENT and not self._desk_has_packet(record.mail_id):
@@ -113,22 +111,22 @@ class OutboxSender:
         return ""
 
     def _desk_has_packet(self, mail_id: MailId) -> bool:
-        """Whether the packet is known to be at the desk's server."""
+        """Whether the server accepted the packet to the desk."""
         packets = self.store.outbox.find(mail_id=mail_id, kind=LetterKind.PACKET)
         return any(packet.status is OutboxStatus.SENT for packet in packets)
 
     def _note(self, record: OutboxRecord, delivery: Delivery) -> DeliveryStatus:
-        """Record a try: done, given up, or when to try again (the wait doubles with each try).
+        """Record the result of a try: final, or when to try again (the wait doubles with each try).
 
         Args:
-            record: As it was before it was claimed for this try.
+            record: The row before it was claimed for this try.
         """
         is_last = record.attempts + 1 >= self.smtp.max_attempts
         match delivery.status:
             case "sent":
                 self._mark_sent(record, delivery)
             case "uncertain" if record.kind.is_for_desk and not is_last:
-                self._put_off(record, delivery)
+                self._schedule_retry(record, delivery)
                 return DeliveryStatus.RETRY
             case "uncertain":
                 self.store.outbox.mark_uncertain(record.id, delivery.detail)
@@ -140,11 +138,11 @@ class OutboxSender:
                 )
                 return DeliveryStatus.FAILED
             case "retry":
-                self._put_off(record, delivery)
+                self._schedule_retry(record, delivery)
         return DeliveryStatus(delivery.status)
 
     def _mark_sent(self, record: OutboxRecord, delivery: Delivery) -> None:
-        """What the server said is known here only: where it is not written down, the mail becomes uncertain."""
+        """Record that the server took the mail, with further attempts: an unrecorded success becomes `uncertain`."""
         for wait_s in (*MARK_WAITS_S, None):
             try:
                 self.store.outbox.mark_sent(record.id, delivery.detail, self.now())
@@ -156,7 +154,7 @@ class OutboxSender:
                 return
             time.sleep(wait_s)
 
-    def _put_off(self, record: OutboxRecord, delivery: Delivery) -> None:
+    def _schedule_retry(self, record: OutboxRecord, delivery: Delivery) -> None:
         wait_s = self.smtp.retry_base_s * 2**record.attempts * (1 + RETRY_SPREAD * self.random())
         wait_s = min(wait_s, self.smtp.retry_max_s)
         self.store.outbox.mark_retry(record.id, delivery.detail, self.now() + timedelta(seconds=wait_s))

@@ -1,9 +1,9 @@
-"""The Sent folder: a copy of each mail that went out, or a look for one whose fate is not known.
+"""The Sent folder: files a copy of each sent mail, or searches it for mails whose delivery is uncertain.
 
-Invariant: a copy is filed after the mail is `sent` and once, because the folder is asked for its Message-ID first and
-the store remembers it (S66); only where the provider files what it sends is a mail that is found there proof that it
-went out, and its absence never proves anything (S62). Nothing here keeps a mail from going out. Checked by
-tests/unit/outbound/test_sent_folder.py and, against a real Dovecot, tests/integration/outbound/test_sent_folder.py.
+Invariant: a copy is filed once and only after the mail is `sent`: the folder is searched for its Message-ID first, and
+the store records the copy (S66). A mail found there proves delivery only if the provider files what it sends; a missing
+mail proves nothing (S62). A failure here never delays a mail. Checked by tests/unit/outbound/test_sent_folder.py and,
+against a real Dovecot, tests/integration/outbound/test_sent_folder.py.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ log = structlog.get_logger(__name__)
 SENT_USE = "\\Sent"
 BATCH = 50
 BREAK = timedelta(minutes=10)
-"""After a look that found something missing, or a failure, before the next."""
+"""Pause before the next round after a missing mail or a failure."""
 MAX_FAILURES = 3
-"""Mails of one round that may fail before the rest waits too."""
+"""Failed mails after which a round ends; the rest waits for the next round."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass
 class SentFolder:
-    """Looks after the Sent folder, now and then; `now` is the clock."""
+    """Keeps the Sent folder complete; `now` is the clock."""
 
     store: Store
     imap: ImapSettings
@@ -41,15 +41,14 @@ class SentFolder:
     now: Callable[[], datetime]
     _not_before: datetime = field(default=NEVER, init=False)
     _failures: dict[OutboxId, int] = field(default_factory=dict, init=False)
-    """How often each mail was refused: the others come first, so that a few bad ones keep none out."""
+    """How often each mail failed; mails with fewer failures go first, so that a few bad mails do not block the rest."""
 
     def look_after(self) -> None:
-        """File what is missing, or look for what is uncertain; whatever fails is tried again later."""
+        """File missing copies, or search for uncertain mails; failures are tried again in a later round."""
         now = self.now()
         mails = self._mails(now)
-        if (
-            not mails or timedelta(0) < self._not_before - now <= BREAK
-        ):  # a clock that is set back makes no break longer
+        # The upper bound keeps a clock that is set back from making the break longer.
+        if not mails or timedelta(0) < self._not_before - now <= BREAK:
             return
         self._not_before = now + BREAK
         try:
@@ -66,7 +65,7 @@ class SentFolder:
             self._not_before = NEVER
 
     def _mails(self, now: datetime) -> tuple[OutboxRecord, ...]:
-        """What is to be looked after, what was refused last; one that cannot be filed is not tried for ever."""
+        """The mails to work on, those with failures last; tries end `imap.sent_search_days` after the mail."""
         since = now - timedelta(days=self.imap.sent_search_days)
         match self.imap.sent_copies:
             case SentCopies.AGENT:
@@ -80,7 +79,7 @@ class SentFolder:
         return tuple(sorted(mails, key=lambda record: self._failures.get(record.id, 0)))
 
     def _work(self, mailbox: Mailbox, folder: str, mails: tuple[OutboxRecord, ...]) -> bool:
-        """Do what is to be done for each mail; False where something is left."""
+        """File or find each mail; False if any is left to do."""
         failures = missing = 0
         for record in mails:
             try:
@@ -93,7 +92,7 @@ class SentFolder:
                     missing += 1
             except ConfigError:  # the folder cannot be opened for any of them
                 raise
-            except SupportAgentError as error:  # one that cannot be filed keeps no other from it
+            except SupportAgentError as error:  # a mail that cannot be filed must not block the others
                 failures += 1
                 self._failures[record.id] = self._failures.get(record.id, 0) + 1
                 log.warning("sent_folder_failed", outbox_id=record.id, code=error.code, error=str(error))
@@ -115,5 +114,5 @@ class SentFolder:
 
 
 def _last_tried_at(record: OutboxRecord) -> datetime:
-    """About when a mail of unknown fate was tried: it may have waited for days, but the desk hears of it at once."""
+    """About when an uncertain mail was last tried: the desk is notified right after the try."""
     return max(record.next_try_at, record.told_at or record.created_at)

@@ -1,1 +1,1 @@
-"""What is kept: mails, cases, plans, answers, the outbox. `store.Store` is the door to it."""
+"""The database: mails, cases, plans, answers, the outbox; other rooms use `store.Store`."""

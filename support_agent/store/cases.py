@@ -1,7 +1,7 @@
 """Cases: one customer's thread, who may continue it, and whether a person has it.
 
-Invariant: a mail joins a case by a Message-ID that the case really holds, and a case that a person has never goes back
-to automation. Checked by tests/contract/store/test_cases.py.
+Invariant: a mail joins a case only by a Message-ID that the case holds, and a case that a person has never goes back to
+automation. Checked by tests/contract/store/test_cases.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import CaseRow, MailRow, OutboxRow, ParticipantRow
 
 CHUNK = 500
-"""Message-IDs of one query: a References field may hold any number."""
+"""Most Message-IDs in one query: a References field may hold any number."""
 
 
 @dataclass(frozen=True)

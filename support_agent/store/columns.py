@@ -1,7 +1,7 @@
 """Column types that make SQLite and PostgreSQL behave alike.
 
-Invariant: what is written is what is read, on both databases: instants come back aware and in UTC, JSON comes
-back equal, and text that PostgreSQL refuses (NUL, lone surrogates) never makes a mail unstorable. Checked by
+Invariant: both databases return what was written: instants come back aware and in UTC, JSON comes back equal, and text
+that PostgreSQL refuses (NUL, lone surrogates) never makes a mail unstorable. Checked by
 tests/unit/store/test_columns.py and tests/contract/store/test_values.py.
 """
 
@@ -21,19 +21,19 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """Replace what PostgreSQL's text cannot hold by U+FFFD; the raw bytes of the mail stay the truth."""
+    """Replace characters that PostgreSQL's text cannot hold by U+FFFD; the mail's raw bytes keep them."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def index_key(text: str) -> str:
-    """Return `text` as it is indexed: storable, and its sha256 in hex where it is over `MAX_KEY_BYTES`."""
+    """Return the indexed form of `text`: storable, or its sha256 in hex if it is over `MAX_KEY_BYTES`."""
     clean = storable(text)
     encoded = clean.encode()
     return clean if len(encoded) <= MAX_KEY_BYTES else f"sha256:{hashlib.sha256(encoded).hexdigest()}"
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """An instant: only aware datetimes go in, aware UTC comes out, also from SQLite, which knows no zones."""
+    """An instant: takes only aware datetimes and returns aware UTC, also from SQLite, which stores no time zones."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -52,7 +52,7 @@ class UtcDateTime(TypeDecorator[datetime]):
 
 
 class StoredText(TypeDecorator[str]):
-    """Any text, see `storable`."""
+    """Text that is made `storable` before it is written."""
 
     impl = Text
     cache_ok = True
@@ -62,7 +62,7 @@ class StoredText(TypeDecorator[str]):
 
 
 class KeyText(TypeDecorator[str]):
-    """Indexed text from outside, see `index_key`; what it is compared to is treated the same."""
+    """Indexed text from outside, written as its `index_key`; values in comparisons are converted the same way."""
 
     impl = Text
     cache_ok = True

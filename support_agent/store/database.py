@@ -40,7 +40,7 @@ UPGRADE_LOCK = 7_103_462_911
 """Key of the PostgreSQL advisory lock that lets one process at a time change the schema."""
 UNUSABLE_FILE = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_READONLY", "SQLITE_PERM"}
 OTHER_SCHEMA = {"42P01", "42703", "42P07", "42701"}
-"""SQLSTATE of a table and a column that are not there, or are there where a migration is to make them."""
+"""SQLSTATEs of a missing table or column, and of one that exists already when a migration creates it."""
 OTHER_IN_SQLITE = re.compile(
     r"^no such (table|column)|has no column named|^duplicate column|^(table|index) \S+ already exists"
 )
@@ -54,7 +54,7 @@ def normalise_url(url: str) -> URL:
     Args:
         url: `sqlite:///path`, `postgresql://...` or `postgres://...`; a `+psycopg` is accepted.
     Raises:
-        ConfigError: not such a URL. The message never holds the URL, which may carry a password.
+        ConfigError: the URL is of another kind. The message never repeats the URL, which may hold a password.
     """
     try:
         parsed = make_url(url)
@@ -76,7 +76,7 @@ def normalise_url(url: str) -> URL:
 
 @contextmanager
 def mapped_errors() -> Iterator[None]:
-    """Turn the library's errors into ours, by what happens next."""
+    """Map the library's errors to ours, by what happens next."""
     try:
         yield
     except DBAPIError as error:
@@ -86,12 +86,12 @@ def mapped_errors() -> Iterator[None]:
 
 
 def _translated(error: DBAPIError) -> SupportAgentError:
-    # The first line only: the next ones may quote the row, which is a customer's.
+    # Only the first line: the others may quote the row, with a customer's data.
     what = (str(error.orig).strip().splitlines() or [type(error.orig).__name__])[0]
     if OTHER_IN_SQLITE.search(what) or getattr(error.orig, "sqlstate", None) in OTHER_SCHEMA:
         return ConfigError(
-            f"the database has other tables than this version of the program ({what}): `support-agent cases` upgrades"
-            " those of an older one; if it says the same, put a copy back or name a new database in store.url",
+            f"the database's tables do not fit this version of the program ({what}): `support-agent cases` upgrades"
+            " older ones; if that fails as well, restore a backup or name a new database in store.url",
             code="schema",
         )
     # Extended codes such as SQLITE_READONLY_DIRECTORY begin with the plain one.
@@ -104,12 +104,12 @@ def _translated(error: DBAPIError) -> SupportAgentError:
 
 
 class Database:
-    """The engine with its transactions and its migrations.
+    """A database with its transactions and its migrations.
 
     Args:
         url: See `normalise_url`.
         migrations_dir: The folder with `env.py` and `versions/`.
-        timeout_s: Longest wait for a lock (SQLite), a connection or a connection of the pool.
+        timeout_s: Longest wait for a lock (SQLite), for a new connection, or for a free one of the pool.
     """
 
     def __init__(self, url: URL, migrations_dir: Path, timeout_s: float) -> None:
@@ -135,11 +135,11 @@ class Database:
         self._engine.dispose()
 
     def upgrade(self, revision: str = "head") -> None:
-        """Bring the schema up to a revision, in one transaction; does nothing where it is there already."""
+        """Upgrade the schema to a revision, in one transaction; does nothing if the schema has it."""
         self._migrate(partial(command.upgrade, revision=revision))
 
     def downgrade(self, revision: str) -> None:
-        """Bring the schema down to a revision; `base` is the empty database."""
+        """Downgrade the schema to a revision; `base` is the empty database."""
         self._migrate(partial(command.downgrade, revision=revision))
 
     def revision(self) -> str | None:
@@ -182,7 +182,7 @@ class Database:
 
 @contextmanager
 def _foreign_keys_off(connection: Connection) -> Iterator[None]:
-    """SQLite changes a table by making it anew; dropping the old one must not touch its children."""
+    """Switch foreign keys off: SQLite changes a table by recreating it, and the drop must not touch its children."""
     if connection.dialect.name != "sqlite":
         yield
         return
@@ -218,22 +218,22 @@ def _sqlite(url: URL, timeout_s: float) -> Engine:
     @event.listens_for(engine, "do_connect")
     def _private(*_: object) -> None:
         if not path.exists():
-            with suppress(OSError):  # SQLite itself says next what is wrong
+            with suppress(OSError):  # SQLite reports the problem next
                 _create_file(path)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-        connection.isolation_level = None  # the driver's own BEGIN comes too late to lock what was read
+        connection.isolation_level = None  # the driver's own BEGIN comes too late to lock rows that were read
         cursor = connection.cursor()
         cursor.execute("PRAGMA journal_mode=WAL")
         cursor.execute("PRAGMA synchronous=FULL")  # a lost `sending` after a power cut would be a second mail
         cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.execute("PRAGMA secure_delete=ON")  # what retention deletes is gone from the file as well
+        cursor.execute("PRAGMA secure_delete=ON")  # retention must delete the data from the file as well
         cursor.close()
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # A writer takes its lock at once and waits for it; a reader that turns writer would fail at once.
+        # A writer waits for its lock at the start; a reader that becomes a writer would fail at once.
         writes = connection.get_execution_options().get(WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -241,9 +241,9 @@ def _sqlite(url: URL, timeout_s: float) -> Engine:
 
 
 def _create_file(path: Path) -> None:
-    """Make an empty database at once in WAL mode and for its owner alone; one that is there already stays.
+    """Create an empty database, atomically, in WAL mode and private to its owner; an existing one stays.
 
-    Switching an open database to WAL waits for no lock: of two processes that start together, one would fail.
+    Switching an open database to WAL does not wait for a lock, so one of two processes that start together would fail.
     """
     handle, name = tempfile.mkstemp(prefix=f"{path.name}-new-", dir=path.parent)
     os.close(handle)

@@ -1,8 +1,7 @@
-"""What was found out about a mail after its last try, and by whom: a person, a bounce, a delivery report, a sent copy.
+"""Delivery updates: news about a mail after its last try, from a person, a bounce, a delivery report or a sent copy.
 
-Invariant: each status change of an outbox row that the sender did not make itself is recorded with its source, in the
-same transaction as the change; the same update twice is recorded once. Checked by
-tests/contract/store/test_deliveries.py.
+Invariant: each status change of an outbox row by anyone but the sender is recorded with its source, in the same
+transaction as the change; the same update twice is recorded once. Checked by tests/contract/store/test_deliveries.py.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Deliveries:
             return True
 
     def of(self, outbox_id: OutboxId) -> tuple[DeliveryUpdate, ...]:
-        """Return what was found out about a mail, the oldest first."""
+        """Return the delivery updates of a mail, the oldest first."""
         query = (
             select(DeliveryUpdateRow)
             .where(col(DeliveryUpdateRow.outbox_id) == outbox_id)
@@ -84,7 +83,7 @@ class Deliveries:
             return tuple(DeliveryUpdate.model_validate(row) for row in session.exec(query))
 
     def unresolved(self, status: OutboxStatus | None = None) -> tuple[OutboxRecord, ...]:
-        """Return the mails not known to be sent, the oldest first, without those that a person gave up."""
+        """Return the mails whose delivery is not confirmed, the oldest first, without those that a person gave up."""
         later = aliased(DeliveryUpdateRow)
         is_last = ~(
             select(later.number)

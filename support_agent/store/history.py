@@ -1,6 +1,6 @@
-"""Copies what led to a mail's plan into another store, so that the mail can be decided there again.
+"""Copies a mail and its history into another store, so that the mail can be decided again there.
 
-Invariant: nothing that came after the mail goes along, and the copy of the mail is `new`, with its sender and its case.
+Invariant: the copy holds nothing that came after the mail, and the mail's copy is `new`, with its sender and its case.
 Checked by tests/contract/store/test_history.py and tests/unit/ops/test_replay.py.
 """
 
@@ -27,11 +27,11 @@ UNDECIDED = {
 
 
 def copy_history(source: Database, target: Database, mail_id: MailId, before: datetime) -> None:
-    """Copy a mail, and the older ones of its case and its sender with what was planned and queued for them.
+    """Copy a mail, and the older mails of its case and its sender with their plans and outgoing mails.
 
     Args:
         target: Empty, at the current schema.
-        before: Plans and outgoing mails of this instant or later stay behind; cases are open, as they were.
+        before: Plans and outgoing mails of this instant or later are not copied; the copied cases are open.
     """
     with source.read() as session:
         mail = session.get_one(MailRow, mail_id)

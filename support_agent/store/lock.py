@@ -1,7 +1,7 @@
-"""One process at a time works on a store: the lock that says so.
+"""The lock that lets only one process at a time work on a store.
 
 Invariant: the operating system (SQLite) or the database's server (PostgreSQL) holds the lock, so it ends with its
-process, however that dies. Checked by tests/integration/store/test_lock.py, with processes that are killed.
+process, even if that is killed. Checked by tests/integration/store/test_lock.py, with processes that are killed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def only_process(url: str, holder: str, *, timeout_s: float = 30.0) -> Iterator[
 
     Args:
         url: As for `Store.open`.
-        holder: What others are told about this process: its pid and host.
-        timeout_s: Longest wait for a connection; nobody waits for the lock itself.
+        holder: Describes this process to others: its pid and host.
+        timeout_s: Longest wait for a connection; there is no wait for the lock itself.
     Raises:
         ConfigError: another process has the store, or the lock's file cannot be written.
         TransientError: the database did not answer.
@@ -45,10 +45,10 @@ def only_process(url: str, holder: str, *, timeout_s: float = 30.0) -> Iterator[
 
 @contextmanager
 def _file_lock(url: URL, holder: str) -> Iterator[None]:
-    """A lock file beside the database. It stays where it is: one that is removed could be locked twice."""
+    """Hold a lock file beside the database. The file is never removed: a removed one could be locked twice."""
     database = Path(url.database or "").resolve()  # one file under two names is one store
     path = database.with_name(f"{database.name}.lock")
-    if not path.parent.is_dir():  # the library would make it
+    if not path.parent.is_dir():  # the library would create it
         raise ConfigError(f"the folder {path.parent} of store.url does not exist: create it")
     try:
         lock = FileLock(path).acquire(timeout=0)
@@ -64,7 +64,7 @@ def _file_lock(url: URL, holder: str) -> Iterator[None]:
 
 @contextmanager
 def _server_lock(url: URL, holder: str, timeout_s: float) -> Iterator[None]:
-    """An advisory lock of a connection that does nothing else."""
+    """Hold an advisory lock on a connection that does nothing else."""
     options = {"connect_timeout": math.ceil(timeout_s), "application_name": holder}
     engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=options)
     with mapped_errors():

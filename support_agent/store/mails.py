@@ -1,6 +1,6 @@
 """Inbound mails: their bytes, their sender, and how each one ended.
 
-Invariant: a mail and the cursor that passes it are one transaction, and the same bytes are one mail for ever.
+Invariant: one transaction stores a mail and moves the cursor past it, and the same bytes are one mail for ever.
 Checked by tests/contract/store/test_mails.py.
 """
 
@@ -43,7 +43,7 @@ class Mails:
     def record(self, raw: bytes, message_id: str, cursor: Cursor, received_at: datetime) -> RecordedMail:
         """Store a mail with the status `new`, and move the folder's cursor past it, in one transaction.
 
-        The same bytes are one mail wherever they come from, also after retention deleted it.
+        The same bytes from any folder are one mail, also after retention deleted it.
         """
         mail_id = mail_id_of(raw)
         record = MailRecord(
@@ -80,7 +80,7 @@ class Mails:
         """Return the mails that meet every given condition, the oldest first.
 
         Args:
-            message_id: Senders choose it, so several mails may bear the same.
+            message_id: Senders choose it, so several mails may have the same.
         """
         conditions = equal((MailRow.status, status), (MailRow.message_id, message_id))
         if since is not None:

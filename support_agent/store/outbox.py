@@ -43,10 +43,10 @@ class Outbox:
     database: Database
 
     def queue(self, *mails: OutgoingMail) -> tuple[OutboxRecord, ...]:
-        """Put mails into the outbox, each with what it was made from: all of them or none.
+        """Put mails into the outbox, each with its letter: all of them or none.
 
         Returns:
-            The rows. Where a row of this mail, kind and number exists, that row: its bytes are sent, its letter stays.
+            The rows; an existing row of the same mail, kind and number is returned unchanged, with its letter.
         Raises:
             PermanentError: a Message-ID is that of another mail.
         """
@@ -75,7 +75,7 @@ class Outbox:
             return queued
 
     def letter(self, mail_id: MailId, kind: LetterKind, number: int = 1) -> LetterRecord | None:
-        """Return what a mail in the outbox was made from."""
+        """Return the letter that an outbox row was composed from."""
         with self.database.read() as session:
             row = session.get(LetterRow, (mail_id, kind.value, number))
             return None if row is None else LetterRecord.model_validate(row)
@@ -108,8 +108,8 @@ class Outbox:
         """Return the due mails of these kinds, the longest due first; claim each one before sending it.
 
         Args:
-            limit: The most that is returned.
-            after: Only mails behind this one in the order, whatever has become of it since.
+            limit: The most rows returned.
+            after: Return only mails after this one in the order, even if its status has changed since.
         """
         place = (col(OutboxRow.next_try_at), col(OutboxRow.created_at), col(OutboxRow.id))
         query = select(OutboxRow.next_try_at, OutboxRow.created_at, OutboxRow.id).where(
@@ -162,7 +162,7 @@ class Outbox:
             _move(session, outbox_id, OutboxStatus.UNCERTAIN, last_detail=detail)
 
     def mark_failed(self, outbox_id: OutboxId, detail: str) -> None:
-        """Record that the server refused the mail for good, or that it had all its tries."""
+        """Record that the server refused the mail for good, or that its tries are used up."""
         with self.database.write() as session:
             _move(session, outbox_id, OutboxStatus.FAILED, last_detail=detail)
 
@@ -172,9 +172,9 @@ class Outbox:
             _move(session, outbox_id, OutboxStatus.READY, last_detail=detail, next_try_at=next_try_at)
 
     def recover_sending(self, desk_tries: int = 0) -> tuple[OutboxRecord, ...]:
-        """Turn what a dead process left in `sending` to `uncertain`; call it before any sender starts.
+        """Turn rows that a dead process left in `sending` to `uncertain`; call it before any sender starts.
 
-        Nobody can know whether the server had the final dot, so a person decides; only mail to the desk is sent again.
+        Nobody knows whether the server got the final dot, so a person decides; only mail to the desk is sent again.
 
         Args:
             desk_tries: A mail to the desk with fewer attempts is `ready` again.
@@ -272,7 +272,7 @@ def _row(session: Session, outbox_id: OutboxId) -> OutboxRecord | None:
 
 
 def _move(session: Session, outbox_id: OutboxId, target: OutboxStatus, **values: object) -> None:
-    """Move a row from `sending` to `target`; a row that is there already stays as it is."""
+    """Move a row from `sending` to `target`; a row with that status already stays as it is."""
     statement = (
         update(OutboxRow)
         .where(col(OutboxRow.id) == outbox_id, col(OutboxRow.status) == OutboxStatus.SENDING)

@@ -36,8 +36,8 @@ class Plans:
         """Store the plan of a mail with its calls and the case's memory after it; another plan replaces both.
 
         Raises:
-            PermanentError: the plan differs from the stored one, and something made from that is in the outbox; or the
-                memory is longer than `MAX_MEMORY_CHARACTERS`.
+            PermanentError: the plan differs from the stored one, which already led to an outbox row; or the memory is
+                longer than `MAX_MEMORY_CHARACTERS`.
         """
         if memory is not None and len(memory) > MAX_MEMORY_CHARACTERS:
             what = f"the memory of the case has {len(memory)} characters, {MAX_MEMORY_CHARACTERS} are kept"
@@ -90,8 +90,8 @@ def _delete(session: Session, mail_id: MailId) -> None:
     found = session.exec(select(OutboxRow.id).where(col(OutboxRow.mail_id) == mail_id)).first()
     if found is not None:
         raise PermanentError(
-            f"{found} is in the outbox: what it was made from cannot be replaced", code="already_in_outbox"
+            f"{found} is in the outbox: the plan behind it cannot be replaced", code="already_in_outbox"
         )
     for table in (ToolCallRow, PlanRow):
         affected(session, delete(table).where(col(table.mail_id) == mail_id))
-    session.expunge_all()  # the rows just deleted must not be taken for the new ones
+    session.expunge_all()  # the session must not mistake the deleted rows for the new ones

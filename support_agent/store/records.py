@@ -1,7 +1,7 @@
-"""What goes into the store and comes out of it: frozen records, never a live row.
+"""Frozen records that the store takes and returns, instead of live rows.
 
-Invariant: a record is valid before it is written and after it is read, so a row is only ever built from a
-validated type. Checked by tests/contract/store, which compares what went in with what comes out.
+Invariant: a record is validated before it is written and after it is read, so rows are built only from validated
+types. Checked by tests/contract/store, which compares written with returned records.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class MailStatus(StrEnum):
-    """What became of an inbound mail; `new` is the only one with work left."""
+    """The status of an inbound mail; all but `new` are final."""
 
     NEW = "new"
     ANSWERED = "answered"
@@ -49,17 +49,17 @@ class MailStatus(StrEnum):
 
 
 class CaseState(StrEnum):
-    """Who has the case; only an `open` case may be answered by the machine."""
+    """Who has the case; the agent may answer only an `open` case."""
 
     OPEN = "open"
     WITH_PERSON = "with_person"
 
 
 class LetterKind(StrEnum):
-    """What an outgoing mail is to the mail that caused it; at most one of each kind, but for `failure`.
+    """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure`.
 
-    That is a packet of its own: it tells the desk what went wrong after the mail was decided. More than one thing may,
-    so there may be several: they are numbered.
+    A `failure` is a packet that tells the desk what went wrong after the mail was decided; there may be several, so
+    they are numbered.
     """
 
     ANSWER = "answer"
@@ -70,21 +70,21 @@ class LetterKind(StrEnum):
 
     @property
     def is_for_desk(self) -> bool:
-        """Whether it goes to the desk, not to a customer."""
+        """Whether mails of this kind go to the desk, not to a customer."""
         return self in (LetterKind.PACKET, LetterKind.FAILURE)
 
     @property
     def is_automatic_letter(self) -> bool:
-        """Whether it goes to a sender, and no person wrote it."""
+        """Whether mails of this kind go to a sender without a person's words."""
         return self in (LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT)
 
     @property
     def is_automatic(self) -> bool:
-        """Whether no person wrote it, to whomever it goes."""
+        """Whether no person wrote mails of this kind, whether to a sender or to the desk."""
         return self is not LetterKind.PERSON_REPLY
 
     def named(self, number: int) -> str:
-        """What it is called among those for one mail; the first bears no number."""
+        """The kind with its number, as part of an id; number 1 is left out."""
         return self.value if number == 1 else f"{self.value}-{number}"
 
 
@@ -96,7 +96,7 @@ class ToolCallStatus(StrEnum):
 
 
 class OutboxStatus(StrEnum):
-    """`uncertain`: the server may have it; only a look into the sent mail, a bounce or a person decides."""
+    """`uncertain`: the server may have the mail; only the Sent folder, a bounce or report, or a person decides."""
 
     READY = "ready"
     SENDING = "sending"
@@ -106,13 +106,13 @@ class OutboxStatus(StrEnum):
 
 
 class Record(BaseModel):
-    """A value of the store room."""
+    """Base of the records: frozen, unknown fields refused, readable from a row."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", from_attributes=True)
 
 
 class RecordedMail(Record):
-    """`is_new` is False where the same bytes were recorded before, also when they have been deleted since."""
+    """`is_new` is False if the same bytes were recorded before, even if retention has deleted them since."""
 
     id: MailId
     is_new: bool
@@ -174,7 +174,7 @@ class ToolCallRecord(Record):
 
 
 class PlanRecord(Record):
-    """How a mail was decided. `planned_at` is the instant that was "today"; versions say what was asked."""
+    """How a mail was decided. `planned_at` is the instant that gave "today"; the versions name the inputs."""
 
     mail_id: MailId
     planned_at: Instant
@@ -192,10 +192,10 @@ class PlanRecord(Record):
 
 
 class LetterRecord(Record):
-    """One composed mail, as data: from it the bytes can be rebuilt and each of them explained.
+    """One composed mail as data, from which its bytes can be rebuilt and explained.
 
-    `payload` is what was rendered (a FinalAnswer, an acknowledgement, a packet), `rendered` the subject, text
-    and HTML as spans with their sources, `header_inputs` what the headers were made from.
+    `payload` is the rendered value (a FinalAnswer, an acknowledgement, a packet), `rendered` the subject, text and
+    HTML as spans with their sources, `header_inputs` the inputs of the headers.
     """
 
     mail_id: MailId
@@ -209,9 +209,9 @@ class LetterRecord(Record):
 
 
 class _Mail(Record):
-    """What a mail of ours is, queued or not; there is one of a kind and number for a mail.
+    """A mail of ours, queued or not; each inbound mail has at most one of a kind and number.
 
-    `message_id` is the same on each try, and no other mail has it.
+    `message_id` is the same on each try, and unique among our mails.
     """
 
     mail_id: MailId
@@ -226,12 +226,12 @@ class _Mail(Record):
 
     @property
     def id(self) -> OutboxId:
-        """Its key in the outbox."""
+        """The key of its outbox row."""
         return OutboxId(f"{self.mail_id}-{self.kind.named(self.number)}")
 
 
 class OutgoingMail(_Mail):
-    """A mail of ours on its way into the outbox: its bytes, and what they can be made again from (`LetterRecord`)."""
+    """A mail to be queued: its bytes, and the data from which they can be rebuilt (`LetterRecord`)."""
 
     payload: JsonObject
     templates_version: str
@@ -248,9 +248,11 @@ class StoredDocument(Record):
 
 
 class OutboxRecord(_Mail):
-    """A mail that is to be sent, or was. `attempts` counts claims; `last_detail` is the last word about it, mostly the
-    server's; `copied_at` is when the Sent folder was seen to have it, `told_at` when the desk's notice that it is lost
-    came into the outbox. `number` counts the notices for a mail; of any other kind there is the first alone.
+    """A row of the outbox.
+
+    `attempts` counts claims. `last_detail` is the latest news about the mail, mostly the server's reply. `copied_at` is
+    when the Sent folder had a copy, `told_at` when the desk's notice of its loss was queued. `number` is above 1 only
+    for a mail's further notices.
     """
 
     status: OutboxStatus = OutboxStatus.READY
@@ -263,9 +265,7 @@ class OutboxRecord(_Mail):
 
 
 class Due(Record):
-    """A mail of the outbox that may be tried now, without its bytes, and where it stands among them: the longest due is
-    first, of those the oldest.
-    """
+    """A due mail of the outbox without its bytes. Due mails are ordered by retry time, then by age."""
 
     next_try_at: Instant
     created_at: Instant
@@ -273,7 +273,7 @@ class Due(Record):
 
 
 class EarlierAnswer(Record):
-    """An answer that went out before, or is on its way: `payload` is its FinalAnswer."""
+    """An answer that was queued or sent before; `payload` is its FinalAnswer."""
 
     case_id: CaseId | None
     queued_at: Instant
@@ -281,14 +281,14 @@ class EarlierAnswer(Record):
 
 
 class Passed(NamedTuple):
-    """How many mails came into the outbox since an instant, and how many left it."""
+    """How many mails were queued since an instant, and how many were sent."""
 
     queued: int
     sent: int
 
 
 class DeliverySource(StrEnum):
-    """Who says what became of a mail, besides the server that was asked to take it."""
+    """The source of a delivery update, other than the server that took the mail."""
 
     OPERATOR = "the operator"
     SENT_FOLDER = "the Sent folder"
@@ -324,7 +324,7 @@ class Suppression(Record):
 
 
 class MailTimeline(Record):
-    """A mail and everything that came of it."""
+    """A mail with its plan, its letters and its outbox rows."""
 
     mail: MailRecord
     plan: PlanRecord | None
@@ -340,7 +340,7 @@ class Timeline(Record):
 
 
 class Counts(Record):
-    """How much there is of each status; every status is a key."""
+    """How many rows have each status; every status is a key."""
 
     mails: dict[MailStatus, int]
     cases: dict[CaseState, int]
@@ -348,7 +348,7 @@ class Counts(Record):
 
 
 class Deleted(Record):
-    """What a retention run removed."""
+    """How many rows a retention run deleted."""
 
     cases: int
     mails: int

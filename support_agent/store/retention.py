@@ -1,4 +1,4 @@
-"""The deletion of old cases and mails.
+"""Deletes old cases and mails.
 
 Invariant: a case is deleted whole or not at all, unfinished work is never deleted, and the id of a deleted mail is kept
 so that it is never answered again. Checked by tests/contract/store/test_retention.py.
@@ -30,7 +30,7 @@ from support_agent.store.tables import (
 
 UNFINISHED = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.UNCERTAIN)
 CHUNK = 500
-"""Ids of one statement."""
+"""Most ids in one statement."""
 
 
 @dataclass(frozen=True)

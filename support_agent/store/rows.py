@@ -18,12 +18,12 @@ def _insert(session: Session, row: Row) -> postgresql.Insert | sqlite.Insert:
 
 
 def insert_if_new(session: Session, row: Row) -> bool:
-    """Insert a row; False where one with any of its unique keys is there already, which stays as it is."""
+    """Insert a row; return False if a row with one of its unique keys exists, which stays unchanged."""
     return affected(session, _insert(session, row).on_conflict_do_nothing()) == 1
 
 
 def upsert(session: Session, row: Row, *, key: str, where: ColumnElement[bool]) -> None:
-    """Insert a row, or replace what it says of the one with the same `key` where the stored one meets `where`."""
+    """Insert a row, or update the stored row of the same `key` if it meets `where`; None values change nothing."""
     values = {name: value for name, value in row.model_dump(exclude_none=True).items() if name != key}
     statement = _insert(session, row)
     affected(session, statement.on_conflict_do_update(index_elements=[key], set_=values, where=where))

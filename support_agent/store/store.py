@@ -1,4 +1,4 @@
-"""The store: one object a table, frozen records in and out.
+"""The store: one object per table, which takes and returns frozen records.
 
 Invariant: each method of `mails`, `cases` and the others is one transaction, and a step that runs twice after a crash,
 with the same input, leaves the same rows and no error. Checked by tests/contract/store on SQLite and PostgreSQL.
@@ -83,9 +83,9 @@ class Store:
         self.database.close()
 
     def upgrade(self) -> None:
-        """Create or upgrade the schema; processes that do it at the same time wait for each other."""
+        """Create or upgrade the schema; simultaneous upgrades wait for each other."""
         self.database.upgrade()
 
     def is_current(self) -> bool:
-        """Whether the schema is the one of this version of the program."""
+        """Whether the schema is current for this version of the program."""
         return self.database.revision() == self.database.head()

@@ -37,14 +37,14 @@ class Suppressions:
             insert_if_new(session, SuppressionRow(**suppression.model_dump()))
 
     def of(self, address: str, now: datetime) -> Suppression | None:
-        """Return why an address gets no automatic mail now; None: it does."""
+        """Return the suppression of an address now; None: there is none."""
         query = select(SuppressionRow).where(col(SuppressionRow.address) == address, col(SuppressionRow.until) > now)
         with self.database.read() as session:
             row = session.exec(query).first()
             return None if row is None else Suppression.model_validate(row)
 
     def all(self, now: datetime) -> tuple[Suppression, ...]:
-        """Return the suppressions of now, ordered by address."""
+        """Return the current suppressions, ordered by address."""
         query = select(SuppressionRow).where(col(SuppressionRow.until) > now).order_by(col(SuppressionRow.address))
         with self.database.read() as session:
             return tuple(Suppression.model_validate(row) for row in session.exec(query))

@@ -23,11 +23,11 @@ NAMING = {
 }
 
 NUMBER = {"autoincrement": False, "server_default": "1"}
-"""Of a letter; what was there before letters had one is the first."""
+"""Column options of a letter's number; letters stored before the column existed have number 1."""
 
 
 class Row(SQLModel, registry=registry(metadata=MetaData(naming_convention=NAMING))):
-    """Base of all tables; keeps them apart from any other SQLModel metadata of the process."""
+    """Base of all tables; separates them from other SQLModel metadata in the process."""
 
 
 class CaseRow(Row, table=True):
@@ -178,7 +178,7 @@ class QuerySetRow(Row, table=True):
 
 
 class OutboxRow(Row, table=True):
-    """A mail that is to be sent, or was."""
+    """A queued or sent mail of ours."""
 
     __tablename__ = "outbox"
     __table_args__ = (UniqueConstraint("mail_id", "kind", "number"),)
@@ -203,7 +203,7 @@ class OutboxRow(Row, table=True):
 
 
 class DeliveryUpdateRow(Row, table=True):
-    """What was found out about an outgoing mail after it was tried, and by whom."""
+    """News about an outgoing mail after a try, with its source."""
 
     __tablename__ = "settlements"
 
@@ -217,7 +217,7 @@ class DeliveryUpdateRow(Row, table=True):
 
 
 class SuppressionRow(Row, table=True):
-    """An address that gets no automatic mail for a while; retention may delete the mail that bounced first."""
+    """An address that gets no automatic mail for a while; no foreign key, as retention may delete the bounced mail."""
 
     __tablename__ = "suppressions"
 

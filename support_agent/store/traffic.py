@@ -1,8 +1,8 @@
-"""Counts of mails: the limits of automatic mail are checked against them, and the operator reads them.
+"""Counts mails, for the limits of automatic mail and for the operator.
 
 Invariant: counts come from outbox rows and final statuses, never from intentions, so a process that dies forgets
 nothing. A count for one mail, by case (`for_case`) or by sender (`for_sender`, `answers`), leaves out what this mail
-itself caused, so a step that runs again counts the same. Other counts leave out nothing. Nothing is written here.
+itself caused, so a step that runs again counts the same; other counts leave out nothing. This module only reads.
 Checked by tests/contract/store/test_traffic.py.
 """
 
@@ -105,10 +105,10 @@ class Traffic:
         """Return the answers in a case, and to a sender in other cases, the newest first; failed answers do not count.
 
         Args:
-            case_id: Whose answers are returned, whoever asked; None: there is no case.
-            address: The sender whose answers in other cases are returned; "" for nobody.
+            case_id: All answers of this case are returned; None: there is no case.
+            address: This sender's answers in other cases are returned; "" for nobody.
             level: As in `for_sender`, for answers in other cases.
-            since: Of answers in other cases, only those created at this instant or later.
+            since: Answers in other cases count only if created at this instant or later.
             until: Only answers created before this instant.
             but_for: Leave out the answer to this mail.
         """
@@ -229,7 +229,7 @@ def _count(session: Session, statuses: type[Status], column: str) -> dict[Status
 
 
 def _is_of(address: str) -> ColumnElement[bool]:
-    """Whether a mail is from an address, whatever follows a "+": machines often write from a new tag each time."""
+    """Whether a mail is from an address, ignoring a "+" tag: machines often use a new tag each time."""
     sender = col(MailRow.sender_address)
     local, _, domain = address.rpartition("@")
     name = local.partition("+")[0]

@@ -1,6 +1,6 @@
-"""What answers were made with: versions of documents, templates and account queries, which replay and `why` read.
+"""Versions of documents, templates and account queries that answers were made from; `replay` and `why` read them.
 
-Invariant: a version stands for the same content for ever. Checked by tests/contract/store/test_plans.py.
+Invariant: a version always names the same content. Checked by tests/contract/store/test_plans.py.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Versions:
             return None if row is None else StoredDocument.model_validate(row)
 
     def save_templates(self, version: str, files: Mapping[str, str]) -> None:
-        """Store a set of templates, file name to text, once; a version with other files is an error."""
+        """Store a set of templates, file name to text, once; storing other files under its version is an error."""
         with self.database.write() as session:
             is_new = insert_if_new(session, TemplateSetRow(version=version, files=dict(files)))
             if not is_new and _templates(session, version) != files:
                 raise PermanentError(
-                    f"templates {version} are stored with other files: the version must be made from all of them",
+                    f"templates {version} are stored with other files: the version must be computed from all files",
                     code="templates_version",
                 )
 

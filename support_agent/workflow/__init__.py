@@ -1,1 +1,1 @@
-"""The worker, the stages of a journey, and the decision."""
+"""The worker, the stages of a mail's journey, and the decision."""

@@ -1,7 +1,7 @@
-"""From a mail and its sender to a decision: the part of the journey that depends on nothing but its arguments.
+"""Decides a mail: turns the mail and its sender into a decision that depends only on the arguments.
 
-The pipeline, the dry run (`try`) and `replay --plan` all decide here, so that what an admin sees is what a customer
-gets. Checked by tests/unit/workflow/test_stages.py and tests/integration/test_hostile_model.py.
+The pipeline, the dry run (`try`) and `replay --plan` all decide here, so an admin sees what a customer gets. Checked by
+tests/unit/workflow/test_stages.py and tests/integration/test_hostile_model.py.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from support_agent.tools.retrieval import memory_of, open_room, told
 
 @dataclass(frozen=True)
 class Decider:
-    """Decides mails with one company, one planner and one search; keeps nothing between mails.
+    """Decides mails with one company, one planner and one search; keeps no state between mails.
 
-    `rooms` opens the fact room for a mail; None: it is off. `machine` is the fitted vote on what machines write, None
-    where the rules of screening decide alone.
+    `rooms` opens the fact room for a mail; None: it is off. `machine` is the fitted vote on whether a machine wrote a
+    mail; None: the screening rules decide alone.
     """
 
     company: Company
@@ -58,7 +58,7 @@ class Decider:
     machine: MachineVote | None = None
 
     def judged(self, message: Message, screening: Screening) -> Screening:
-        """The screening after the fitted vote: what it takes for a machine's, or doubts, goes to a person."""
+        """The screening after the fitted vote: a mail that a machine wrote, or may have written, goes to a person."""
         return screening if self.machine is None else self.machine.judged(message, screening)
 
     def decide(
@@ -75,18 +75,18 @@ class Decider:
         """Plan the mail and make its final answer.
 
         Args:
-            message: As parsed.
-            sender: With the level that the answer may use.
-            customer: The known customer, at level 3 only.
+            message: The parsed mail.
+            sender: The sender, with the level that the answer may use.
+            customer: The known customer; at level 3 only.
             now: Aware; its day is "today" for periods and for the validity of documents.
-            sent: What must not be answered again, the newest first.
-            case_id: The mail's case; "" in a rehearsal.
-            memory: What the fact room knew of the case after its last mail.
+            sent: Earlier answers that must not be repeated, newest first.
+            case_id: The mail's case; "" in a dry run.
+            memory: The fact room's memory after the case's last mail.
         """
         reason = self._refusal(message, sender)
         if reason is not None:
             return escalated(reason, now)
-        if unread := self._unread(message):
+        if unread := self._unread_attachments(message):
             code, why = unread
             return escalated(code, now, why)
         names = (*message.people(self.settings.agent.address), *((customer.name, customer.address) if customer else ()))
@@ -107,7 +107,7 @@ class Decider:
         )
 
     def with_attached_text(self, message: Message, raw: Callable[[], bytes], sender: Sender) -> Message:
-        """The mail with the text of the attachments it speaks through, for `decide`; a stranger's are not opened."""
+        """Add the text of attachments that hold the question, for `decide`; opens none of a mail that it refuses."""
         if self._refusal(message, sender) is not None:
             return message
         return with_attached_text(message, raw, self.settings.planner.max_attachment_characters)
@@ -119,15 +119,15 @@ class Decider:
             return Reason.LIMIT
         return None
 
-    def _unread(self, message: Message) -> tuple[str, str] | None:
-        """Code and sentence where what is asked stands in attachments that a person must read."""
+    def _unread_attachments(self, message: Message) -> tuple[str, str] | None:
+        """Code and sentence if the question is in attachments that a person must read; else None."""
         if not speaks_through_attachments(message):
             return None
         words = asked_text(message)
         if left := next((defect for defect in message.defects if defect.startswith(LIMIT)), ""):
             return Reason.LIMIT, left
         if not any(one.text for one in message.attachments):
-            return EscalationReason.SCREENING, "the words are in what is attached, and no text can be read there"
+            return EscalationReason.SCREENING, "the question is in an attachment whose text cannot be read"
         if asked := asks_for_person(words, self.settings.desk.person_words):
             return Reason.PERSON_ASKED_FOR, f"the customer asks for a person: {asked!r}"
         return None
@@ -182,31 +182,31 @@ class Decider:
 
 
 def locale_of(customer: Customer | None, templates: Templates, company: CompanySettings) -> str:
-    """The locale an answer is written in: the customer's own, where there are templates for it."""
+    """The locale of an answer: the customer's, if there are templates for it; else the company's."""
     if customer is None or not templates.has_language(customer.locale):
         return company.locale
     return customer.locale
 
 
 def questions_in(message: Message, read: Read) -> tuple[str, ...]:
-    """The mail's questions, each in the customer's own words; `read` says what pieces of a mail do."""
+    """The mail's questions, each in the customer's own words; `read` classifies the pieces of a mail."""
     return questions_of(message.subject, asked_text(message), read)
 
 
 def _subject_in(question: str, message: Message) -> str:
-    """The subject, where the first question begins with it: then it was written for this mail's one topic."""
+    """The subject, if the first question begins with it and it is no reply's subject; else ""."""
     subject = collapse(message.subject)
     return subject if subject and question.startswith(subject) and not REPLY_PREFIX.match(subject) else ""
 
 
 def _why(plan: Plan, context: Context) -> str:
-    """What a person must know of the plan's reason besides its code."""
+    """Explain the plan's reason to a person, beyond its code."""
     if plan.reason == Reason.NO_EVIDENCE:
         vetoed = next(call.question for call in plan.calls if call.args.get("reason") == plan.reason)
         finding = context.findings.get(vetoed)
         return "" if finding is None else f"question {vetoed} was looked into: {told(finding)}"
     if plan.reason == Reason.BESIDE:
-        return f"the answer at hand says nothing of {context.beside[0].text!r}, which the question names"
+        return f"the answer does not mention {context.beside[0].text!r}, which the question names"
     if plan.reason == Reason.UNKNOWN_RECORD:
         return f"the mail names {', '.join(context.unknown_records)}, which is none of the customer's own records"
     if plan.reason != Reason.REPEATED or not context.repeated:
@@ -216,7 +216,7 @@ def _why(plan: Plan, context: Context) -> str:
 
 
 def _found(context: Context) -> tuple[FoundDocument, ...]:
-    """The documents found for any question, each once with its best score, the nearest first."""
+    """The five best documents found for any question, each with its best score, best first."""
     best: dict[int, float] = {}
     for matches in context.found.values():
         for match in matches:
@@ -230,5 +230,5 @@ def _found(context: Context) -> tuple[FoundDocument, ...]:
 
 
 def thread_subject(message: Message) -> str | None:
-    """The parent's subject, cleaned, for a template to put "Re:" before it; None where it has none."""
+    """The mail's subject, cleaned and without "Re:", which the template adds; None if it has none."""
     return reply_subject(message.subject).removeprefix("Re:").strip() or None

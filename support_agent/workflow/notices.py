@@ -1,7 +1,7 @@
-"""What the desk is told besides a mail's own packet: lost mails, failed journeys, a tripped breaker.
+"""Notifies the desk of lost mails, failed journeys and a tripped breaker.
 
-Invariant: a mail to a customer that went missing is told to the desk once each time that it does, whatever died when:
-the notice and the record that the desk was told are one transaction. Checked by tests/unit/workflow/test_notices.py,
+Invariant: the desk is notified of each loss of a mail to a customer exactly once, whatever process dies: one
+transaction stores the notice and the fact of the notification. Checked by tests/unit/workflow/test_notices.py,
 tests/unit/workflow/test_stages_failures.py and, with real kills, by tests/journey/test_kill.py.
 """
 
@@ -31,7 +31,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Notices:
-    """Tells the desk; `now` is the clock."""
+    """Sends notices to the desk; `now` is the clock."""
 
     store: Store
     rates: Rates
@@ -41,14 +41,14 @@ class Notices:
     now: Callable[[], datetime]
 
     def notify_losses(self, mail_id: MailId | None = None) -> list[DeliveryStatus]:
-        """The desk hears of each mail to a customer that did not go out, or may not have, and that it was not told of.
+        """Notify the desk of each mail to a customer that is failed or uncertain and not yet reported.
 
-        What is lost is read from the outbox, so that nobody need have been alive when it was.
+        The outbox holds the losses, so a notice goes out even if the process died when the mail was lost.
 
         Args:
-            mail_id: Only what went out for this mail.
+            mail_id: Only the outgoing mails for this mail.
         """
-        told = []
+        statuses = []
         for lost in self.store.outbox.unnotified_losses(mail_id):
             why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
             if lost.kind is LetterKind.ANSWER:
@@ -57,23 +57,22 @@ class Notices:
             try:
                 notice = self.queue.loss(self._for_person(lost.mail_id), decision, lost)
                 if notice is not None:
-                    told.append(self.outbox_sender.deliver(notice))
-            except Exception as error:  # tried again with the next mails that are due
+                    statuses.append(self.outbox_sender.deliver(notice))
+            except Exception as error:  # the next round tries again
                 code = known_error(error, "the desk's notice").code
                 log.critical("loss_not_told", outbox_id=lost.id, code=code)
-        return told
+        return statuses
 
     def notify_breaker(self) -> bool:
-        """While too much was written within the hour, to all or to strangers, the desk hears of each once an hour,
-        by one of the mails that wait.
+        """Notify the desk once an hour while an hourly limit, for all or for unknown senders, is reached.
 
-        That mail is a person's from then on. Call it from one thread.
+        One of the waiting mails carries the notice and is escalated by it. Call this from one thread only.
 
         Returns:
-            Whether the desk was told now.
+            Whether the desk was notified now.
         """
         now = self.now()
-        # One without a case may be a report that waits for the mail it is about: it must not become a person's.
+        # A mail without a case may be a report that waits for the mail it is about: it must not be escalated.
         waiting = tuple(mail for mail in self.store.mails.find(status=MailStatus.NEW) if mail.case_id is not None)
         code, why = EscalationReason.BREAKER, self.rates.breaker(now)
         if not why:
@@ -81,7 +80,7 @@ class Notices:
             waiting = tuple(filter(is_from_unknown_sender, waiting))
         if not why or not waiting or self.store.traffic.ended_for(code, now - HOUR, until=now + CLOCK_SLACK):
             return False
-        why = f"{why}; {len(waiting)} mails wait and go on by themselves, `support-agent pause` stops the agent"
+        why = f"{why}; {len(waiting)} mails wait and continue automatically, `support-agent pause` stops the agent"
         log.critical("breaker_tripped", why=why, waiting=len(waiting))
         try:
             record = self.notify(waiting[0].id, escalated(code, now, why))
@@ -95,20 +94,20 @@ class Notices:
         return True
 
     def set_aside(self, mail_id: MailId, error: SupportAgentError) -> None:
-        """The desk gets a mail whose journey failed; where even that fails, it is set aside and `doctor` says so."""
+        """Send a mail whose journey failed to the desk and set it aside; if sending fails, only `doctor` reports it."""
         try:
             self.notify(mail_id, failed(error, self.now()))
         except TransientError:
-            raise  # not set aside yet, so it is told later
+            raise  # the mail stays open, so the next round tries again
         except SupportAgentError as second:
             log.critical("mail_set_aside", mail_id=mail_id, code=error.code, second_code=second.code)
         self.store.mails.end(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
 
     def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
-        """A failure in a mail that is over for the machine; told once for each reason, whatever else went out.
+        """Queue a notice about a mail that the agent cannot finish, once for each reason.
 
         Raises:
-            SupportAgentError: whatever went wrong, as one bad mail must not end the loop (S37).
+            SupportAgentError: any error, mapped, because one bad mail must not end the loop (S37).
         """
         try:
             return self.queue.failure(self._for_person(mail_id), decision)

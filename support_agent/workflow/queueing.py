@@ -1,7 +1,7 @@
-"""What is put into the outbox for a mail: which letters, in whose words, to whom.
+"""Queues the letters for a mail: composes them and puts them into the outbox.
 
-Invariant: a letter is in the outbox only if the gate passed it, and together with what it can be made again from; a
-partial answer and the packet with the rest of its mail are there together or not at all. Checked by
+Invariant: a letter is in the outbox only if the gate passed it, and together with the data to rebuild it; a partial
+answer and the packet with the open questions are queued together or not at all. Checked by
 tests/unit/workflow/test_stages.py, tests/unit/workflow/test_stages_failures.py and, with real kills,
 tests/journey/test_kill.py.
 """
@@ -37,7 +37,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class OutboundQueue:
-    """Puts letters into the outbox, each kind but notices of a failure once for a mail; `now` is the clock."""
+    """Puts letters into the outbox; a mail gets each kind once, except notices of failures. `now` is the clock."""
 
     store: Store
     settings: Settings
@@ -46,7 +46,7 @@ class OutboundQueue:
     now: Callable[[], datetime]
 
     def answer(self, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> None:
-        """The answer, and with it the packet for what it leaves open.
+        """Queue the answer, and a packet for the questions that it leaves open.
 
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
@@ -56,12 +56,12 @@ class OutboundQueue:
         self.store.outbox.queue(*rest, self._outgoing(mail, letter, mail.sender.address))
 
     def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool) -> None:
-        """The case for the desk; `is_acknowledged`: with a fixed mail to the customer that says so."""
+        """Queue the packet for the desk; `is_acknowledged`: with a fixed acknowledgement to the customer."""
         packet = self._packet(mail, decision)
         self.store.outbox.queue(packet, *(self._acknowledgement(mail) if is_acknowledged else ()))
 
     def failure(self, mail: RoutedMail, decision: Decision) -> OutboxRecord:
-        """What went wrong, for the desk, whatever else went out; where it was told for this reason, that notice."""
+        """Queue a notice of a failure for the desk; return the existing notice if there is one for this reason."""
         notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
         for notice in notices:
             letter = self.store.outbox.letter(mail.id, notice.kind, notice.number)
@@ -70,7 +70,7 @@ class OutboundQueue:
         return self.store.outbox.queue(self._notice(mail, decision, notices))[0]
 
     def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxRecord) -> OutboxRecord | None:
-        """The desk's notice that a mail of ours is lost; None: it was told meanwhile."""
+        """Queue the desk's notice that a mail of ours is lost; None: the desk was notified meanwhile."""
         notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
         return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost.id)
 
@@ -79,7 +79,7 @@ class OutboundQueue:
         return self._packet(mail, decision, LetterKind.FAILURE, number=number)
 
     def reply(self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail) -> None:
-        """A staff member's words, in the thread of the customer's mail."""
+        """Queue a staff member's words, in the thread of the customer's mail."""
         letter = reply_letter(parent.message.subject, f"{words}\n")
         self.store.outbox.queue(self._outgoing(mail, letter, to, parent=parent))
 
@@ -92,7 +92,7 @@ class OutboundQueue:
         answered: str | None = None,
         number: int = 1,
     ) -> OutgoingMail:
-        """A packet in the company's words; if those are refused, in the words that came with the program."""
+        """Make a packet with the company's templates; if the gate refuses those, with the packaged templates."""
         packet = packet_of(mail, decision, answered, self.settings)
         templates = self.templates
         try:
@@ -104,7 +104,7 @@ class OutboundQueue:
         return self._outgoing(mail, letter, self.settings.desk.address, templates=templates, number=number)
 
     def _acknowledgement(self, mail: RoutedMail) -> tuple[OutgoingMail, ...]:
-        """The fixed mail in the customer's language; none where the gate refuses it: a person has the case."""
+        """Make the acknowledgement in the customer's language; none if the gate refuses it: a person has the case."""
         accounts, level = self.company.accounts, mail.sender.level
         customer = accounts.customer(mail.sender.address) if level >= CUSTOMER else None
         acknowledgement = Acknowledgement(
@@ -130,12 +130,12 @@ class OutboundQueue:
         parent: ReceivedMail | None = None,
         number: int = 1,
     ) -> OutgoingMail:
-        """The mail's bytes, and what they can be made again from.
+        """Compose the mail's bytes, and keep the data to rebuild them.
 
         Args:
-            templates: What it was rendered with, where that are not the company's.
-            parent: The mail of the thread that it answers, where that is not the mail in hand.
-            number: Which of its kind it is for the mail in hand.
+            templates: The templates that rendered it; the company's by default.
+            parent: The mail that it answers in the thread; `mail` by default.
+            number: Counts the letters of this kind for `mail`, from 1.
         """
         templates, parent, agent = templates or self.templates, parent or mail, self.settings.agent
         self.store.versions.save_templates(templates.version, templates.as_files())

@@ -1,6 +1,6 @@
-"""What each step of the journey does: decisions from `decide`, letters from `queueing`, records in the store.
+"""The stages of a mail's journey: each takes decisions from `decide`, queues letters, and records in the store.
 
-Invariant: a stage may run twice and leaves the same rows. Checked by tests/unit/workflow/test_stages.py,
+Invariant: a stage that runs twice leaves the same rows. Checked by tests/unit/workflow/test_stages.py,
 tests/unit/workflow/test_stages_failures.py and, with real servers and real kills, by
 tests/journey/test_kill.py.
 """
@@ -52,26 +52,26 @@ from support_agent.workflow.queueing import OutboundQueue
 log = structlog.get_logger(__name__)
 
 WORDING_RULES = frozenset({BOUNCE_RULE, AUTO_REPLY_RULE})
-"""Rules that hold for a staff reply by its wording alone; with a mark it has been filed."""
+"""Rules that match a staff reply by its wording alone; with machine headers it would have been filed."""
 ACKNOWLEDGED_RULES = frozenset({None, PERSON_RULE, CLOSING_RULE, UNREADABLE_RULE})
-"""Screening rules after which a customer is still told that a person has the case."""
+"""Screening rules after which a customer still gets an acknowledgement."""
 
 
 class Outcome(StrEnum):
-    """What became of a mail."""
+    """The outcome of a mail's journey."""
 
     ANSWERED = "answered"
     ESCALATED = "escalated"
     FILED = "filed"
     HELD = "held"
-    """Nothing yet: it waits, as `new`, until the machine may write again, or the mail it reports of is sent or not."""
+    """The mail stays `new`: it waits until automatic mail may go on, or until the mail it reports on has been tried."""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """The stages, with what they work on: wired by `app`; `now` is the clock.
+    """The stages and their collaborators, wired by `app`; `now` is the clock.
 
-    `decider` gives what decides mails, which a dry run opens only for a mail that gets as far.
+    `decider` returns the decider; a dry run opens it only when a mail needs it.
     """
 
     store: Store
@@ -90,21 +90,21 @@ class Stages:
 
     @property
     def threads(self) -> Threads:
-        """Which mail belongs to which thread."""
+        """The threads of the stored mails."""
         return self.routing.threads
 
     def keep_company(self) -> None:
-        """Store what answers are made from, by version, for `replay` and `why`; call it before any mail is handled."""
+        """Store the documents and account queries by version, for `replay` and `why`; call it before the first mail."""
         for document in self.company.texts:
             self.store.versions.save_document(document.number, document.raw)
         self.store.versions.save_queries(self.company.version, self.company.accounts.queries.model_dump())
 
     def parse(self, mail_id: MailId) -> ReceivedMail:
-        """The mail as recorded; the same every time, so it is not a recorded step."""
+        """Parse the recorded mail; the result is always the same, so the step is not recorded."""
         return ReceivedMail.of(mail_id, self.store.mails.raw(mail_id))
 
     def screen(self, mail: ReceivedMail) -> Screening:
-        """Whether a machine may answer at all (RFC 3834), and that it has not met the mail before."""
+        """Decide whether the agent may answer at all (RFC 3834), and whether the mail is a copy."""
 
         def is_staff_reply() -> bool:
             is_staff = self.threads.is_staff(self.routing.senders.of(mail))
@@ -117,35 +117,35 @@ class Stages:
             screening = judged if judged is screening or not is_staff_reply() else screening
         screening = self.copies.recognise(mail, screening, self.now())
         if screening.verdict is Verdict.DESK and screening.rule == BOUNCE_RULE:
-            told = self.reports.read(mail.id, mail.message, mail.raw, is_marked=False)
-            screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, told)))})
+            report = self.reports.read(mail.id, mail.message, mail.raw, is_marked=False)
+            screening = screening.model_copy(update={"why": "; ".join(filter(None, (screening.why, report)))})
         self.store.mails.save_screening(mail.id, screening.verdict.value, screening.rule)
         return screening
 
     def file(self, mail: ReceivedMail, screening: Screening) -> str:
-        """No answer, only a record; what a bounce says of a mail of ours is done (S64)."""
+        """File the mail without an answer; a bounce updates the mail of ours that it names (S64)."""
         is_copy = screening.verdict is Verdict.DROP or screening.rule in (COPY_RULE, RATE_RULE)
-        told = "" if is_copy else self.reports.read(mail.id, mail.message, mail.raw)
-        why = "; ".join(filter(None, (screening.why, told)))
+        report = "" if is_copy else self.reports.read(mail.id, mail.message, mail.raw)
+        why = "; ".join(filter(None, (screening.why, report)))
         if screening.verdict is Verdict.DROP:
             self._alarm(mail.id, screening)
         self.store.mails.end(mail.id, MailStatus.FILED, screening.rule or "screening", why, self.now())
         return Outcome.FILED
 
     def identify(self, mail: ReceivedMail) -> Sender:
-        """The sender's level (RFC 8601)."""
+        """Identify the sender and the level (RFC 8601)."""
         return self.routing.senders.of(mail)
 
     def route(self, mail: ReceivedMail, sender: Sender) -> Route:
-        """The case the mail belongs to: the thread's, for one of its participants; else a new one."""
-        self.routing.see_alive(mail.id, sender)
+        """Route the mail to its case: the thread's case if the sender is a participant, else a new one."""
+        self.routing.lift_suppression(mail.id, sender)
         return self.routing.route(mail, sender)
 
     def must_wait(self, mail_id: MailId, *, is_for_desk: bool) -> bool:
-        """Whether the mail may not be decided now: while the agent is paused, has written too much, or an older mail of
-        the case waits.
+        """Whether the mail must wait: the agent is paused, the hourly limit is reached, or an older mail of the case
+        waits.
 
-        A mail that waits is begun anew when it need not any more.
+        The worker starts the journey of a waiting mail again later.
         """
         mail = self.store.mails.get(mail_id)
         why = self.breaker.for_mail(mail.level if mail is not None else None, is_for_desk=is_for_desk)
@@ -156,7 +156,7 @@ class Stages:
         return bool(why)
 
     def plan(self, mail: RoutedMail) -> Decision:
-        """What the answer is; the model is asked here and nowhere else."""
+        """Decide the answer; the only stage that asks the language model."""
         decider, sender, case_id, now = self.decider(), mail.sender, mail.route.case_id, self.now()
         customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
         sent = self.rates.answers_before(mail.id, case_id, sender, now)
@@ -168,17 +168,17 @@ class Stages:
         return decision
 
     def unplanned(self, screening: Screening, route: Route) -> Decision:
-        """No plan: a rule or the state of the case says that a person must read this."""
+        """Escalate without a plan, because of a screening rule or the state of the case."""
         reason, why = screened_out(screening) if screening.verdict is Verdict.DESK else (route.reason, route.why)
         return escalated(reason, self.now(), why)
 
     def failed(self, error: SupportAgentError) -> Decision:
-        """No plan: deciding failed, and a person must read this."""
+        """Escalate without a plan, because deciding failed."""
         log.error("decision_failed", code=error.code)
         return failed(error, self.now())
 
     def answer(self, mail: RoutedMail, decision: Decision) -> Outcome:
-        """Put the answer into the outbox, rendered and gated, and with it a packet for what is left.
+        """Put the answer into the outbox, rendered and gated, and with it a packet for the open questions.
 
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
@@ -193,10 +193,10 @@ class Stages:
         return Outcome.ANSWERED
 
     def escalate(self, mail: RoutedMail, decision: Decision) -> Outcome:
-        """A packet to the desk, a fixed acknowledgement to the customer where that is safe; the case is a person's.
+        """Escalate the case: queue a packet for the desk, and an acknowledgement for the customer where that is safe.
 
-        A sender of whom the desk has had its many packets today is a machine: one packet more says so, and further
-        mails are only filed.
+        A sender over the daily limit of packets is taken for a machine: one more packet says so, and further mails are
+        only filed.
         """
         if self.store.outbox.find(mail_id=mail.id, kind=LetterKind.PACKET):  # queued before the process died
             return Outcome.ESCALATED
@@ -211,7 +211,7 @@ class Stages:
         return Outcome.ESCALATED
 
     def pass_on(self, mail: RoutedMail) -> None:
-        """A staff member's words go to whoever wrote the mail that the packet is about, in that thread (S16)."""
+        """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
         customer_mail_id = mail.route.customer_mail_id
         parent = None if customer_mail_id is None else self.parse(customer_mail_id)
         answered = self.threads.packet_named_by(mail.message)
@@ -225,24 +225,24 @@ class Stages:
         self.queue.reply(mail, words, parent.message.from_.addr, parent)
 
     def _refuse_reply(self, mail: RoutedMail, why: str) -> None:
-        """The desk hears that its reply did not go to the customer."""
+        """Notify the desk that its reply did not go to the customer."""
         log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
         reason = EscalationReason.NOT_PASSED_ON
-        if self.rates.is_notified_enough(mail.sender, self.now()):
-            # Their own machine may answer each notice, and this would never end; `doctor` tells the operator.
+        if self.rates.is_notification_limit_reached(mail.sender, self.now()):
+            # An auto-responder of theirs may answer each notice, without end; `doctor` informs the operator.
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
         else:
             self.notices.notify(mail.id, escalated(reason, self.now(), why))
 
     def send(self, mail_id: MailId) -> list[str]:
-        """One try for each mail of the outbox that belongs to this one and is due; the desk hears of a lost one."""
+        """Try each due outbox mail for this mail once, and notify the desk of lost ones."""
         statuses = self.outbox_sender.send(mail_id)
         return [status.value for status in (*statuses, *self.notices.notify_losses(mail_id))]
 
     def end(self, mail_id: MailId, outcome: Outcome) -> str:
-        """The mail is done, if it is not already: an answer that was lost has made it a person's.
+        """Record the mail's final status; a lost answer may already have escalated it.
 
-        Why a person got it, or a part of it, stands in the packet.
+        The reason code and sentence come from the packet, if a person got the mail or a part of it.
         """
         letters = (self.store.outbox.letter(mail_id, kind) for kind in (LetterKind.PACKET, LetterKind.FAILURE))
         payload = next((letter.payload for letter in letters if letter is not None), None)
@@ -270,16 +270,16 @@ class Stages:
         return unfit(words, mail.message, packet)
 
     def _alarm(self, mail_id: MailId, screening: Screening) -> None:
-        """A loop, or what looks like one (S9, S11); one mail of our own may be a copy that somebody sent us."""
+        """Log a probable mail loop (S9, S11); the day's first mail of our own may be a copy that somebody sent us."""
         now, rule = self.now(), screening.rule or ""
         is_first = not self.store.traffic.ended_for(rule, now - DAY, until=now + CLOCK_SLACK)
         alarm = log.warning if rule == OWN_MAIL_RULE and is_first else log.critical
         alarm("mail_dropped", mail_id=mail_id, rule=rule, why=screening.why)
 
     def _flood(self, mail: RoutedMail, decision: Decision) -> Outcome:
-        """A mail above the limit for packets: the day's first is told to the desk, the others are filed."""
+        """Handle a mail over the limit of packets: the day's first notifies the desk, the others are filed."""
         limit = self.settings.agent.max_packets_per_sender_a_day
-        why = f"the desk has had {limit} packets about this sender within a day, the most that it gets"
+        why = f"the desk has had {limit} packets about this sender within a day, the limit"
         if self.rates.is_first_of_flood(mail.sender, self.now()):
             log.warning("sender_over_limit", case_id=mail.route.case_id, mail_id=mail.id, why=why)
             self.store.cases.escalate(mail.route.case_id)

@@ -1,8 +1,8 @@
-"""The agent's loop: fetch, record, hand to the engine, send what is due, wait.
+"""The worker's loop: fetch mails, record them, start their journeys, send due mails, wait.
 
-Invariant: a mail is recorded together with the cursor before anything else happens to it, and flagged in the mailbox
-only after that; the outbox, not the loop, decides what may be sent. One bad mail never blocks the next. Checked by
-tests/unit/workflow/test_worker.py, and with real processes by tests/journey and tests/acceptance.
+Invariant: one transaction records a mail and the cursor before anything else happens to the mail, and the mail is
+flagged in the mailbox only after that. The outbox, not the loop, decides what may be sent. One bad mail never blocks
+the next. Checked by tests/unit/workflow/test_worker.py, and with real processes by tests/journey and tests/acceptance.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ log = structlog.get_logger(__name__)
 
 OUTBOX_BATCH = 50
 SERVER_CLOCK_LAG = timedelta(hours=1)
-"""How far the mail server's clock may be behind ours before a mail of after the first start looks older."""
+"""How far the mail server's clock may be behind ours: mails that arrive after the first start must not look older."""
 SUPPRESSIONS_KEPT = timedelta(days=365)
-"""How long one stays that is over: by a clock that is ahead one is over that is not."""
+"""How long expired suppressions are kept: while our clock is ahead, valid ones look expired."""
 IDLE_SLICE_S = 5.0
 IDLE_MARGIN_S = 60.0
-"""How much longer than a plan may take the loop waits for the mails in hand before it polls again."""
+"""Added to `planner.max_s`: the longest wait for running journeys before the next poll."""
 THREAD_DIGITS = 16
 
 
 @dataclass(frozen=True)
 class Worker:
-    """One running agent on one mailbox."""
+    """Runs the agent on one mailbox; `now` is the clock."""
 
     settings: Settings
     store: Store
@@ -57,44 +57,44 @@ class Worker:
     open_mailbox: Callable[[], Mailbox]
     now: Callable[[], datetime]
     random: Callable[[], float] = lambda: 0.5
-    """0 to 1: by how much the waits before a new connection differ from those of other programs."""
+    """0 to 1: random spread of the waits before a new connection."""
     clock: Callable[[], float] = time.monotonic
-    """Seconds that only ever go on, for the waits for the mailbox."""
+    """Monotonic seconds, for the waits for the mailbox."""
     sent_folder: SentFolder | None = None
-    """What looks after the copies of what went out; None: nothing does."""
+    """Files copies of sent mails; None: no copies are filed."""
 
     def recover(self) -> None:
-        """Call before the engine is launched: what a dead process was sending may have gone out or not."""
-        self._give_up_sending()
+        """Resolve mails that a dead process left in `sending`; call this before the engine is launched."""
+        self._recover_sending()
 
     def run(self, stop: Event) -> None:
-        """Read and send until told to stop; then the mail in hand is finished (by the engine's own stop).
+        """Fetch and send until `stop` is set; the engine's own stop finishes running journeys.
 
-        A mailbox that cannot be reached keeps no mail from going out, and a mail that cannot go out none from coming.
+        An unreachable mailbox does not stop sending, and a failing server for outgoing mail does not stop fetching.
 
         Raises:
-            ConfigError: the mailbox cannot be used and never could since the start.
+            ConfigError: the mailbox cannot be used, and no connection has worked since the start.
         """
         patience_s = self.settings.planner.max_s + IDLE_MARGIN_S
-        said = ""
+        stopped_why = ""
         with Watch(self.settings.imap, self._mailbox, self.clock, self.random) as watch:
             while not stop.is_set():
-                with _passing():
-                    said = self._say(said)
+                with _transient_errors_logged():
+                    stopped_why = self._log_breaker(stopped_why)
                     self._restart_open_mails()
                 watch.fetch(lambda mailbox: self._fetch(mailbox, stop))
-                with _passing():
+                with _transient_errors_logged():
                     self._finish(stop, patience_s)
                 if not stop.is_set():
                     watch.wait(stop)
 
     def run_once(self, stop: Event) -> None:
-        """Drain the mailbox and what is due in the outbox, then return.
+        """Handle all new mails, send all due ones, then return.
 
         Raises:
-            TransientError: the mailbox cannot be reached; what was there before is worked off all the same.
+            TransientError: the mailbox cannot be reached; mails recorded before are handled nevertheless.
         """
-        self._say("")
+        self._log_breaker("")
         try:
             self._restart_open_mails()
             with self._mailbox() as mailbox:
@@ -102,8 +102,8 @@ class Worker:
         finally:
             self._finish(stop, math.inf)
 
-    def _say(self, before: str) -> str:
-        """Log that the agent has stopped writing, or goes on; why it has stopped now, or ""."""
+    def _log_breaker(self, before: str) -> str:
+        """Log when automatic mail stops or goes on; return why it is stopped now, or ""."""
         now = self.stages.breaker.any()
         if now and now != before:
             log.warning("automatic_mail_stopped", why=now, waiting=self.store.traffic.totals().mails[MailStatus.NEW])
@@ -113,7 +113,7 @@ class Worker:
 
     @contextmanager
     def _mailbox(self) -> Iterator[Mailbox]:
-        """An open mailbox. The mail that the cursor stands on may lack its mark: the connection or the process died."""
+        """Open the mailbox, and flag the last recorded mail again: a crash may have prevented its flag."""
         with self.open_mailbox() as mailbox:
             stored = self.store.cursors.get(self.settings.imap.folder)
             if stored is not None and mailbox.resume(stored) == stored:
@@ -123,11 +123,11 @@ class Worker:
             yield mailbox
 
     def _fetch(self, mailbox: Mailbox, stop: Event) -> int:
-        """Record what is new in the mailbox and let it be handled; how many mails there were."""
+        """Record the new mails and start their journeys; return how many there were."""
         cursor, mails = self._cursor(mailbox), 0
         for fetched in mailbox.fetch_after(cursor):
             if self._is_left_alone(fetched):
-                # A person who moves an old mail here waits for an answer; numbered anew, most of the folder is old.
+                # A person who moves an old mail here expects an answer; in a renumbered folder most mail is old.
                 say = log.info if fetched.is_rescan else log.warning
                 say("mail_left_alone", uid=fetched.uid, arrived_at=str(fetched.arrived_at))
                 self.store.cursors.move(fetched.cursor)
@@ -141,8 +141,8 @@ class Worker:
         return mails
 
     def _is_left_alone(self, fetched: Fetched) -> bool:
-        """Whether it is older than the first start that was to leave old mail alone; or, where the folder is numbered
-        anew, than what the store remembers: it would look like new mail.
+        """Whether a mail is too old to handle: it arrived before the first start with `imap.skip_existing`, or is read
+        again from a renumbered folder and older than the store's retention, so that a copy is not recognised.
         """
         arrived_at, left_before = fetched.arrived_at, fetched.cursor.left_before
         if arrived_at is None:
@@ -153,10 +153,10 @@ class Worker:
         return fetched.is_rescan and arrived_at < self.now() - retention
 
     def _finish(self, stop: Event, patience_s: float) -> None:
-        """Wait until what is in hand is done, then do what is left over.
+        """Wait for running journeys, then do the duties of a round.
 
         Args:
-            patience_s: Longest wait: what is in hand still then, or stuck, keeps no mail from coming or going out.
+            patience_s: Longest wait; a journey that takes longer, or hangs, does not stop fetching and sending.
         """
         waited_s = 0.0
         while not (is_idle := self.engine.wait_until_idle(IDLE_SLICE_S)):
@@ -168,7 +168,7 @@ class Worker:
                 break
         duties: list[Callable[[], object]] = [self._set_aside]
         if is_idle:
-            duties += [self._give_up_sending, self.stages.notices.notify_breaker]
+            duties += [self._recover_sending, self.stages.notices.notify_breaker]
         duties += [
             lambda: self._send_due(stop),
             self.stages.notices.notify_losses,
@@ -176,10 +176,10 @@ class Worker:
         ]
         if self.sent_folder is not None:
             duties.append(self.sent_folder.look_after)
-        _do_each([*duties, self._forget_old])
+        _do_each([*duties, self._delete_old])
 
     def _cursor(self, mailbox: Mailbox) -> Cursor:
-        """Where to go on, stored: with the mark of a rescan before its first mail, so that a death loses neither."""
+        """The cursor to fetch from; a rescan is stored before its first mail, so that a crash does not lose it."""
         stored = self.store.cursors.get(self.settings.imap.folder)
         if stored is not None:
             cursor = mailbox.resume(stored)
@@ -194,7 +194,7 @@ class Worker:
         return cursor
 
     def _record(self, fetched: Fetched) -> None:
-        """The same bytes are the same mail, wherever they come from; `Stages.screen` knows other copies."""
+        """Record a mail and start its journey, once for the same bytes; `Stages.screen` recognises other copies."""
         message = _parsed(fetched.raw)
         message_id = known_as(message) if message is not None else f"<{mail_id_of(fetched.raw)}@unread.invalid>"
         recorded = self.store.mails.record(fetched.raw, message_id, fetched.cursor, self.now())
@@ -203,33 +203,35 @@ class Worker:
             self._start(recorded.id, message)
 
     def _start(self, mail_id: MailId, message: Message | None) -> None:
-        """Mails of one thread are handled one after the other; the thread's root names it.
+        """Start the journey; mails of one thread, named by its root, are handled one after the other.
 
-        As a hash: the name goes into the log, and a Message-ID is a stranger's text.
+        The name is a hash because it is logged, and senders choose a Message-ID's text.
         """
         root = _root(message) if message is not None else mail_id
         self.engine.start(mail_id, hashlib.sha256(root.encode("utf-8", "surrogatepass")).hexdigest()[:THREAD_DIGITS])
 
     def _restart_open_mails(self) -> None:
-        """Each mail that was recorded but never handed to the engine; of those that had to wait the oldest, as many as
-        there is room for within the hour, of strangers in their half, and none while deciding is stopped.
+        """Start mails that were recorded but never reached the engine, and requeue deferred ones.
+
+        Requeues the oldest deferred mails, within the hourly quota (unknown senders: within half of it), and none
+        while deciding is stopped.
         """
         open_mails = self.store.mails.find(status=MailStatus.NEW)
         ended = self.engine.ended([mail.id for mail in open_mails])
-        again = self._may_go_on(open_mails, ended)
+        again = self._requeueable(open_mails, ended)
         self.engine.forget(again)
         for mail_id in (*again, *(mail.id for mail in open_mails if mail.id not in ended)):
             self._start(mail_id, _parsed(self.store.mails.raw(mail_id)))
 
-    def _may_go_on(self, open_mails: Sequence[MailRecord], ended: Mapping[str, bool]) -> list[MailId]:
-        """Those that have waited long enough. One that follows another of its case takes no room while that waits."""
+    def _requeueable(self, open_mails: Sequence[MailRecord], ended: Mapping[str, bool]) -> list[MailId]:
+        """The deferred mails that fit into the quota; a mail behind a waiting mail of its case uses no quota."""
         rates, now = self.stages.rates, self.now()
         room, of_unknown = (0, 0) if self.stages.breaker.deciding() else (rates.room(now), rates.room(now, 0))
         again: list[MailId] = []
         blocked: set[CaseId | None] = set()
         for mail in open_mails:
             is_room = len(again) < room and (of_unknown > 0 or not is_from_unknown_sender(mail))
-            # A journey ends its mail before itself, so one that has ended and left it open has let it wait.
+            # A journey that ended but left its mail open has deferred it: otherwise it ends the mail first.
             if is_room and mail.case_id not in blocked and ended.get(mail.id) and self._is_open(mail.id):
                 again.append(mail.id)
                 of_unknown -= is_from_unknown_sender(mail)
@@ -238,7 +240,7 @@ class Worker:
         return again
 
     def _is_open(self, mail_id: MailId) -> bool:
-        """Whether it is still to be handled: its journey may have ended it since the list was made."""
+        """Whether the mail is still `new`: its journey may have ended it since the list was read."""
         mail = self.store.mails.get(mail_id)
         return mail is not None and mail.status is MailStatus.NEW
 
@@ -251,22 +253,22 @@ class Worker:
                 duties.append(partial(self.stages.notices.set_aside, mail_id, failure.error))
         _do_each(duties)
 
-    def _give_up_sending(self) -> None:
-        """Call while no mail is in hand: what is still `sending` then will never be heard of again."""
+    def _recover_sending(self) -> None:
+        """Resolve mails left in `sending`; call this while no journey runs, as then nobody is sending them."""
         for record in self.store.outbox.recover_sending(self.settings.smtp.max_attempts):
             log.error("delivery_uncertain", outbox_id=record.id, kind=record.kind.value, now=record.status.value)
 
     def _send_due(self, stop: Event) -> None:
-        """One try for each mail that is due; one that must wait for another stands in nobody's way."""
+        """Try each due mail once; a held mail does not block the others."""
         now = self.now()
-        if called := self.store.outbox.reset_retry_times(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
-            log.warning("clock_was_ahead", due_now=called)
+        if reset := self.store.outbox.reset_retry_times(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
+            log.warning("clock_was_ahead", due_now=reset)
         last: Due | None = None
-        while due := self.store.outbox.ready(now, OUTBOX_BATCH, last, self._may_go()):
+        while due := self.store.outbox.ready(now, OUTBOX_BATCH, last, self._sendable_kinds()):
             for last in due:
                 if stop.is_set():
                     return
-                record = self.store.outbox.get(last.id)  # its bytes too, one mail at a time
+                record = self.store.outbox.get(last.id)  # with its bytes, so only one at a time is in memory
                 if record is None:  # deleted since
                     continue
                 try:
@@ -274,12 +276,12 @@ class Worker:
                 except PermanentError as error:
                     log.error("delivery_failed", outbox_id=last.id, code=error.code)
 
-    def _may_go(self) -> list[LetterKind]:
-        """The kinds that nothing holds now; asked for each batch, as what goes out may be the last that may."""
+    def _sendable_kinds(self) -> list[LetterKind]:
+        """The kinds that may be sent now; read for each batch, because sending uses up the hourly limit."""
         is_stopped = bool(self.stages.breaker.sending())
         return [kind for kind in LetterKind if not (is_stopped and kind.is_automatic_letter)]
 
-    def _forget_old(self) -> None:
+    def _delete_old(self) -> None:
         now = self.now()
         self.engine.delete_finished(now - timedelta(days=self.settings.engine.retention_days))
         deleted = self.store.retention.delete_older_than(now - timedelta(days=self.settings.store.retention_days))
@@ -289,8 +291,8 @@ class Worker:
 
 
 def _parsed(raw: bytes) -> Message | None:
-    """None where a mail finds a defect in the parser: its journey fails on it and tells the desk, and the next mail is
-    read all the same (S37).
+    """The parsed mail; None if the parser fails on it: its journey then notifies the desk, and the next mail is read
+    (S37).
     """
     try:
         return parse(raw)
@@ -304,10 +306,10 @@ def _root(message: Message) -> str:
 
 
 def _do_each(duties: Iterable[Callable[[], object]]) -> None:
-    """Do all, whichever fails for now.
+    """Run all duties, even if some raise a TransientError.
 
     Raises:
-        TransientError: the first that was raised.
+        TransientError: the first one that a duty raised.
     """
     first: TransientError | None = None
     for duty in duties:
@@ -321,8 +323,8 @@ def _do_each(duties: Iterable[Callable[[], object]]) -> None:
 
 
 @contextmanager
-def _passing() -> Iterator[None]:
-    """What may work at the next round ends no loop."""
+def _transient_errors_logged() -> Iterator[None]:
+    """Log a TransientError instead of ending the loop; the next round tries again."""
     try:
         yield
     except TransientError as error:

@@ -9,7 +9,7 @@ import pytest
 from support_agent.answer.packet import FoundPage
 from support_agent.desk.decision import Decision
 from support_agent.ops.replay import chosen, replay
-from support_agent.outbound.letters import again
+from support_agent.outbound.letters import rerendered
 from tests.fakes_journey import DESK, JAMES, Office, write
 from tests.fakes_room import ScriptedRooms, found, says
 from tests.journey.test_fact_room import in_all, with_room
@@ -99,7 +99,7 @@ def test_what_was_stored_before_there_were_pages_is_read_and_made_again(office: 
     assert Decision.model_validate(older) == Decision.model_validate(plan.trace)
     payload = json.loads(json.dumps(record.payload), object_hook=_without_pages)
     assert payload != record.payload
-    assert again(record.model_copy(update={"payload": payload}), office.decider.templates).text == text_of(
+    assert rerendered(record.model_copy(update={"payload": payload}), office.decider.templates).text == text_of(
         office.sent(mail_id)[PACKET]
     )
 

@@ -27,14 +27,14 @@ def agent(tmp_path: Path) -> AgentSettings:
 def test_agent_is_paused_while_the_file_is_there(agent: AgentSettings) -> None:
     assert read_pause(agent) is None
     write_pause(agent, "wrong refund policy")
-    assert str(read_pause(agent)) == f"paused: wrong refund policy (the file {agent.pause_file} is there)"
+    assert str(read_pause(agent)) == f"paused: wrong refund policy (the file {agent.pause_file} exists)"
     assert (end_pause(agent), read_pause(agent), end_pause(agent)) == (True, None, False)
 
 
 def test_file_made_by_hand_is_enough(agent: AgentSettings) -> None:
     """`touch paused`."""
     agent.pause_file.touch()
-    assert str(read_pause(agent)) == f"paused (the file {agent.pause_file} is there)"
+    assert str(read_pause(agent)) == f"paused (the file {agent.pause_file} exists)"
 
 
 def test_setting_pauses_without_a_file(agent: AgentSettings) -> None:
@@ -80,7 +80,7 @@ def test_in_doubt_it_is_paused(agent: AgentSettings, tmp_path: Path, monkeypatch
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("support_agent.cases.pause.os.lstat", refused)
-    assert "cannot be looked for: Permission denied" in str(read_pause(agent))
+    assert "cannot be checked: Permission denied" in str(read_pause(agent))
 
 
 def test_file_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_agent_is_paused_while_the_folder_of_its_pause_file_is_away(tmp_path: Pa
     agent.pause_file.parent.mkdir()
     assert read_pause(agent) is None
     agent.pause_file.parent.rmdir()
-    assert "is not there" in str(read_pause(agent))
+    assert "does not exist" in str(read_pause(agent))
     agent.pause_file.parent.write_text("a file where the folder was")
     assert "Not a directory" in str(read_pause(agent))
 
@@ -113,7 +113,7 @@ def test_pausing_again_without_a_reason_keeps_the_reason(agent: AgentSettings) -
 def test_pausing_leaves_the_file_also_where_the_setting_pauses(agent: AgentSettings, reason: str) -> None:
     """Failure: `pause` said "paused", wrote nothing, and the agent went on when the setting was taken away."""
     write_pause(agent.model_copy(update={"paused": True}), reason)
-    assert str(read_pause(agent)).endswith(f"(the file {agent.pause_file} is there)")
+    assert str(read_pause(agent)).endswith(f"(the file {agent.pause_file} exists)")
 
 
 def test_pausing_leaves_the_file_also_where_nobody_can_look_for_it(agent: AgentSettings) -> None:
@@ -125,7 +125,7 @@ def test_pausing_leaves_the_file_also_where_nobody_can_look_for_it(agent: AgentS
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("support_agent.cases.pause.os.lstat", refused)
         write_pause(agent, "")
-    assert str(read_pause(agent)) == f"paused (the file {agent.pause_file} is there)"
+    assert str(read_pause(agent)) == f"paused (the file {agent.pause_file} exists)"
 
 
 # The commands
@@ -151,7 +151,7 @@ def test_commands_pause_and_resume_without_a_database(config: Path, capsys: pyte
     file = config.parent / "paused"
     assert run("pause", "--reason", "wrong policy", "--config", config) == 0
     assert run("pause", "--reason", "still wrong", "--config", config) == 0
-    assert capsys.readouterr().out.splitlines()[1] == f"paused: still wrong (the file {file} is there)"
+    assert capsys.readouterr().out.splitlines()[1] == f"paused: still wrong (the file {file} exists)"
     assert (run("resume", "--config", config), run("resume", "--config", config)) == (0, 0)
     assert capsys.readouterr().out.splitlines() == ["goes on", "was not paused"]
     assert not file.exists()

@@ -99,7 +99,7 @@ def test_s12_desk_is_told_once_a_day_that_further_mails_of_a_sender_are_filed(of
         notice = mails[2][0]
         assert reason_told(office, notice) == (
             "flood",
-            "the desk has had 2 packets about this sender within a day, the most that it gets: further mails of this"
+            "the desk has had 2 packets about this sender within a day, the limit: further mails of this"
             " sender are only filed for a day, `support-agent doctor` counts them",
         )
         assert (set(office.sent(notice)), one(office, notice).status) == ({PACKET}, MailStatus.ESCALATED)
@@ -147,7 +147,7 @@ def test_sender_whose_address_cannot_be_written_to_goes_to_the_desk_alone(
     assert [outcome for _, outcome in handled] == ["escalated"] * 3 + ["filed"]
     assert [set(office.sent(mail_id)) for mail_id, _ in handled] == [{PACKET}] * 3 + [set()]
     if text is REFUND:
-        why = "j\u00fcrgen@q.example has characters before the @ that need SMTPUTF8, with which nothing is sent"
+        why = "j\u00fcrgen@q.example has characters before the @ that need SMTPUTF8, which is not supported"
         assert reason_told(office, handled[0][0]) == ("unwritable", why)
 
 
@@ -218,9 +218,7 @@ def test_s12_the_desk_hears_once_an_hour_that_unknown_wait(office: Office) -> No
     assert [office.stages.notices.notify_breaker() for _ in range(2)] == [True, False]
     code, why = reason_told(office, waiting[0], FAILURE)
     assert code == "strangers_breaker"
-    told = (
-        "2 automatic mails within an hour for senders who are no known customers, the most that may (S12); 2 mails wait"
-    )
+    told = "2 automatic mails within an hour for senders who are no known customers, the limit (S12); 2 mails wait"
     assert str(why).startswith(told)
     assert [office.handle(raw)[1] for raw in crowd(3)] == ["answered"] * 2 + ["held"]
     assert [office.stages.notices.notify_breaker() for _ in range(2)] == [True, False]
@@ -303,7 +301,7 @@ def test_s12_hourly_limit_is_told_to_the_desk_once_an_hour(office: Office) -> No
     assert [recipient for recipient, _ in office.transport.given][2:] == [DESK]
     code, why = reason_told(office, waiting[0], FAILURE)
     assert (code, one(office, waiting[0]).status) == ("breaker", MailStatus.ESCALATED)
-    assert str(why).startswith("2 automatic mails within an hour, the most that may (S12); 3 mails wait")
+    assert str(why).startswith("2 automatic mails within an hour, the limit (S12); 3 mails wait")
     assert [one(office, mail_id).status for mail_id in waiting[1:]] == [MailStatus.NEW] * 2
     office.clock = Clock(NOON + timedelta(hours=1, minutes=1))
     assert not office.stages.notices.notify_breaker(), "there is room again"
@@ -335,7 +333,7 @@ def test_s12_hourly_limit_holds_right_before_each_mail_is_sent(office: Office) -
         statuses = [office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER]).value for mail_id in ids]
     assert statuses == ["sent", "sent", "sent", "held"]
     held = [(entry["outbox_id"], entry["why"]) for entry in logs if entry["event"] == "delivery_held"]
-    why = "3 automatic mails within an hour, the most that may (S12)"
+    why = "3 automatic mails within an hour, the limit (S12)"
     assert held == [(office.sent(ids[3])[ANSWER].id, why)]
     breaker = office.stages.breaker
     assert (breaker.any(), breaker.deciding()) == (why, ""), "what may be sent is no matter of deciding"

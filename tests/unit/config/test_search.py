@@ -29,7 +29,7 @@ def test_the_sources_are_read_in_their_order(tmp_path: Path) -> None:
         ('sources = ["google"]', r"set search\.serper_url and search\.serper_key"),
         ('sources = ["searxng"]', r"set search\.searxng_url"),
         ('sources = ["site"]', r"set search\.site_url"),
-        ('sources = ["wikipedia", "wikipedia"]', "stands twice"),
+        ('sources = ["wikipedia", "wikipedia"]', "is listed twice"),
         ('sources = ["bing"]', "search.sources"),
         ('mode = "sequential"', r"search\.mode is gone: .*delete the line"),
         ('serper_url = "http://google.serper.dev/search"', "https://"),

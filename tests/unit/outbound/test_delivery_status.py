@@ -10,7 +10,7 @@ import pytest
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.explain import timeline
-from support_agent.outbound.delivery_status import Choice, entries, settle_by_hand
+from support_agent.outbound.delivery_status import Choice, apply_choice, entries
 from support_agent.outbound.sender import DeliveryStatus
 from support_agent.pipeline import handle
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus
@@ -65,19 +65,19 @@ def test_s62_a_person_settles_what_makes_sense_and_twice_is_once(
     if after is None:
         before = again(office, record)
         with pytest.raises(PermanentError, match=f"is {status}: "):
-            settle_by_hand(office.store, record.id, choice, NOON)
+            apply_choice(office.store, record.id, choice, NOON)
         assert again(office, record) == before
         return
-    is_new = settle_by_hand(office.store, record.id, choice, NOON).is_new
+    is_new = apply_choice(office.store, record.id, choice, NOON).is_new
     assert is_new is ((choice, status) not in {(Choice.RETRY, READY), (Choice.SENT, SENT)})
-    settled = settle_by_hand(office.store, record.id, choice, NOON)
+    settled = apply_choice(office.store, record.id, choice, NOON)
     assert (settled.status, settled.is_new, again(office, record).status) == (after, False, after)
     assert len(office.store.deliveries.of(record.id)) == is_new
 
 
 def test_s62_the_case_says_who_decided(office: Office) -> None:
     record = answered(office, "uncertain")
-    settle_by_hand(office.store, record.id, Choice.SENT, NOON)
+    apply_choice(office.store, record.id, Choice.SENT, NOON)
     assert record.case_id is not None
     (mail,) = timeline(office.store, record.case_id).mails
     (settled,) = next(sent.settled for sent in mail.sent if sent.kind is ANSWER)
@@ -88,7 +88,7 @@ def test_a_mail_that_is_sent_again_by_a_person_goes_to_a_suppressed_address(offi
     """Who sends again says that the address is good: it is written to again."""
     record = answered(office)
     office.handle(report(envelope=envelope_id(record.message_id)))
-    settle_by_hand(office.store, record.id, Choice.RETRY, office.clock())
+    apply_choice(office.store, record.id, Choice.RETRY, office.clock())
     office.stages.outbox_sender.deliver(again(office, record))
     assert again(office, record).status is SENT
     assert office.transport.given[-1] == (JAMES, record.raw)
@@ -107,13 +107,13 @@ def test_a_death_while_a_person_sends_again_leaves_no_mail_that_fails_at_once(
     with monkeypatch.context() as patched:
         patched.setattr(Suppressions, "lift", die)
         with pytest.raises(KeyboardInterrupt):
-            settle_by_hand(office.store, record.id, Choice.RETRY, office.clock())
+            apply_choice(office.store, record.id, Choice.RETRY, office.clock())
     assert again(office, record).status is FAILED
 
 
 def test_an_unknown_mail_is_named(office: Office) -> None:
     with pytest.raises(ConfigError, match="`support-agent outbox` lists them"):
-        settle_by_hand(office.store, "nothing", Choice.RETRY, NOON)
+        apply_choice(office.store, "nothing", Choice.RETRY, NOON)
 
 
 def test_s62_what_is_not_known_to_be_out_is_listed_until_it_is_settled(office: Office) -> None:
@@ -123,7 +123,7 @@ def test_s62_what_is_not_known_to_be_out_is_listed_until_it_is_settled(office: O
         record.id, UNCERTAIN, JAMES, record.case_id,
     )  # fmt: skip
     assert 10_000 < entry.age_s < 10_800
-    settle_by_hand(office.store, record.id, Choice.GIVE_UP, NOON)
+    apply_choice(office.store, record.id, Choice.GIVE_UP, NOON)
     assert entries(office.store, NOON) == []
 
 

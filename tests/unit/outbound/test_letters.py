@@ -22,10 +22,10 @@ from support_agent.outbound.letters import (
     Headers,
     Letter,
     acknowledgement_letter,
-    again,
     answer_letter,
     own_words,
     reply_letter,
+    rerendered,
     unfit,
 )
 from support_agent.store.records import LetterKind, LetterRecord, MailId
@@ -106,7 +106,7 @@ def test_stored_letter_is_made_again(office: Office, kind: LetterKind) -> None:
         if (record := office.store.outbox.letter(mail.id, kind)) is not None
     ]
     assert len(records) == 1
-    letter = again(records[0], office.decider.templates)
+    letter = rerendered(records[0], office.decider.templates)
     assert (letter.kind, letter.payload, letter.rendered) == (kind, records[0].payload, records[0].rendered)
 
 
@@ -125,7 +125,7 @@ def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -
         header_inputs={},
         created_at=NOON,
     )
-    assert "99" in again(record, office.decider.templates).text
+    assert "99" in rerendered(record, office.decider.templates).text
 
 
 def test_persons_words_are_passed_on_as_they_are(office: Office) -> None:

@@ -10,7 +10,7 @@ import pytest
 from support_agent.errors import PermanentError
 from support_agent.mail.keys import envelope_id
 from support_agent.ops.replay import replay
-from support_agent.outbound.delivery_status import Choice, settle_by_hand
+from support_agent.outbound.delivery_status import Choice, apply_choice
 from support_agent.outbound.sender import DeliveryStatus
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import (
@@ -39,7 +39,7 @@ def lost_answer(office: Office) -> MailId:
 def retried(office: Office, mail_id: MailId, delivery: Delivery = REFUSED) -> None:
     """A person sends the answer again, and this comes of it."""
     answer = office.sent(mail_id)[ANSWER]
-    settle_by_hand(office.store, answer.id, Choice.RETRY, office.clock())
+    apply_choice(office.store, answer.id, Choice.RETRY, office.clock())
     office.transport.deliveries = [delivery]
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
 

@@ -267,7 +267,7 @@ def test_s12_doctor_warns_of_the_hourly_limit(stored: Office) -> None:
     office.handle(write(REFUND, sender=JAMES))
     (severity, what), (_, used) = traffic_of(office.settings)
     assert severity == "warning"
-    assert what == "everything automatic waits: 1 automatic mails within an hour, the most that may (S12)"
+    assert what == "everything automatic waits: 1 automatic mails within an hour, the limit (S12)"
     assert used.endswith("1 mail to handle")
 
 
@@ -281,7 +281,7 @@ def test_s12_doctor_warns_of_the_hourly_limit_of_what_is_sent(stored: Office) ->
     (severity, what), (_, used) = traffic_of(office.settings, NOON + timedelta(hours=2, minutes=1))
     assert (severity, what) == (
         "warning",
-        "nothing automatic is sent: 1 automatic mails within an hour, the most that may (S12)",
+        "nothing automatic is sent: 1 automatic mails within an hour, the limit (S12)",
     )
     assert used.startswith("this hour 1/1;")
 
