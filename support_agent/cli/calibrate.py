@@ -37,8 +37,8 @@ def calibrate(
     its topic were not there. A threshold below planner.threshold_answer must be proven with 95 % certainty and is never
     below planner.threshold_floor; with too few questions no threshold is changed. Without --write nothing is kept.
     """
-    from support_agent.cli.eval_parts import calibrate as run_calibrate
     from support_agent.config.log import configure_log
+    from support_agent.ops.evals.calibrating import calibrate as run_calibrate
     from support_agent.ops.evals.calibrating import table
     from support_agent.ops.evals.mail_labels import read_labels
     from support_agent.ops.evals.picture import check_picture, write_picture

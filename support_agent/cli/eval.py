@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple, assert_never
 
 import typer
 from pydantic import BaseModel
 
-from support_agent.cli.options import ConfigOption, JsonOption, print_data, settings_of
+from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 
@@ -117,8 +118,8 @@ def _measure(benchmark: Benchmark, settings: Settings, asked: _Asked) -> tuple[B
 
 
 def _intents(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
-    from support_agent.cli.eval_parts import open_intents
     from support_agent.ops.evals.intents import OUT_OF_SCOPE, evaluate, read_lines, table, topics_of_lines
+    from support_agent.ops.evals.opening import open_intents
     from support_agent.ops.evals.picture import check_picture, write_picture
 
     if asked.train is None or asked.test is None:
@@ -137,16 +138,16 @@ def _intents(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
 
 
 def _mails(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
-    from support_agent.cli.eval_parts import open_mail_trial
+    from support_agent.app import open_dry_run
     from support_agent.ops.evals.mail_labels import read_labels
-    from support_agent.ops.evals.mails import evaluate, line_of, report_of, table
+    from support_agent.ops.evals.mails import evaluate, line_of, report_of, table, try_labelled
     from support_agent.ops.evals.picture import check_picture, write_picture
 
     if asked.data is None:
         raise ConfigError("say where the mails and their labels are, with --data DIR: `support-agent eval --help`")
     check_picture(asked.picture)
     labels = read_labels(asked.data)
-    results = evaluate(labels, open_mail_trial(settings))
+    results = evaluate(labels, partial(try_labelled, open_dry_run(settings), now()))
     if asked.picture is not None:
         write_picture(asked.picture, [one for one in results if one.score.answered], len(results))
     report = report_of(results)

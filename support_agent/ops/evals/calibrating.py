@@ -10,18 +10,35 @@ Source: temperature and bias as in Guo et al. 2017; fixed sequence of tests as i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
 from math import ceil, exp, log
 from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from support_agent.company.company import Company
+from support_agent.config.settings import Settings
+from support_agent.facts.topics import topics_of, version_of_topics
+from support_agent.mail.machines import screening
+from support_agent.mail.message import Message
 from support_agent.ops.evals.intents import Decided, Way, decided_of
-from support_agent.ops.evals.leaving_out import Asked
+from support_agent.ops.evals.leaving_out import Asked, examples_of, left_out, of_mails, without_topic
+from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.measures import CERTAINTY, Ranked, bounds, calibration_error
-from support_agent.planner.calibration import CompanyCalibration, KindThreshold, TopicKind, Verdict
+from support_agent.ops.evals.opening import open_chooser, open_search
+from support_agent.planner.calibration import (
+    CompanyCalibration,
+    KindThreshold,
+    MadeFrom,
+    TopicKind,
+    Verdict,
+    made_for,
+)
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser
 from support_agent.planner.combiner import Calibration
+from support_agent.planner.topics import topic_option
 
 LEAST = 1e-9
 """A probability counts no less."""
@@ -41,6 +58,51 @@ class Fit(NamedTuple):
     calibration: Calibration
     before: list[Decided]
     after: list[Decided]
+
+
+def calibrate(
+    settings: Settings, risk: float, labels: Sequence[Label], made_at: datetime
+) -> tuple[CompanyCalibration, Fit]:
+    """Adjust the choice to the company of the configuration.
+
+    Args:
+        risk: The share of wrong answers that is allowed, 0..1.
+        labels: Labelled mails of the company; their questions are added to its example questions.
+    Raises:
+        ConfigError: a file of the company or a model cannot be used.
+    """
+    company, planner = Company.load(settings.company), settings.planner
+    topics, search = topics_of(company), open_search(settings)
+    examples = examples_of(company, topics)
+    groups = [list(left_out(topics, examples, search)), list(without_topic(topics, examples, search))]
+    search.update(topics)
+    groups.append(list(of_mails(labels, search, partial(_is_for_a_machine, settings, company))))
+    options = {topic.key: topic_option(topic.key, company.by_number, company.accounts) for topic in topics}
+    with open_chooser(settings) as chooser:
+        way = Way(chooser, options, planner.threshold_answer, planner.shortlist)
+        found = fit([one for group in groups for one in group], way)
+    made = CompanyCalibration(
+        made_at=made_at,
+        risk=risk,
+        made_for=made_for(settings),
+        made_from=MadeFrom(
+            examples=len(groups[0]),
+            without_topic=len(groups[1]),
+            mails=len(groups[2]),
+            topics=version_of_topics(topics),
+            threshold_answer=planner.threshold_answer,
+        ),
+        sharpness=found.calibration.sharpness,
+        none_shift=found.calibration.none_shift,
+        thresholds=thresholds(found.after, risk, planner.threshold_answer, planner.threshold_floor),
+    )
+    return made, found
+
+
+def _is_for_a_machine(settings: Settings, company: Company, message: Message) -> bool:
+    accounts = company.accounts
+    found = screening.screen(message, settings.agent, settings.desk, lambda a: accounts.customer(a) is not None)
+    return found.verdict is screening.Verdict.ANSWER
 
 
 def fit(asked: Sequence[Asked], way: Way) -> Fit:

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from datetime import datetime
 from math import ceil
 from statistics import median
 from typing import NamedTuple
 
+from pydantic import Field, computed_field
+
 from support_agent.answer.final_answer import DocumentItem
 from support_agent.core.frozen import Frozen
-from support_agent.ops.dry_run import Tried, TriedCall
+from support_agent.mail.message import parse
+from support_agent.ops.dry_run import DryRun, Tried, TriedCall, read_mail
 from support_agent.ops.evals.mail_labels import Label, Sections, document_of
 from support_agent.planner.work import TOPIC_KINDS
 
@@ -29,15 +33,15 @@ class Sent:
     sections: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(Frozen):
     """How one mail, or several together, came out; "questions" are those that the agent has an answer to.
 
-    `wrong_section` of the wrong ones are so by their sections alone. `documents` are the documents that were sent with
-    sections to choose among, `right_sections` of them right ones with a right section, and `whole` of these miss
-    nothing that the customer needs.
+    `wrong_section` counts the wrong mails in which only a section is wrong. `documents` counts the documents that were
+    sent with sections to choose among; of these, `right_sections` are right ones with a right section, and `whole` lack
+    nothing that the customer needs. `seconds` are those of each mail, where they were measured.
     """
 
+    name: str = ""
     mails: int
     answered: int
     wrong: int
@@ -49,21 +53,41 @@ class Score:
     answerable_answered: int
     questions: int
     questions_right: int
+    seconds: tuple[float, ...] = Field((), exclude=True)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def right_of_answered(self) -> float:
         """0..1; 1 where nothing was answered."""
         return (self.answered - self.wrong) / self.answered if self.answered else 1.0
 
-    @property
-    def named_of_answered(self) -> float:
-        """0..1, the same where a document with another section counts as right: the right thing was named."""
-        return (self.answered - self.wrong + self.wrong_section) / self.answered if self.answered else 1.0
-
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def answered_of_answerable(self) -> float:
         """0..1; 1 where nothing could be answered."""
         return self.answerable_answered / self.answerable if self.answerable else 1.0
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def seconds_median(self) -> float:
+        """Of a mail."""
+        return median(self.seconds or (0.0,))
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def seconds_95th(self) -> float:
+        """95 % of the mails took no longer."""
+        ranked = sorted(self.seconds) or [0.0]
+        return ranked[ceil(0.95 * len(ranked)) - 1]
+
+    @property
+    def named_of_answered(self) -> float:
+        """0..1: as `right_of_answered`, but a right document with a wrong section counts as right."""
+        return (self.answered - self.wrong + self.wrong_section) / self.answered if self.answered else 1.0
+
+
+COUNTS = tuple(name for name, field in Score.model_fields.items() if field.annotation is int)
+"""The fields of a score that are added up over mails."""
 
 
 def sent_in(tried: Tried) -> Sent:
@@ -160,10 +184,11 @@ def _answers(label: Label, place: int, outcome: str, sent: Sent) -> bool:
     return acceptable is not None and bool(headings & acceptable.any_of)
 
 
-def total(scores: Iterable[Score]) -> Score:
-    """Several mails together."""
-    columns = zip(*((vars(one).values()) for one in scores), strict=True)
-    return Score(*(sum(column) for column in columns))
+def total(scores: Iterable[Score], name: str = "") -> Score:
+    """Several mails together, under this name."""
+    together = list(scores)
+    counts = {key: sum(getattr(one, key) for one in together) for key in COUNTS}
+    return Score(name=name, **counts, seconds=tuple(s for one in together for s in one.seconds))
 
 
 class Result(NamedTuple):
@@ -183,72 +208,49 @@ class Result(NamedTuple):
         return bool(self.score.answered) and not self.score.wrong
 
 
+def try_labelled(dry_run: DryRun, now: datetime, label: Label) -> Tried:
+    """Try a mail as one of the sender that its label names, on the day it is dated; at `now` where it has no date.
+
+    Raises:
+        ConfigError: the file cannot be read, or a model cannot be used.
+    """
+    raw = read_mail(label.path, dry_run.settings.imap.max_message_bytes)
+    at = parse(raw).sent_at or now
+    return dry_run.try_mail(label.path.name, raw, at, as_level=label.level, as_customer=label.customer)
+
+
 def evaluate(mails: Iterable[Label], tried: Callable[[Label], Tried]) -> list[Result]:
     """Each mail, tried and scored."""
     results = []
     for label in mails:
         one = tried(label)
-        results.append(Result(label, one, score(label, sent_in(one))))
+        own = score(label, sent_in(one)).model_copy(update={"seconds": (one.trial.seconds,)})
+        results.append(Result(label, one, own))
     return results
-
-
-class Group(Frozen):
-    """Mails together; see `Score` for the counts. `right_of_answered` and `answered_of_answerable` are 0..1."""
-
-    name: str
-    mails: int
-    answered: int
-    wrong: int
-    wrong_section: int
-    documents: int
-    right_sections: int
-    whole: int
-    answerable: int
-    answerable_answered: int
-    questions: int
-    questions_right: int
-    right_of_answered: float
-    answered_of_answerable: float
-    seconds_median: float
-    seconds_95th: float
 
 
 class Report(Frozen):
     """How the mails came out: all of them, by kind and by language."""
 
-    all: Group
-    kinds: tuple[Group, ...]
-    languages: tuple[Group, ...]
+    all: Score
+    kinds: tuple[Score, ...]
+    languages: tuple[Score, ...]
 
 
 def report_of(results: Sequence[Result]) -> Report:
     """The totals; there is one mail at least."""
     return Report(
-        all=group_of("all", results),
+        all=total((result.score for result in results), "all"),
         kinds=_grouped(results, lambda label: label.kind),
         languages=_grouped(results, lambda label: label.language),
     )
 
 
-def _grouped(results: Sequence[Result], key: Callable[[Label], str]) -> tuple[Group, ...]:
-    groups: dict[str, list[Result]] = defaultdict(list)
+def _grouped(results: Sequence[Result], key: Callable[[Label], str]) -> tuple[Score, ...]:
+    groups: dict[str, list[Score]] = defaultdict(list)
     for result in results:
-        groups[key(result.label)].append(result)
-    return tuple(group_of(name, of) for name, of in sorted(groups.items()))
-
-
-def group_of(name: str, results: Sequence[Result]) -> Group:
-    """The totals of some mails, one at least."""
-    whole = total(result.score for result in results)
-    seconds = sorted(result.tried.trial.seconds for result in results)
-    return Group(
-        name=name,
-        **asdict(whole),
-        right_of_answered=whole.right_of_answered,
-        answered_of_answerable=whole.answered_of_answerable,
-        seconds_median=median(seconds),
-        seconds_95th=seconds[ceil(0.95 * len(seconds)) - 1],
-    )
+        groups[key(result.label)].append(result.score)
+    return tuple(total(of, name) for name, of in sorted(groups.items()))
 
 
 def table(report: Report) -> str:
@@ -259,7 +261,7 @@ def table(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _told(group: Group) -> str:
+def _told(group: Score) -> str:
     right = group.answered - group.wrong
     return (
         f"{group.mails} mails, {group.answered} answered, {right} right ({group.right_of_answered:.2f}; "

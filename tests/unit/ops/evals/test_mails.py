@@ -161,7 +161,8 @@ def _tried(*sent: int, seconds: float = 1.0, sure: float = 0.9) -> Tried:
 def _result(expected: str, *sent: int, kind: str = "document", language: str = "en", seconds: float = 1.0) -> Result:
     label = Label(Path(f"{kind}.eml"), None, 2, kind, language, expected=((expected,),))
     outcomes = Sent(tuple(f"send_document({number})" for number in sent))
-    return Result(label, _tried(*sent, seconds=seconds), score(label, outcomes))
+    own = score(label, outcomes).model_copy(update={"seconds": (seconds,)})
+    return Result(label, _tried(*sent, seconds=seconds), own)
 
 
 def test_mails_are_counted_by_kind_and_language_with_their_seconds() -> None:
