@@ -117,7 +117,6 @@ def train(
     policy does on the reported cases, beside the rules and chance. It decides nothing until it is configured.
     """
     from support_agent.app import open_store
-    from support_agent.cli.policy_printing import trained_policy
     from support_agent.company.document_languages import load_library
     from support_agent.desk.human_feedback import escalated_cases
     from support_agent.facts.learning import policy_weights, training
@@ -141,6 +140,6 @@ def train(
         people=len(escalated),
         measured=measured,
     )
-    print_data(trained, as_json, trained_policy(trained, folder))
+    print_data(trained, as_json, printing.trained_policy(trained, folder))
     if picture is not None:
         write_learning_curve(picture, rewards_of(course, held_out), trained.measured[1].reward)

@@ -18,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from support_agent.cli import printing
+from support_agent.cli import case_printing, printing
 from support_agent.cli.calibrate import calibrate
 from support_agent.cli.eval import eval_
 from support_agent.cli.facts import facts_app
@@ -180,7 +180,7 @@ def try_(
         dry_run = open_dry_run(settings)
         for file, raw in raws:
             tried = dry_run.try_mail(file, raw, _now(), as_level=as_level, as_customer=as_customer)
-            typer.echo(tried.trial.model_dump_json() if as_json else printing.trial(tried))
+            typer.echo(tried.line.model_dump_json() if as_json else case_printing.dry_run(tried))
 
 
 @app.command("inspect")
@@ -246,7 +246,7 @@ def show(
 
     with open_store(_settings(config)) as store:
         story = timeline(store, case)
-    _print(story, as_json, printing.timeline(story))
+    _print(story, as_json, case_printing.timeline(story))
 
 
 @app.command()
@@ -259,7 +259,7 @@ def why(
 
     with open_store(_settings(config)) as store:
         lines = explain_why(store, case)
-    _print(lines, as_json, printing.why(lines))
+    _print(lines, as_json, case_printing.why(lines))
 
 
 @app.command()
@@ -304,7 +304,7 @@ def replay(
             asked = _plan_settings(plan_config or config, model, policies, templates)
             again = plan_again(store, open_dry_run(asked), mails)
             report = report.model_copy(update={"replanned": again})
-    _print(report, as_json, printing.replay(report))
+    _print(report, as_json, case_printing.replay(report))
     raise typer.Exit(FAILED if report.is_different else DONE)
 
 

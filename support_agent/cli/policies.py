@@ -70,7 +70,6 @@ def suggest_questions(
     an example that is there, and what is nearer to something else than to its own document. Exits with 1 where nothing
     is left.
     """
-    from support_agent.cli.policy_printing import suggestions
     from support_agent.company.company import Company
     from support_agent.facts.opening import open_suggester
     from support_agent.facts.suggestions import check_file, chosen, suggest, write_suggestions
@@ -83,6 +82,6 @@ def suggest_questions(
     with open_suggester(settings, company) as (search, writer):
         proposed = [suggest(one, search, writer, count, settings.grading.seed) for one in documents]
     made = write_suggestions(file, policies, writer.name, now().date(), proposed)
-    print_data(made, as_json, suggestions(made))
+    print_data(made, as_json, printing.suggestions(made))
     if not any(one.questions for one in made.documents):
         raise typer.Exit(FAILED)

@@ -52,19 +52,19 @@ NO_ADDRESS = "nobody@dry-run.invalid"
 NO_SECRET = SecretStr("the mails of a dry run are sent to nobody")
 
 
-class TriedCall(Frozen):
+class DryRunCall(Frozen):
     tool: str
     args: dict[str, str | int | bool]
     confidence: Annotated[float, Field(ge=0, le=1)]
 
 
-class TriedAnswer(Frozen):
+class DryRunAnswer(Frozen):
     subject: str
     text: str
     html: str
 
 
-class Trial(Frozen):
+class DryRunLine(Frozen):
     """One line of `try --json`; `reason` is the code that the store has, or the rule that filed the mail.
 
     `level` is None for a mail that was filed before anybody asked who sent it.
@@ -74,19 +74,19 @@ class Trial(Frozen):
     outcome: Outcome
     reason: str | None
     level: Level | None
-    calls: tuple[TriedCall, ...]
-    answer: TriedAnswer | None
+    calls: tuple[DryRunCall, ...]
+    answer: DryRunAnswer | None
     seconds: float
     forward_passes: int
 
 
-class Tried(NamedTuple):
-    """A trial with what its steps recorded, for printing; None for a step that was not reached.
+class DryRunResult(NamedTuple):
+    """The line, and what the steps recorded, for printing; None for a step that was not reached.
 
     `why` is what more is known of the reason, one sentence, or "".
     """
 
-    trial: Trial
+    line: DryRunLine
     screening: Screening
     sender: Sender | None
     decision: Decision | None
@@ -121,7 +121,7 @@ class DryRun:
 
     def try_mail(
         self, file: str, raw: bytes, now: datetime, *, as_level: int | None = None, as_customer: str | None = None
-    ) -> Tried:
+    ) -> DryRunResult:
         """What would happen to a mail that came now.
 
         Args:
@@ -139,7 +139,7 @@ class DryRun:
                 store.mails.save_sender(mail_id, *assumed)
             return self.run(file, store, mail_id, now)
 
-    def run(self, file: str, store: Store, mail_id: MailId, now: datetime) -> Tried:
+    def run(self, file: str, store: Store, mail_id: MailId, now: datetime) -> DryRunResult:
         """Take a mail of a temporary store, where it is `new`, through its journey.
 
         Raises:
@@ -158,8 +158,8 @@ class DryRun:
             outcome = self.journey_on(settings, store, KeptMails(), lambda: now)(mail_id, Steps(record, once, _no_wait))
         mail = store.mails.get(mail_id)
         decision = Decision.model_validate(recorded["plan"]) if "plan" in recorded else None
-        return Tried(
-            trial=Trial(
+        return DryRunResult(
+            line=DryRunLine(
                 file=file,
                 outcome=OUTCOMES[outcome],
                 reason=mail.reason_code if mail is not None else None,
@@ -187,7 +187,7 @@ class DryRun:
         else:
             author = parse(raw).from_
             address = author.addr if author is not None else ""
-        return address, CUSTOMER if level is None else level, "assumed for this trial"
+        return address, CUSTOMER if level is None else level, "assumed for this dry run"
 
 
 @contextmanager
@@ -239,20 +239,20 @@ def _unpaused(settings: Settings, folder: Path) -> Settings:
     return settings.model_copy(update={"agent": agent.model_copy(update=own), "desk": desk})
 
 
-def _calls(decision: Decision) -> tuple[TriedCall, ...]:
+def _calls(decision: Decision) -> tuple[DryRunCall, ...]:
     return tuple(
-        TriedCall(tool=call.tool, args=call.args, confidence=round(min(call.confidence, 1.0), 4))
+        DryRunCall(tool=call.tool, args=call.args, confidence=round(min(call.confidence, 1.0), 4))
         for call in decision.plan.calls
         if call.status == "done"
     )
 
 
-def _answer(store: Store, mail_id: MailId) -> TriedAnswer | None:
+def _answer(store: Store, mail_id: MailId) -> DryRunAnswer | None:
     letter = store.outbox.letter(mail_id, LetterKind.ANSWER)
     if letter is None:
         return None
     rendered = RenderedAnswer.model_validate(letter.rendered)
-    return TriedAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
+    return DryRunAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
 
 
 def _why(mail: MailRecord | None) -> str:

@@ -24,7 +24,7 @@ from support_agent.core.frozen import Frozen
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
-from support_agent.ops.dry_run import DryRun, Outcome, Tried, temporary_store
+from support_agent.ops.dry_run import DryRun, DryRunResult, Outcome, temporary_store
 from support_agent.outbound.letters import Headers, Letter, again
 from support_agent.store.history import copy_history
 from support_agent.store.records import (
@@ -270,11 +270,11 @@ def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     )
 
 
-def _said_now(tried: Tried) -> Said:
-    answer, calls = tried.trial.answer, () if tried.decision is None else tried.decision.plan.calls
+def _said_now(tried: DryRunResult) -> Said:
+    answer, calls = tried.line.answer, () if tried.decision is None else tried.decision.plan.calls
     return Said(
-        outcome=tried.trial.outcome,
-        reason=tried.trial.reason,
+        outcome=tried.line.outcome,
+        reason=tried.line.reason,
         calls=tuple(call_text(call.tool, call.args) for call in calls if call.status == "done"),
         text="" if answer is None else _whole_text(answer.subject, answer.text),
         html="" if answer is None else answer.html,

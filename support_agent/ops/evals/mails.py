@@ -20,7 +20,7 @@ from pydantic import Field, computed_field
 from support_agent.answer.final_answer import DocumentItem
 from support_agent.core.frozen import Frozen
 from support_agent.mail.message import parse
-from support_agent.ops.dry_run import DryRun, Tried, TriedCall, read_mail
+from support_agent.ops.dry_run import DryRun, DryRunCall, DryRunResult, read_mail
 from support_agent.ops.evals.mail_labels import Label, Sections, document_of
 from support_agent.planner.work import TOPIC_KINDS
 
@@ -90,21 +90,21 @@ COUNTS = tuple(name for name, field in Score.model_fields.items() if field.annot
 """The fields of a score that are added up over mails."""
 
 
-def sent_in(tried: Tried) -> Sent:
+def sent_in(tried: DryRunResult) -> Sent:
     """What a mail got in a trial."""
     final = tried.decision.final if tried.decision is not None else None
-    if tried.trial.outcome != "answer" or final is None:
+    if tried.line.outcome != "answer" or final is None:
         return Sent()
     documents = [item for answer in final.answers for item in answer.items if isinstance(item, DocumentItem)]
     return Sent(
-        outcomes=outcomes_of(tried.trial.calls),
+        outcomes=outcomes_of(tried.line.calls),
         sections={
             item.number: frozenset(excerpt.heading for excerpt in item.excerpts) for item in documents if item.excerpts
         },
     )
 
 
-def outcomes_of(calls: Sequence[TriedCall]) -> tuple[str, ...]:
+def outcomes_of(calls: Sequence[DryRunCall]) -> tuple[str, ...]:
     """What was sent, in the words of the labels: pointers are followed back to the series they came from."""
     said: dict[str, str] = {}
     sent: list[str] = []
@@ -195,12 +195,12 @@ class Result(NamedTuple):
     """One mail, tried and scored; `confidence` is that of its least sure call that sent something, 0 where none did."""
 
     label: Label
-    tried: Tried
+    tried: DryRunResult
     score: Score
 
     @property
     def confidence(self) -> float:
-        sending = (call.confidence for call in self.tried.trial.calls if call.tool in TOPIC_KINDS)
+        sending = (call.confidence for call in self.tried.line.calls if call.tool in TOPIC_KINDS)
         return min(sending, default=0.0)
 
     @property
@@ -208,7 +208,7 @@ class Result(NamedTuple):
         return bool(self.score.answered) and not self.score.wrong
 
 
-def try_labelled(dry_run: DryRun, now: datetime, label: Label) -> Tried:
+def try_labelled(dry_run: DryRun, now: datetime, label: Label) -> DryRunResult:
     """Try a mail as one of the sender that its label names, on the day it is dated; at `now` where it has no date.
 
     Raises:
@@ -219,12 +219,12 @@ def try_labelled(dry_run: DryRun, now: datetime, label: Label) -> Tried:
     return dry_run.try_mail(label.path.name, raw, at, as_level=label.level, as_customer=label.customer)
 
 
-def evaluate(mails: Iterable[Label], tried: Callable[[Label], Tried]) -> list[Result]:
+def evaluate(mails: Iterable[Label], tried: Callable[[Label], DryRunResult]) -> list[Result]:
     """Each mail, tried and scored."""
     results = []
     for label in mails:
         one = tried(label)
-        own = score(label, sent_in(one)).model_copy(update={"seconds": (one.trial.seconds,)})
+        own = score(label, sent_in(one)).model_copy(update={"seconds": (one.line.seconds,)})
         results.append(Result(label, one, own))
     return results
 
@@ -277,6 +277,6 @@ def line_of(result: Result) -> str:
     label, sent = result.label, sent_in(result.tried)
     verdict = "WRONG" if result.score.wrong else "right" if result.score.answered else "person"
     beside = f"  sections {sorted(map(sorted, sent.sections.values()))}" if result.score.wrong_section else ""
-    got = ", ".join(sent.outcomes) or result.tried.trial.reason
+    got = ", ".join(sent.outcomes) or result.tried.line.reason
     wanted = "; ".join(" or ".join(outcomes) for outcomes in label.expected)
     return f"{verdict:7}{label.path.name} {label.language} {label.kind}: {got}{beside}  expected {wanted}"

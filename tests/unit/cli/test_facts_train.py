@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from support_agent.cli import main as cli
-from support_agent.cli.policy_printing import trained_policy
+from support_agent.cli.printing import trained_policy
 from support_agent.company.company import Company
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
