@@ -55,9 +55,9 @@ def timeline(story: CaseStory) -> str:
 
 
 def why(mails: Sequence[WhyMail]) -> str:
-    """Each line of what customers were sent beside its sources, then the headers and the queries.
+    """Each line that customers were sent beside its sources, then the headers and the queries.
 
-    Of a desk packet only that there was one: staff have it, and `--json` explains its lines too.
+    A desk packet is only named: staff have it, and `--json` explains its lines too.
     """
     if not mails:
         return "nothing was sent in this case"
@@ -65,13 +65,13 @@ def why(mails: Sequence[WhyMail]) -> str:
 
 
 def replay(report: Report) -> str:
-    """The mails that were made again, then those that were planned again."""
+    """The mails that were rendered again, then the mails that were decided again."""
     again = "" if report.replanned is None else f"\n{_replanned(report.replanned, report.counts)}"
     return f"{_replayed(report.replayed)}{again}"
 
 
 def _replayed(entries: Sequence[Replayed]) -> str:
-    """One line an outgoing mail, with what differs below it, and a summary."""
+    """One line for each outgoing mail, its differences below it, and a summary."""
     lines: list[str] = []
     for entry in entries:
         verdict = "identical" if entry.is_identical else "DIFFERS"
@@ -84,7 +84,7 @@ def _replayed(entries: Sequence[Replayed]) -> str:
 
 
 def _replanned(entries: Sequence[Replanned], counts: Mapping[Status, int]) -> str:
-    """What is different, mail by mail, and the counts of each status."""
+    """The difference in each mail, and the number of mails with each status."""
     lines: list[str] = []
     for entry in entries:
         if entry.is_changed:
@@ -93,15 +93,15 @@ def _replanned(entries: Sequence[Replanned], counts: Mapping[Status, int]) -> st
                 *_change(entry),
                 "",
             ]
-    told = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in counts.items())
-    return "\n".join([*lines, f"{counted(len(entries), 'mail')} planned again: {told}"])
+    counted_by_status = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in counts.items())
+    return "\n".join([*lines, f"{counted(len(entries), 'mail')} planned again: {counted_by_status}"])
 
 
 def dry_run(tried: DryRunResult) -> str:
-    """One dry run: who, the calls, the answer or why there is none, and the time."""
+    """One dry run: sender, calls, answer or the reason why there is none, and time."""
     line, sender = tried.line, tried.sender
     cost = f"{line.seconds:.2f} s, {counted(line.forward_passes, 'forward pass', 'forward passes')}"
-    why = "" if tried.screening.why and tried.screening.why in tried.why else tried.why  # it stands there already
+    why = "" if tried.screening.why and tried.screening.why in tried.why else tried.why  # it is shown there already
     outcome = ": ".join(part for part in (line.outcome, line.reason, why) if part)
     known = (
         f"{sender.address or NOTHING}, level {sender.level} ({sender.why})" if sender is not None else "not looked at"
@@ -205,8 +205,8 @@ def _sent(sent: SentStory) -> Iterator[str]:
     if sent.detail:
         rows.append(("server", sent.detail))
     for entry in sent.settled:
-        told = f"{entry.before.value} to {entry.after.value} by {entry.by.value}: {entry.detail}"
-        rows.append(("settled", f"{instant_text(entry.settled_at)}  {told}"))
+        change = f"{entry.before.value} to {entry.after.value} by {entry.by.value}: {entry.detail}"
+        rows.append(("confirmed", f"{instant_text(entry.settled_at)}  {change}"))
     rows.append(("templates", f"version {sent.templates_version[:12]}"))
     rows += [("item", f"{item.says}  [{item.source}]") for item in sent.items]
     yield from indented(as_table(rows), 2)
@@ -227,23 +227,23 @@ def _why_mail(mail: WhyMail) -> Iterator[str]:
     queries = {part.name: part.query for line in mail.lines for part in line.sources if part.query is not None}
     if queries:
         yield ""
-        yield "queries, as accounts.toml declared them then"
+        yield "queries, as accounts.toml had them then"
         yield from indented(as_table([(name or NOTHING, query) for name, query in queries.items()]), 2)
 
 
 def _beside(line: WhyLine) -> Iterator[str]:
-    """The text on the left, its sources on the right; each part is quoted where a line has more than one."""
+    """The text on the left, its sources on the right; a line with several parts quotes each."""
     text = clean_lines(line.text)[:1]
     if not text:
         yield ""
         return
-    sources = _told(line.sources)
+    sources = _in_words(line.sources)
     for left, right in zip_longest(wrapped(text[0], TEXT_CELLS), sources, fillvalue=""):
         yield f"{padded(left, TEXT_CELLS)} | {right}".rstrip(" ")
 
 
-def _told(sources: Sequence[WhySource]) -> list[str]:
-    """What is said of the parts that have a word in them; a comma's template is that of its neighbour."""
+def _in_words(sources: Sequence[WhySource]) -> list[str]:
+    """The sources of the parts that contain a word; a lone comma has the template of its neighbour."""
     spoken = [source for source in sources if any(map(str.isalnum, source.text))] or sources
     if len(spoken) == 1:
         return [clean_line(spoken[0].what)]

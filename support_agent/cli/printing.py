@@ -35,7 +35,7 @@ POLICY_HEADER = ("POLICY", "REWARD", "95% +-", "HELPED", "MISLED", "TO A PERSON"
 
 
 def findings(found: Sequence[Finding]) -> str:
-    """One line a finding, `file:line: what: what to do`, and how many there are."""
+    """One line for each finding, `file:line: what: what to do`, and their number."""
     lines = [f"{finding.severity.value}: {clean_line(str(finding))}" for finding in found]
     errors = sum(finding.severity is Severity.ERROR for finding in found)
     warnings = len(found) - errors
@@ -43,7 +43,7 @@ def findings(found: Sequence[Finding]) -> str:
 
 
 def diagnoses(found: Sequence[Diagnosis]) -> str:
-    """A table: what was looked at, how bad it is, what was seen; below that what to do, if anything."""
+    """A table of part, severity and state; below each problem what to do."""
     rows = []
     for entry in found:
         rows.append((entry.subject, entry.severity.value, entry.what))
@@ -53,7 +53,7 @@ def diagnoses(found: Sequence[Diagnosis]) -> str:
 
 
 def models(listed: Sequence[Listed]) -> str:
-    """A table of the pinned models, then where each may come from."""
+    """A table of the pinned models, then the sources of each."""
     rows = [("MODEL", "STATE", "SIZE", "LICENCE", "PATH")]
     rows += [(m.name, m.state.value, f"{m.size_bytes / BYTES_PER_MB:,.0f} MB", m.licence, str(m.path)) for m in listed]
     sources = [f"{m.name}: {clean_line(m.title)}; from {', '.join(m.sources)}" for m in listed]
@@ -61,7 +61,7 @@ def models(listed: Sequence[Listed]) -> str:
 
 
 def inspection(found: Inspection) -> str:
-    """A mail file in a short block: what decides about it, and the words of its sender."""
+    """A mail file in a short block: what was read from it, and what its sender wrote."""
     if found.error is not None:
         return as_table([("file", found.file), ("error", found.error)])
     rows = [("file", found.file), ("from", found.from_ or NOTHING), ("to", ", ".join(found.to) or NOTHING)]
@@ -78,7 +78,7 @@ def inspection(found: Inspection) -> str:
 
 
 def conformance(rows: Sequence[RowResult]) -> str:
-    """The table of the rules about mail: what each is, where it is from, what was tried, and what came of it."""
+    """The table of the rules about mail: result, examples, meaning and source of each."""
     table = [("ROW", "RESULT", "TRIED", "WHAT", "SOURCE")]
     for row in rows:
         tried = counted(len(row.examples), "mail") if row.examples else row.proven_by.partition("::")[0]
@@ -109,9 +109,9 @@ def cases(found: Sequence[CaseSummary]) -> str:
 
 
 def outbox(found: Sequence[Entry]) -> str:
-    """A table of the mails that are not known to be out."""
+    """A table of the mails whose delivery is not confirmed."""
     if not found:
-        return "nothing waits, and nothing is uncertain or failed"
+        return "no mail waits, is uncertain or failed"
     rows = [("ID", "KIND", "STATUS", "AGE", "TRIES", "NEXT TRY", "RECIPIENT", "CASE", "LAST WORD")]
     for mail in found:
         next_try = f"{mail.next_try_at:%Y-%m-%d %H:%M}" if mail.next_try_at is not None else NOTHING
@@ -121,11 +121,11 @@ def outbox(found: Sequence[Entry]) -> str:
 
 
 def imported(made: Imported) -> str:
-    """The file, what to look at in it, what to write in it, and what to do then."""
+    """The file, what to check and to write in it, and the next step."""
     size = counted(made.sentences, "sentence")
     lines = [
-        f"{made.path}: document {made.number}, {size}, not reviewed, so nobody is sent it",
-        *(f"look at: {note}" for note in made.notes),
+        f"{made.path}: document {made.number}, {size}, not reviewed, so no customer gets it",
+        *(f"check: {note}" for note in made.notes),
         f"to write: {', '.join(made.missing)}",
         "then change its line to `reviewed: true`, and run `support-agent check`",
     ]
@@ -133,7 +133,7 @@ def imported(made: Imported) -> str:
 
 
 def retrieval(report: RetrievalReport) -> str:
-    """Whether documents answer, the steps as a table, and the sentences; the model's words are marked as its own."""
+    """Whether a document answers, the steps as a table, and the sentences; text of the model is marked as such."""
     rows = [("STEP", "CYCLE", "DECIDED", "GRADE", "TEMPERATURE", "TOKENS", "SECONDS")]
     for visit in report.trace:
         numbers = (number_text(visit.grade), number_text(visit.temperature), str(visit.cost.tokens))
@@ -162,7 +162,7 @@ def _age(seconds: float) -> str:
 
 
 def trained_policy(trained: TrainedPolicy, folder: Path) -> str:
-    """A line on how it was made, a row a policy, and the lines for the configuration, which lies in `folder`."""
+    """How the policy was trained, a row for each policy, and the lines for the configuration in `folder`."""
     file = trained.policy_file
     name = file.relative_to(folder) if file.is_relative_to(folder) else file
     first = trained.measured[0]
@@ -173,7 +173,7 @@ def trained_policy(trained: TrainedPolicy, folder: Path) -> str:
             "",
             as_table([POLICY_HEADER, *map(_policy_row, trained.measured)]),
             "",
-            "to use it, in support-agent.toml:",
+            "to use it, write in support-agent.toml:",
             "[facts]",
             'policy = "trained"',
             f"policy_file = {json.dumps(str(name))}",
@@ -198,8 +198,8 @@ def _policy_row(measured: Measured) -> tuple[str, ...]:
 
 
 def suggestions(made: Suggestions) -> str:
-    """The file, how many questions are in it for each document, and what is a person's to do."""
-    lines = [f"{made.file}: proposed by {made.model}, used for nothing until a person has copied it"]
+    """The file, its number of questions for each document, and what a person does next."""
+    lines = [f"{made.file}: proposed by {made.model}, not used until a person has copied it"]
     for one in made.documents:
         what = f"{counted(len(one.questions), 'question')} proposed, {len(one.left_out)} left out"
         lines.append(f"document {one.number} ({one.title}): {what}")

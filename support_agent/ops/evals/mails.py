@@ -1,8 +1,8 @@
-"""How a company's own labelled mails come out: `support-agent eval mails DIR`; the format stands in the command's help.
+"""Measures the answers to a company's own labelled mails: `support-agent eval mails DIR`; its help has the format.
 
-A mail is answered right where everything it was sent is an acceptable outcome of one of its questions, of a document an
-acceptable section too, and wrong where anything is not: one right block does not make up for a wrong one. Every mail is
-decided by the product's own decider, as a dry run. Checked by tests/unit/ops/evals/test_mails.py.
+An answer is right if everything in it is an acceptable outcome of one of the questions, and each document has an
+acceptable section. It is wrong if anything is not: one right block does not make up for a wrong one. Every mail is
+decided in a dry run by the product's own decider. Checked by tests/unit/ops/evals/test_mails.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from support_agent.planner.work import TOPIC_KINDS
 
 @dataclass(frozen=True)
 class Sent:
-    """What a mail got: the outcomes, and of each document the headings of its excerpts; of a link there are none."""
+    """What a mail was answered with: the outcomes, and the headings of each document's excerpts; a link has none."""
 
     outcomes: tuple[str, ...] = ()
     sections: Mapping[int, frozenset[str]] = field(default_factory=dict)
@@ -91,7 +91,7 @@ COUNTS = tuple(name for name, field in Score.model_fields.items() if field.annot
 
 
 def sent_in(tried: DryRunResult) -> Sent:
-    """What a mail got in a trial."""
+    """What a mail was answered with in a dry run."""
     final = tried.decision.final if tried.decision is not None else None
     if tried.line.outcome != "answer" or final is None:
         return Sent()
@@ -105,7 +105,7 @@ def sent_in(tried: DryRunResult) -> Sent:
 
 
 def outcomes_of(calls: Sequence[DryRunCall]) -> tuple[str, ...]:
-    """What was sent, in the words of the labels: pointers are followed back to the series they came from."""
+    """What was sent, in the words of the labels; each pointer is followed back to its series."""
     said: dict[str, str] = {}
     sent: list[str] = []
     for call in calls:
@@ -139,7 +139,7 @@ def outcomes_of(calls: Sequence[DryRunCall]) -> tuple[str, ...]:
 
 
 def score(label: Label, sent: Sent) -> Score:
-    """One mail."""
+    """Score one mail."""
     expected = {outcome for outcomes in label.expected for outcome in outcomes}
     is_other = any(outcome not in expected for outcome in sent.outcomes)
     documents = sent.sections.items() if label.sections else ()
@@ -173,7 +173,7 @@ def _is_whole(acceptable: Sequence[Sections], headings: frozenset[str]) -> bool:
 
 
 def _answers(label: Label, place: int, outcome: str, sent: Sent) -> bool:
-    """Whether an acceptable outcome of a question was sent, of a document with an acceptable section."""
+    """Whether an acceptable outcome of a question was sent; a document needs an acceptable section."""
     if outcome not in sent.outcomes:
         return False
     number = document_of(outcome)
@@ -185,14 +185,14 @@ def _answers(label: Label, place: int, outcome: str, sent: Sent) -> bool:
 
 
 def total(scores: Iterable[Score], name: str = "") -> Score:
-    """Several mails together, under this name."""
+    """The score of several mails together, under this name."""
     together = list(scores)
     counts = {key: sum(getattr(one, key) for one in together) for key in COUNTS}
     return Score(name=name, **counts, seconds=tuple(s for one in together for s in one.seconds))
 
 
 class Result(NamedTuple):
-    """One mail, tried and scored; `confidence` is that of its least sure call that sent something, 0 where none did."""
+    """One mail, tried and scored; `confidence` is the lowest of the calls that sent something, 0 if none did."""
 
     label: Label
     tried: DryRunResult
@@ -220,7 +220,7 @@ def try_labelled(dry_run: DryRun, now: datetime, label: Label) -> DryRunResult:
 
 
 def evaluate(mails: Iterable[Label], tried: Callable[[Label], DryRunResult]) -> list[Result]:
-    """Each mail, tried and scored."""
+    """Try and score each mail."""
     results = []
     for label in mails:
         one = tried(label)
@@ -238,7 +238,7 @@ class Report(Frozen):
 
 
 def report_of(results: Sequence[Result]) -> Report:
-    """The totals; there is one mail at least."""
+    """The totals."""
     return Report(
         all=total((result.score for result in results), "all"),
         kinds=_grouped(results, lambda label: label.kind),
@@ -254,14 +254,14 @@ def _grouped(results: Sequence[Result], key: Callable[[Label], str]) -> tuple[Sc
 
 
 def table(report: Report) -> str:
-    """The report as people read it."""
+    """The report as text."""
     lines = []
     for what, groups in (("kind", report.kinds), ("language", report.languages), ("", (report.all,))):
-        lines += [f"{what} {group.name}: {_told(group)}".strip() for group in groups]
+        lines += [f"{what} {group.name}: {_in_words(group)}".strip() for group in groups]
     return "\n".join(lines)
 
 
-def _told(group: Score) -> str:
+def _in_words(group: Score) -> str:
     right = group.answered - group.wrong
     return (
         f"{group.mails} mails, {group.answered} answered, {right} right ({group.right_of_answered:.2f}; "
@@ -273,7 +273,7 @@ def _told(group: Score) -> str:
 
 
 def line_of(result: Result) -> str:
-    """What became of a mail, in a line, for whoever looks into what is wrong or lost."""
+    """The result of one mail in a line, to find wrong and missing answers."""
     label, sent = result.label, sent_in(result.tried)
     verdict = "WRONG" if result.score.wrong else "right" if result.score.answered else "person"
     beside = f"  sections {sorted(map(sorted, sent.sections.values()))}" if result.score.wrong_section else ""
