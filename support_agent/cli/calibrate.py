@@ -1,4 +1,4 @@
-"""`support-agent calibrate`: adjust the choice to the company at hand, and see what that is worth.
+"""`support-agent calibrate`: fit the choice to one company, and print how much that improves it.
 
 Checked by tests/unit/cli/test_calibrate.py.
 """
@@ -15,30 +15,31 @@ from support_agent.cli.options import ConfigOption, JsonOption, now, print_data,
 
 def calibrate(
     risk: Annotated[
-        float, typer.Option("--risk", min=0.001, max=0.5, help="The share of wrong answers that is allowed.")
+        float, typer.Option("--risk", min=0.001, max=0.5, help="The share of wrong answers that you allow.")
     ] = 0.02,
     mails: Annotated[
         Path | None,
-        typer.Option("--mails", metavar="DIR", help="Labelled mails of your own, as for `eval mails`."),
+        typer.Option("--mails", metavar="DIR", help="Also use your own labelled mails, as for `eval mails`."),
     ] = None,
     picture: Annotated[
         Path | None,
         typer.Option("--picture", metavar="FILE.svg", help="Draw risk against coverage, and reliability."),
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Write the file of planner.calibration; the next start uses it.")
+        bool, typer.Option("--write", help="Write the file planner.calibration; the next start uses it.")
     ] = False,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit the choice to your company: how sure it must be, for each kind of answer, so that few answers are wrong.
+    """Fit the choice to your company: for each kind of answer, how sure it must be so that few answers are wrong.
 
-    Every example question of the documents and accounts is asked as if it were not there, every third one also as if
-    its topic were not there. A threshold below planner.threshold_answer must be proven with 95 % certainty and is never
-    below planner.threshold_floor; with too few questions no threshold is changed. Without --write nothing is kept.
+    The command asks every example question of the documents and accounts, each left out of the index while it is
+    asked; every third one is asked once more with its topic left out. A threshold below planner.threshold_answer must
+    be proven with 95 % certainty and is never below planner.threshold_floor. With too few questions no threshold
+    changes. Without --write nothing is stored.
     """
-    from support_agent.cli.eval_parts import calibrate as run_calibrate
     from support_agent.config.log import configure_log
+    from support_agent.ops.evals.calibrating import calibrate as run_calibrate
     from support_agent.ops.evals.calibrating import table
     from support_agent.ops.evals.mail_labels import read_labels
     from support_agent.ops.evals.picture import check_picture, write_picture

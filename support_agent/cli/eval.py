@@ -1,4 +1,4 @@
-"""`support-agent eval`: what the choice is worth on your own data, where the right answers are known.
+"""`support-agent eval`: measure the choice on your own data, where the right answers are known.
 
 Checked by tests/unit/cli/test_eval.py.
 """
@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import time
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple, assert_never
 
 import typer
 from pydantic import BaseModel
 
-from support_agent.cli.options import ConfigOption, JsonOption, print_data, settings_of
+from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
 from support_agent.config.settings import Settings
 from support_agent.errors import ConfigError
 
 
 class Benchmark(StrEnum):
-    """What is measured."""
+    """What to measure."""
 
     INTENTS = "intents"
     MAILS = "mails"
@@ -34,7 +35,7 @@ class ModelVotes(StrEnum):
 
 
 class _Asked(NamedTuple):
-    """What the command was told."""
+    """The options that name files."""
 
     data: Path | None
     train: Path | None
@@ -43,7 +44,7 @@ class _Asked(NamedTuple):
     picture: Path | None
 
     def options(self) -> dict[str, tuple[Path | None, Benchmark]]:
-        """The options that one benchmark has, with their values and whose they are."""
+        """The options of a single benchmark: value and benchmark, by name."""
         return {
             "--data": (self.data, Benchmark.MAILS),
             "--train": (self.train, Benchmark.INTENTS),
@@ -57,15 +58,19 @@ DataOption = Annotated[
 ]
 TrainOption = Annotated[Path | None, typer.Option("--train", metavar="FILE", help="intents: example questions.")]
 TestOption = Annotated[Path | None, typer.Option("--test", metavar="FILE", help="intents: questions to decide.")]
-OosOption = Annotated[Path | None, typer.Option("--oos", metavar="FILE", help="intents: questions for a person.")]
-PictureOption = Annotated[
-    Path | None, typer.Option("--picture", metavar="FILE.svg", help="Risk against coverage, and reliability.")
+OosOption = Annotated[
+    Path | None, typer.Option("--oos", metavar="FILE", help="intents: questions that a person must answer.")
 ]
-VotesOption = Annotated[ModelVotes | None, typer.Option("--model-votes", help="Instead of planner.model_votes.")]
+PictureOption = Annotated[
+    Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw risk against coverage, and reliability.")
+]
+VotesOption = Annotated[
+    ModelVotes | None, typer.Option("--model-votes", help="Use this instead of planner.model_votes.")
+]
 
 
 def eval_(
-    benchmark: Annotated[Benchmark, typer.Argument(metavar="BENCHMARK", help="What is measured; see above.")],
+    benchmark: Annotated[Benchmark, typer.Argument(metavar="BENCHMARK", help="What to measure; see above.")],
     folder: Annotated[
         Path | None, typer.Argument(metavar="[DIR]", show_default=False, help="The same as --data.")
     ] = None,
@@ -80,16 +85,17 @@ def eval_(
 ) -> None:
     """Measure choices on your own data: labelled questions (intents) or labelled mails (mails).
 
-    intents reads lines of {"text": "...", "label": "..."}: those of --train are the example questions of their labels,
-    those of --test and --oos are decided. The label "oos", and every line of --oos, is for a person.
+    intents reads lines of {"text": "...", "label": "..."}. The lines of --train are the example questions of their
+    labels; the lines of --test and --oos are decided. A person must answer each line of --oos and each line with the
+    label "oos".
 
-    mails DIR decides .eml files of your own, as dry runs on the day they are dated. labels.jsonl beside them has one
-    line a mail: {"file": "1.eml", "customer": "ada@example.org", "level": 3, "kind": "invoice", "language": "en",
-    "expected": [["send_document(1)", "escalate"]], "sections": [{"1": {"any_of": ["Fees"], "needs": []}}]}.
-    expected has a list a question, with each outcome that is right: send_document(NUMBER), send_account_field(FIELD),
-    send_table(SERIES,PERIOD), send_aggregate(SERIES,PERIOD,total), send_record(KIND,ID,COLUMN or all), escalate or
-    ask_clarification. customer, kind, language and sections may be left out; with sections, a document with none of
-    the headings of any_of is a wrong answer.
+    mails DIR decides your own .eml files, each in a dry run on its own date. labels.jsonl in the same folder has a
+    line for each mail: {"file": "1.eml", "customer": "ada@example.org", "level": 3, "kind": "invoice", "language":
+    "en", "expected": [["send_document(1)", "escalate"]], "sections": [{"1": {"any_of": ["Fees"], "needs": []}}]}.
+    expected has one list for each question; it names every right outcome: send_document(NUMBER),
+    send_account_field(FIELD), send_table(SERIES,PERIOD), send_aggregate(SERIES,PERIOD,total),
+    send_record(KIND,ID,COLUMN or all), escalate or ask_clarification. customer, kind, language and sections are
+    optional. With sections, an answer is wrong if its document has none of the headings of any_of.
     """
     from support_agent.config.log import configure_log
 
@@ -117,8 +123,8 @@ def _measure(benchmark: Benchmark, settings: Settings, asked: _Asked) -> tuple[B
 
 
 def _intents(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
-    from support_agent.cli.eval_parts import open_intents
     from support_agent.ops.evals.intents import OUT_OF_SCOPE, evaluate, read_lines, table, topics_of_lines
+    from support_agent.ops.evals.opening import open_intents
     from support_agent.ops.evals.picture import check_picture, write_picture
 
     if asked.train is None or asked.test is None:
@@ -137,16 +143,16 @@ def _intents(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
 
 
 def _mails(settings: Settings, asked: _Asked) -> tuple[BaseModel, str]:
-    from support_agent.cli.eval_parts import open_mail_trial
+    from support_agent.app import open_dry_run
     from support_agent.ops.evals.mail_labels import read_labels
-    from support_agent.ops.evals.mails import evaluate, line_of, report_of, table
+    from support_agent.ops.evals.mails import evaluate, line_of, report_of, table, try_labelled
     from support_agent.ops.evals.picture import check_picture, write_picture
 
     if asked.data is None:
         raise ConfigError("say where the mails and their labels are, with --data DIR: `support-agent eval --help`")
     check_picture(asked.picture)
     labels = read_labels(asked.data)
-    results = evaluate(labels, open_mail_trial(settings))
+    results = evaluate(labels, partial(try_labelled, open_dry_run(settings), now()))
     if asked.picture is not None:
         write_picture(asked.picture, [one for one in results if one.score.answered], len(results))
     report = report_of(results)

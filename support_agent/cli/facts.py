@@ -1,4 +1,4 @@
-"""`support-agent facts`: what the fact room finds out about a question, and how it learns when to give up.
+"""`support-agent facts`: find evidence for a question, and train the policy that decides when to escalate.
 
 Checked by tests/unit/cli/test_facts.py, tests/unit/cli/test_facts_train.py and
 tests/integration/facts/test_facts_find.py.
@@ -28,19 +28,20 @@ def facts() -> None:
 def find(
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="A question as a customer asks it.")],
     level: Annotated[
-        int, typer.Option(min=0, max=3, help="The sender's level, 0 to 3: which documents may be found.")
+        int, typer.Option(min=0, max=3, help="The sender's level, 0 to 3: it limits the documents.")
     ] = AUTHENTICATED,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE.html", help="Write all of it as a page, to a new file.")
+        Path | None,
+        typer.Option("--html", metavar="FILE.html", help="Also write everything as a web page, to a new file."),
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Look for the sentences of the documents that answer a question, and show each step and grade on the way.
+    """Find the sentences of the documents that answer a question, and show each step with its grade.
 
-    Drafts and rewritten questions are the model's, and marked so: no customer is ever sent them. --html shows the
-    documents with the evidence highlighted, the draft's steps, its entities, and what was rejected. Exits with 1 where
-    no document answers.
+    The model writes the drafts and the rewritten questions; they are marked as such, and no customer gets them. --html
+    shows the documents with the evidence highlighted, the steps and entities of the draft, and what was rejected. Exits
+    with 1 if no document answers.
     """
     from support_agent.company.company import Company
     from support_agent.facts.opening import open_workflow
@@ -67,15 +68,16 @@ def find(
 @facts_app.command("record")
 def record(
     mails: Annotated[Path, typer.Argument(metavar="DIR", help="Labelled mails, as those of `support-agent eval`.")],
-    out: Annotated[Path, typer.Option(metavar="FILE.jsonl", help="Cases are appended; those it has are kept.")],
-    cases: Annotated[int, typer.Option(min=1, help="Stop when the file has so many.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of the order of the mails.")] = 1,
+    out: Annotated[Path, typer.Option(metavar="FILE.jsonl", help="The file that recorded cases are appended to.")],
+    cases: Annotated[int, typer.Option(min=1, help="Stop when the file has this many cases.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of the order of the mails.")] = 1,
     config: ConfigOption = None,
 ) -> None:
-    """Look into the questions of labelled mails along every path, with the configured model, for `facts train`.
+    """Record what every path of the fact room finds for the questions of labelled mails, for `facts train`.
 
-    Of mails with one question that a document or nobody answers. A question takes the embedded model some ten seconds,
-    with drafts a minute or more. Stop it at any time: the same command goes on.
+    Only mails with one question count, and only if a document or a person must answer it. The embedded model takes
+    about ten seconds for a question, a minute or more with drafts. You can stop at any time: the same command
+    continues.
     """
     from support_agent.company.company import Company
     from support_agent.facts.learning import recording
@@ -96,14 +98,14 @@ def record(
 
 @facts_app.command("train")
 def train(
-    recorded: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="What `facts record` wrote, to learn from.")],
+    recorded: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Cases of `facts record` to learn from.")],
     reported: Annotated[
-        Path, typer.Option("--reported", metavar="FILE.jsonl", help="Other recorded cases, to measure on.")
+        Path, typer.Option("--reported", metavar="FILE.jsonl", help="Other recorded cases to measure on.")
     ],
-    episodes: Annotated[int, typer.Option(min=0, max=1_000_000, help="Plays of recorded cases.")] = 8_000,
-    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Of everything that is drawn.")] = 1,
+    episodes: Annotated[int, typer.Option(min=0, max=1_000_000, help="How often a recorded case is played.")] = 8_000,
+    seed: Annotated[int, typer.Option(min=0, max=2**31 - 1, help="Seed of all random numbers.")] = 1,
     out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where the weights go; default: beside the configuration.")
+        Path | None, typer.Option(metavar="FOLDER", help="Folder for the weights; default: that of the configuration.")
     ] = None,
     picture: Annotated[
         Path | None, typer.Option("--picture", metavar="FILE.svg", help="Draw the learning curve.")
@@ -111,13 +113,13 @@ def train(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Train what decides how far a question is looked into: on a rule, recorded cases, and what people did.
+    """Train the policy that decides how long to look for evidence: on a rule, recorded cases and human feedback.
 
-    What people did stands in the store: their replies to packets of cases that were given up. Prints how the trained
-    policy does on the reported cases, beside the rules and chance. It decides nothing until it is configured.
+    Human feedback is in the store: the replies of people to packets of escalated cases. The command measures the
+    trained policy on the reported cases and compares it with the rules and with chance. The policy decides nothing
+    until you configure it.
     """
     from support_agent.app import open_store
-    from support_agent.cli.policy_printing import trained_policy
     from support_agent.company.document_languages import load_library
     from support_agent.desk.human_feedback import escalated_cases
     from support_agent.facts.learning import policy_weights, training
@@ -132,7 +134,7 @@ def train(
         library = load_library(settings.company.policies, settings.company.locale)
         escalated = escalated_cases(store, (*library.documents, *library.translations))
     course = tuple(training.trained(learned, episodes, seed, escalated=escalated))
-    measured = compared(course[-1], held_out)  # before anything is written: it may fail
+    measured = compared(course[-1], held_out)  # before the weights are written: it may fail
     trained = TrainedPolicy(
         policy_file=policy_weights.save(course[-1], (out or folder).absolute()),
         recorded=len(learned),
@@ -141,6 +143,6 @@ def train(
         people=len(escalated),
         measured=measured,
     )
-    print_data(trained, as_json, trained_policy(trained, folder))
+    print_data(trained, as_json, printing.trained_policy(trained, folder))
     if picture is not None:
         write_learning_curve(picture, rewards_of(course, held_out), trained.measured[1].reward)

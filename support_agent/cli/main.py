@@ -18,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from support_agent.cli import printing
+from support_agent.cli import case_printing, printing
 from support_agent.cli.calibrate import calibrate
 from support_agent.cli.eval import eval_
 from support_agent.cli.facts import facts_app
@@ -48,12 +48,12 @@ app.add_typer(facts_app, name="facts")
 app.command("eval")(eval_)
 app.command()(calibrate)
 
-DebugOption = Annotated[bool, typer.Option("--debug", help="A traceback with an error.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Print a traceback with an error.")]
 
 
 @app.callback()
 def options(debug: DebugOption = False) -> None:
-    """What every command has."""
+    """The options of every command."""
     _State.debug = debug
 
 
@@ -74,10 +74,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(error, f"unexpected {type(error).__name__}: {first}: `support-agent --debug ...` shows where", FAILED)
 
 
-def _fail(error: Exception, told: str, code: int) -> None:
+def _fail(error: Exception, message: str, code: int) -> None:
     if _State.debug:
         traceback.print_exception(error)
-    typer.echo(f"support-agent: {told}", err=True)
+    typer.echo(f"support-agent: {message}", err=True)
     sys.exit(code)
 
 
@@ -104,10 +104,10 @@ def check(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 @app.command()
 def run(
-    once: Annotated[bool, typer.Option("--once", help="Drain the mailbox and exit.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Handle what is in the mailbox, then exit.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Poll the mailbox and answer until stopped; SIGTERM finishes the mail in hand."""
+    """Poll the mailbox and answer mail until stopped. SIGTERM lets it finish the current mail."""
     from support_agent.app import open_worker
     from support_agent.config.log import configure_log
 
@@ -116,22 +116,22 @@ def run(
     stop = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
-    with open_worker(settings) as agent:
+    with open_worker(settings) as worker:
         if once:
-            agent.run_once(stop)
+            worker.run_once(stop)
         else:
-            agent.run(stop)
+            worker.run(stop)
 
 
 @app.command()
 def pause(
-    reason: Annotated[str, typer.Option("--reason", help="Why, for whoever reads it later.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Why; `doctor`, `cases` and `outbox` show it.")] = "",
     config: ConfigOption = None,
 ) -> None:
-    """Stop automatic mail to customers at once; what a rule gives to people still reaches the desk, the rest waits.
+    """Stop automatic mail to customers at once. Mail that a rule escalates still reaches the desk; all else waits.
 
-    Needs no database and no sound configuration. The running agent sees it before its next mail. `touch paused` beside
-    the configuration does the same, unless agent.pause_file names another file.
+    Needs no database, and works with a broken configuration. The running worker notices it before its next mail.
+    `touch paused` in the folder of the configuration does the same, unless agent.pause_file names another file.
     """
     from support_agent.cases.pause import pause_without_settings, read_pause, write_pause
 
@@ -139,7 +139,7 @@ def pause(
         agent = _settings(config).agent
     except ConfigError as error:
         file = pause_without_settings(_config_file(config), reason)
-        todo = "made all the same, which pauses the agent unless agent.pause_file names another"
+        todo = "created, which pauses the worker unless agent.pause_file names another file"
         raise ConfigError(f"{error}\n{file}: {todo}") from error
     write_pause(agent, reason)
     typer.echo(str(read_pause(agent)))
@@ -147,7 +147,7 @@ def pause(
 
 @app.command()
 def resume(config: ConfigOption = None) -> None:
-    """Let the agent go on: what waited is decided and sent, in the order in which it came."""
+    """End the pause: waiting mails are decided and sent, in the order in which they arrived."""
     from support_agent.cases.pause import end_pause, read_pause
 
     agent = _settings(config).agent
@@ -156,20 +156,22 @@ def resume(config: ConfigOption = None) -> None:
     if still is not None:
         typer.echo(f"support-agent: still {still}", err=True)
         raise typer.Exit(FAILED)
-    typer.echo("goes on" if was_there else "was not paused")
+    typer.echo("resumed" if was_there else "was not paused")
 
 
 @app.command("try")
 def try_(
     mails: Annotated[list[Path], typer.Argument(metavar="MAIL", help="Mail files (.eml).")],
-    as_level: Annotated[int | None, typer.Option("--as-level", min=0, max=3, help="Sender level to assume.")] = None,
-    as_customer: Annotated[str | None, typer.Option("--as-customer", help="Customer's address to assume.")] = None,
+    as_level: Annotated[int | None, typer.Option("--as-level", min=0, max=3, help="Assume this sender level.")] = None,
+    as_customer: Annotated[
+        str | None, typer.Option("--as-customer", help="Assume the customer with this address.")
+    ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Dry run: what would happen to these mails. Nothing is stored, nothing is sent.
+    """Dry run: show what would happen to these mails. Nothing is stored, nothing is sent.
 
-    With --json one line a mail. A file that cannot be read is a usage error, and then none is tried.
+    With --json it prints one line for each mail. If a file cannot be read, no mail is tried (a usage error).
     """
     from support_agent.app import open_dry_run
     from support_agent.ops.dry_run import read_mail
@@ -180,7 +182,7 @@ def try_(
         dry_run = open_dry_run(settings)
         for file, raw in raws:
             tried = dry_run.try_mail(file, raw, _now(), as_level=as_level, as_customer=as_customer)
-            typer.echo(tried.trial.model_dump_json() if as_json else printing.trial(tried))
+            typer.echo(tried.line.model_dump_json() if as_json else case_printing.dry_run(tried))
 
 
 @app.command("inspect")
@@ -189,10 +191,11 @@ def inspect_(
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What is seen in mails before any model: text, quotation, bounce, screening, sender. Stores and sends nothing.
+    """Show what the program reads from mails without a model: text, quotation, bounce, screening, sender.
 
-    With --json one line a file. Exits 0 whatever is in a file; one that cannot be read has an `error`. Without a
-    configuration our own addresses and border servers are not known: then S10 cannot hold, and every level is 0.
+    Nothing is stored or sent. With --json it prints one line for each file. It exits with 0 whatever a file contains; a
+    file that cannot be read gets an `error`. Without a configuration the program does not know your own addresses and
+    border servers: then rule S10 never applies, and every level is 0.
     """
     from support_agent.company.accounts import Accounts
     from support_agent.ops.inspection import inspect_file
@@ -210,7 +213,7 @@ def inspect_(
 
 @app.command()
 def conformance(as_json: JsonOption = False) -> None:
-    """Run the example mails of the rules about mail, and print the table with pass or fail; 1 where one fails."""
+    """Run the example mails of the rules about mail, and print each with pass or fail. Exits with 1 on a failure."""
     from support_agent.ops.conformance import run_rows
 
     rows = run_rows()
@@ -220,7 +223,7 @@ def conformance(as_json: JsonOption = False) -> None:
 
 @app.command()
 def cases(
-    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, help="Show this many, the newest first.")] = 50,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -240,51 +243,52 @@ def cases(
 def show(
     case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
-    """A case's timeline: mail, level, calls with confidence and runners-up, answer with its sources, sends."""
+    """Show a case's timeline: mails, levels, calls with confidence and runners-up, answers with sources, deliveries."""
     from support_agent.app import open_store
     from support_agent.ops.explain import timeline
 
     with open_store(_settings(config)) as store:
         story = timeline(store, case)
-    _print(story, as_json, printing.timeline(story))
+    _print(story, as_json, case_printing.timeline(story))
 
 
 @app.command()
 def why(
     case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None, as_json: JsonOption = False
 ) -> None:
-    """Each line of the sent text beside its source."""
+    """Show each line of the sent text beside its source."""
     from support_agent.app import open_store
     from support_agent.ops.explain import why as explain_why
 
     with open_store(_settings(config)) as store:
         lines = explain_why(store, case)
-    _print(lines, as_json, printing.why(lines))
+    _print(lines, as_json, case_printing.why(lines))
 
 
 @app.command()
 def replay(
     case: Annotated[str | None, typer.Argument(help="Case id.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every mail.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Replay every mail.")] = False,
     since: Annotated[
-        datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="Mails since that day.")
+        datetime | None, typer.Option("--since", formats=["%Y-%m-%d"], help="Replay the mails since this day.")
     ] = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Also plan again.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Also decide the mails again.")] = False,
     plan_config: Annotated[
-        Path | None, typer.Option("--plan-config", help="With --plan: another configuration to plan with.")
+        Path | None, typer.Option("--plan-config", help="With --plan: use another configuration.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="With --plan: another GGUF file; with planner 'openai' another model's name.")
+        str | None,
+        typer.Option(help="With --plan: use another GGUF file; with planner 'openai': another model's name."),
     ] = None,
-    policies: Annotated[Path | None, typer.Option(help="With --plan: another folder of policies.")] = None,
-    templates: Annotated[Path | None, typer.Option(help="With --plan: another folder of templates.")] = None,
+    policies: Annotated[Path | None, typer.Option(help="With --plan: use another folder of policies.")] = None,
+    templates: Annotated[Path | None, typer.Option(help="With --plan: use another folder of templates.")] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Render again from what is stored and compare bytes; with --plan also decide again and show the difference.
+    """Render stored mails again and compare the bytes; with --plan also decide them again and show the difference.
 
-    The mails are those in the store of --config. They are planned again with that configuration, or with the one of
-    --plan-config, or with what the other options put in its place.
+    The mails come from the store of --config. --plan decides them with the same configuration, with that of
+    --plan-config, or with the model, policies and templates that the other options name.
     """
     from support_agent.app import open_dry_run, open_store
     from support_agent.ops.replay import Report, chosen, plan_again
@@ -294,7 +298,7 @@ def replay(
         raise ConfigError("say what to replay: a case id, --all, or --since YYYY-MM-DD")
     if not plan and (plan_config or model or policies or templates):
         raise ConfigError(
-            "--plan-config, --model, --policies and --templates need --plan: without it nothing is asked again"
+            "--plan-config, --model, --policies and --templates need --plan: without it no mail is decided again"
         )
     settings = _settings(config)
     with open_store(settings) as store, _quiet_log(settings):
@@ -304,19 +308,19 @@ def replay(
             asked = _plan_settings(plan_config or config, model, policies, templates)
             again = plan_again(store, open_dry_run(asked), mails)
             report = report.model_copy(update={"replanned": again})
-    _print(report, as_json, printing.replay(report))
+    _print(report, as_json, case_printing.replay(report))
     raise typer.Exit(FAILED if report.is_different else DONE)
 
 
 def _plan_settings(config: Path | None, model: str | None, policies: Path | None, templates: Path | None) -> Settings:
-    """A configuration with what is to be tried instead of its own."""
+    """A configuration with the model, policies and templates that the options name."""
     key = "model.path" if _settings(config).model.planner == "llama" else "model.name"
     return _settings(config, {key: model, "company.policies": policies, "company.templates": templates})
 
 
 @app.command()
 def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Mailbox, sender, model, database, vector store, configuration: what, how bad, what to do."""
+    """Check mailbox, sender, model, database, vector store and configuration; say what is wrong and what to do."""
     from support_agent.app import real_probes
     from support_agent.core.diagnosis import Health
     from support_agent.ops.doctor import diagnose
@@ -330,7 +334,7 @@ def doctor(config: ConfigOption = None, as_json: JsonOption = False) -> None:
 
 @app.command()
 def demo(
-    workspace: Annotated[Path, typer.Option(help="Folder of the demo's workspace; made anew.")] = Path(
+    workspace: Annotated[Path, typer.Option(help="Folder of the demo's workspace; it is recreated.")] = Path(
         "demo-workspace"
     ),
 ) -> None:
@@ -359,7 +363,7 @@ def model_pull(config: ConfigOption = None) -> None:
 
 @model_app.command("list")
 def model_list(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """The pinned models: where from, where to, and whether they are there."""
+    """List the pinned models: their sources, their place, and whether they are there."""
     from support_agent.models.pulling import cache_dir, listing
 
     listed = listing(cache_dir(_settings(config, optional=True).model))
@@ -368,7 +372,7 @@ def model_list(config: ConfigOption = None, as_json: JsonOption = False) -> None
 
 @model_app.command("verify")
 def model_verify(config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Hash the model files and compare with the pinned sums."""
+    """Hash the model files and compare them with the pinned sha256 sums."""
     from support_agent.models.embedders import is_needed
     from support_agent.models.pinned import MODELS
     from support_agent.models.pulling import cache_dir, verify

@@ -1,4 +1,4 @@
-"""What the commands have in common: options, settings, the clock, data as text or as JSON, exit codes.
+"""What the commands share: options, settings, the clock, output as text or JSON, exit codes.
 
 Checked by tests/unit/cli/test_main.py.
 """
@@ -31,14 +31,14 @@ JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for sc
 
 
 def settings_of(path: Path | None, overrides: dict[str, Any] | None = None, *, optional: bool = False) -> Settings:
-    """The settings of a configuration file; `optional`: where none is named and none is here, the defaults."""
+    """The settings of a configuration file; if `optional` and there is no file, the defaults."""
     if optional and path is None and not Path(CONFIG_FILE).is_file():
         return load(None, overrides)
     return load(config_file(path), overrides)
 
 
 def config_file(path: Path | None) -> Path:
-    """The configuration file that is named, or the one in the working folder."""
+    """The configuration file that `--config` names, or the one in the working folder."""
     found = path or Path(CONFIG_FILE)
     if not found.is_file():
         raise ConfigError(f"no configuration at {found}: run 'support-agent init DIR', or name it with --config")
@@ -51,7 +51,7 @@ def now() -> datetime:
 
 
 def print_data(data: BaseModel | Sequence[BaseModel], as_json: bool, text: str) -> None:
-    """Data for scripts, or the text that says the same to people."""
+    """Print the data as JSON for scripts, or the text for people."""
     if not as_json:
         if text:
             typer.echo(text)

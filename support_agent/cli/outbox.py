@@ -1,4 +1,4 @@
-"""`support-agent outbox`: what is not known to be out, and what a person decides about it.
+"""`support-agent outbox`: list the mails whose delivery is not confirmed; a person decides about each.
 
 Checked by tests/unit/cli/test_outbox.py.
 """
@@ -13,15 +13,18 @@ import typer
 from support_agent.cli import printing
 from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
 
-outbox_app = typer.Typer(help="Mails that are not known to be out: list, retry, sent, give-up.", rich_markup_mode=None)
+outbox_app = typer.Typer(
+    help="Mails whose delivery is not confirmed: list, retry, sent, give-up.", rich_markup_mode=None
+)
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The mail's id, as `support-agent outbox` lists it.")]
 
 
 @outbox_app.callback(invoke_without_command=True)
 def outbox(context: typer.Context, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List the mails that wait, may or may not have gone out, or failed: age, recipient, case, the last error.
+    """List the mails that wait, that may or may not have been sent, or that failed.
 
-    With a command and an ID a person decides about one; the case's timeline says so.
+    Each has its age, recipient, case and last error. With a command and an ID you decide about one mail; the case's
+    timeline records it.
     """
     context.obj = (config, as_json)
     if context.invoked_subcommand is not None:
@@ -40,19 +43,19 @@ def outbox(context: typer.Context, config: ConfigOption = None, as_json: JsonOpt
 
 @outbox_app.command("retry")
 def retry(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Send it again, though the first may have arrived; an address that bounced is written to again."""
+    """Send the mail again, though the first one may have arrived. Mail to an address that bounced is allowed again."""
     _settle(context, mail, "retry", config, as_json)
 
 
 @outbox_app.command("sent")
 def sent(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """It went out: you have seen it in the Sent folder, in the server's log, or the customer has it."""
+    """Mark the mail as sent: it is in the Sent folder or the server's log, or the customer has it."""
     _settle(context, mail, "sent", config, as_json)
 
 
 @outbox_app.command("give-up")
 def give_up(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """Do not send it (again); it is not listed any more."""
+    """Do not send the mail (again), and take it off the list."""
     _settle(context, mail, "give-up", config, as_json)
 
 
@@ -62,6 +65,6 @@ def _settle(context: typer.Context, outbox_id: str, choice: str, config: Path | 
 
     group_config, group_json = context.obj
     with open_store(settings_of(config or group_config)) as store:
-        settled = apply_choice(store, outbox_id, Choice(choice), now())
-    was = "" if settled.is_new else ", as it was before"
-    print_data(settled, as_json or group_json, f"{settled.outbox_id}: {settled.status.value}{was}")
+        confirmed = apply_choice(store, outbox_id, Choice(choice), now())
+    was = "" if confirmed.is_new else ", as before"
+    print_data(confirmed, as_json or group_json, f"{confirmed.outbox_id}: {confirmed.status.value}{was}")

@@ -1,6 +1,6 @@
-"""`support-agent policies`: texts of other programs become numbered documents, and a model proposes example questions.
+"""`support-agent policies`: import files as numbered documents, and let a model propose example questions.
 
-Both are for review: nothing of them is used before a person has read it. Checked by
+A person reviews both; the program uses neither before. Checked by
 tests/unit/cli/test_policies.py, tests/unit/cli/test_suggest_questions.py and, as a subprocess,
 tests/acceptance/test_policies.py.
 """
@@ -33,19 +33,19 @@ def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A txt, md, html, docx or pdf file.")],
     number: Annotated[int | None, typer.Option(help="The document's number; default: the next free one.")] = None,
     language: Annotated[
-        str | None, typer.Option(metavar="TAG", help="It is document --number in this language (de, pt-BR).")
+        str | None, typer.Option(metavar="TAG", help="The file is document --number in this language (de, pt-BR).")
     ] = None,
-    url: Annotated[str | None, typer.Option(help="Where customers find the whole text (https://...).")] = None,
+    url: Annotated[str | None, typer.Option(help="Address of the whole text for customers (https://...).")] = None,
     valid_from: Annotated[
-        datetime | None, typer.Option("--valid-from", formats=["%Y-%m-%d"], help="The first day it is sent.")
+        datetime | None, typer.Option("--valid-from", formats=["%Y-%m-%d"], help="First day on which it may be sent.")
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Turn a file into a numbered document for a person to review.
 
-    Nobody is sent it while it says `reviewed: false`: `check` names what a person must still write, and that line is
-    theirs to change. Nothing is overwritten; a file that cannot be read whole is not imported.
+    While the document says `reviewed: false`, no customer gets it. `check` names what a person must still write; then
+    the person changes that line. Nothing is overwritten. A file that cannot be read completely is not imported.
     """
     from support_agent.company.importing.importing import Given, import_document
 
@@ -57,20 +57,19 @@ def import_(
 @policies_app.command("suggest-questions")
 def suggest_questions(
     document: Annotated[int | None, typer.Option(metavar="N", help="The document; default: every one.")] = None,
-    count: Annotated[int, typer.Option(min=1, max=20, help="Questions for a document, at most.")] = 5,
+    count: Annotated[int, typer.Option(min=1, max=20, help="Most questions for a document.")] = 5,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help=f"Default: {SUGGESTIONS_FILE} beside the configuration.")
     ] = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let the language model propose example questions, in a file for a person to read and copy from.
+    """Let the language model propose example questions, in a file from which a person copies the good ones.
 
-    The program never reads that file, and the documents stay as they are. Left out is what asks nothing, what is like
-    an example that is there, and what is nearer to something else than to its own document. Exits with 1 where nothing
-    is left.
+    The program never reads that file, and does not change the documents. It leaves out proposals that ask nothing, that
+    resemble an existing example, or that are nearer to another topic than to their own document. Exits with 1 if no
+    proposal is left.
     """
-    from support_agent.cli.policy_printing import suggestions
     from support_agent.company.company import Company
     from support_agent.facts.opening import open_suggester
     from support_agent.facts.suggestions import check_file, chosen, suggest, write_suggestions
@@ -83,6 +82,6 @@ def suggest_questions(
     with open_suggester(settings, company) as (search, writer):
         proposed = [suggest(one, search, writer, count, settings.grading.seed) for one in documents]
     made = write_suggestions(file, policies, writer.name, now().date(), proposed)
-    print_data(made, as_json, suggestions(made))
+    print_data(made, as_json, printing.suggestions(made))
     if not any(one.questions for one in made.documents):
         raise typer.Exit(FAILED)

@@ -1,46 +1,41 @@
-"""What the command line prints for people: plain text, aligned, from the same data that `--json` prints.
+"""Prints for people what commands found: plain text, aligned, from the same data that `--json` prints.
 
-Invariant: text from outside (mails, headers, database, servers) reaches the terminal without control, escape
-or bidirectional characters, so that no mail can draw on an operator's screen. Checked by
-tests/unit/cli/test_printing.py.
+Mails and cases are printed by `case_printing`. Invariant: text from outside (mails, headers, database, servers)
+reaches the terminal without control, escape or bidirectional characters, so that no mail can draw on an operator's
+screen. Checked by tests/unit/cli/test_printing.py, tests/unit/cli/test_facts_train.py and
+tests/unit/cli/test_suggest_questions.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+import json
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from support_agent.answer.formatting import clean_line, clean_lines, format_confidence
-from support_agent.cli.terminal import NOTHING, as_table, counted, cut, indented, instant_text, padded, quoted, wrapped
+from support_agent.answer.formatting import clean_line
+from support_agent.cli.terminal import NOTHING, as_table, counted, indented, instant_text, number_text, quoted
 from support_agent.core.findings import Finding, Severity
 from support_agent.store.records import CaseSummary
 
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
     from support_agent.company.importing.importing import Imported
     from support_agent.core.diagnosis import Diagnosis
-    from support_agent.desk.decision import Decision
+    from support_agent.facts.learning.comparison import TrainedPolicy
+    from support_agent.facts.learning.recorded import Measured
+    from support_agent.facts.suggestions import Suggestions
     from support_agent.models.pulling import Listed
     from support_agent.ops.conformance import RowResult
-    from support_agent.ops.dry_run import Tried
-    from support_agent.ops.explain import CallStory, CaseStory, Considered, MailStory, PlanStory, SentStory, WhyMail
     from support_agent.ops.inspection import Inspection
-    from support_agent.ops.provenance_report import WhyHeader, WhyLine, WhySource
-    from support_agent.ops.replay import Replanned, Replayed, Report, Said, Status
     from support_agent.ops.retrieval_report import RetrievalReport
     from support_agent.outbound.delivery_status import Entry
 
-RUNNERS_UP = 4
-"""Options shown of a choice, the chosen one among them."""
-TEXT_CELLS = 64
-"""Width of the sent text in `why`, in cells of the terminal; longer lines go on below."""
-QUOTE_CELLS = 40
-"""Of a part of a line, beside its source."""
 BYTES_PER_MB = 1_000_000
+POLICY_HEADER = ("POLICY", "REWARD", "95% +-", "HELPED", "MISLED", "TO A PERSON", "NEEDLESSLY", "LOOKS", "DRAFTS", "S")
 
 
 def findings(found: Sequence[Finding]) -> str:
-    """One line a finding, `file:line: what: what to do`, and how many there are."""
+    """One line for each finding, `file:line: what: what to do`, and their number."""
     lines = [f"{finding.severity.value}: {clean_line(str(finding))}" for finding in found]
     errors = sum(finding.severity is Severity.ERROR for finding in found)
     warnings = len(found) - errors
@@ -48,7 +43,7 @@ def findings(found: Sequence[Finding]) -> str:
 
 
 def diagnoses(found: Sequence[Diagnosis]) -> str:
-    """A table: what was looked at, how bad it is, what was seen; below that what to do, if anything."""
+    """A table of part, severity and state; below each problem what to do."""
     rows = []
     for entry in found:
         rows.append((entry.subject, entry.severity.value, entry.what))
@@ -58,7 +53,7 @@ def diagnoses(found: Sequence[Diagnosis]) -> str:
 
 
 def models(listed: Sequence[Listed]) -> str:
-    """A table of the pinned models, then where each may come from."""
+    """A table of the pinned models, then the sources of each."""
     rows = [("MODEL", "STATE", "SIZE", "LICENCE", "PATH")]
     rows += [(m.name, m.state.value, f"{m.size_bytes / BYTES_PER_MB:,.0f} MB", m.licence, str(m.path)) for m in listed]
     sources = [f"{m.name}: {clean_line(m.title)}; from {', '.join(m.sources)}" for m in listed]
@@ -66,7 +61,7 @@ def models(listed: Sequence[Listed]) -> str:
 
 
 def inspection(found: Inspection) -> str:
-    """A mail file in a short block: what decides about it, and the words of its sender."""
+    """A mail file in a short block: what was read from it, and what its sender wrote."""
     if found.error is not None:
         return as_table([("file", found.file), ("error", found.error)])
     rows = [("file", found.file), ("from", found.from_ or NOTHING), ("to", ", ".join(found.to) or NOTHING)]
@@ -83,7 +78,7 @@ def inspection(found: Inspection) -> str:
 
 
 def conformance(rows: Sequence[RowResult]) -> str:
-    """The table of the rules about mail: what each is, where it is from, what was tried, and what came of it."""
+    """The table of the rules about mail: result, examples, meaning and source of each."""
     table = [("ROW", "RESULT", "TRIED", "WHAT", "SOURCE")]
     for row in rows:
         tried = counted(len(row.examples), "mail") if row.examples else row.proven_by.partition("::")[0]
@@ -114,9 +109,9 @@ def cases(found: Sequence[CaseSummary]) -> str:
 
 
 def outbox(found: Sequence[Entry]) -> str:
-    """A table of the mails that are not known to be out."""
+    """A table of the mails whose delivery is not confirmed."""
     if not found:
-        return "nothing waits, and nothing is uncertain or failed"
+        return "no mail waits, is uncertain or failed"
     rows = [("ID", "KIND", "STATUS", "AGE", "TRIES", "NEXT TRY", "RECIPIENT", "CASE", "LAST WORD")]
     for mail in found:
         next_try = f"{mail.next_try_at:%Y-%m-%d %H:%M}" if mail.next_try_at is not None else NOTHING
@@ -126,11 +121,11 @@ def outbox(found: Sequence[Entry]) -> str:
 
 
 def imported(made: Imported) -> str:
-    """The file, what to look at in it, what to write in it, and what to do then."""
+    """The file, what to check and to write in it, and the next step."""
     size = counted(made.sentences, "sentence")
     lines = [
-        f"{made.path}: document {made.number}, {size}, not reviewed, so nobody is sent it",
-        *(f"look at: {note}" for note in made.notes),
+        f"{made.path}: document {made.number}, {size}, not reviewed, so no customer gets it",
+        *(f"check: {note}" for note in made.notes),
         f"to write: {', '.join(made.missing)}",
         "then change its line to `reviewed: true`, and run `support-agent check`",
     ]
@@ -138,10 +133,10 @@ def imported(made: Imported) -> str:
 
 
 def retrieval(report: RetrievalReport) -> str:
-    """Whether documents answer, the steps as a table, and the sentences; the model's words are marked as its own."""
+    """Whether a document answers, the steps as a table, and the sentences; text of the model is marked as such."""
     rows = [("STEP", "CYCLE", "DECIDED", "GRADE", "TEMPERATURE", "TOKENS", "SECONDS")]
     for visit in report.trace:
-        numbers = (_number(visit.grade), _number(visit.temperature), str(visit.cost.tokens))
+        numbers = (number_text(visit.grade), number_text(visit.temperature), str(visit.cost.tokens))
         rows.append((visit.node.value, str(visit.cycle), visit.decided, *numbers, f"{visit.cost.seconds:.2f}"))
     lines = [
         f"{'answered' if report.is_answered else 'not answered'}: {report.reason}, "
@@ -151,7 +146,7 @@ def retrieval(report: RetrievalReport) -> str:
         *(line for one in report.written for line in ("", *quoted(clean_line(f"the model's {one.kind}: {one.text}")))),
     ]
     for evidence in report.evidence:
-        lines += ["", f"document {evidence.number}, {clean_line(evidence.title)} ({_number(evidence.grade)}):"]
+        lines += ["", f"document {evidence.number}, {clean_line(evidence.title)} ({number_text(evidence.grade)}):"]
         lines += indented("\n".join(clean_line(sentence.text) for sentence in evidence.sentences), 2)
     for page in report.pages:
         of_document = "" if page.document is None else f" (the page of document {page.document})"
@@ -160,243 +155,53 @@ def retrieval(report: RetrievalReport) -> str:
     return "\n".join(lines)
 
 
-def _number(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.2f}"
-
-
 def _age(seconds: float) -> str:
     minutes = int(seconds // 60)
     days, hours = minutes // 1440, minutes // 60 % 24
     return f"{days} d {hours} h" if days else f"{hours} h {minutes % 60} min" if hours else f"{minutes} min"
 
 
-def timeline(story: CaseStory) -> str:
-    """A case from its first mail to now."""
-    head = as_table(
+def trained_policy(trained: TrainedPolicy, folder: Path) -> str:
+    """How the policy was trained, a row for each policy, and the lines for the configuration in `folder`."""
+    file = trained.policy_file
+    name = file.relative_to(folder) if file.is_relative_to(folder) else file
+    first = trained.measured[0]
+    return "\n".join(
         [
-            ("case", story.case_id),
-            ("customer", story.customer_address),
-            ("subject", story.subject),
-            ("state", f"{story.state.value}, opened {instant_text(story.opened_at)}"),
+            f"trained on {counted(trained.episodes, 'play')} of {counted(trained.recorded, 'recorded case')} and "
+            f"{counted(trained.people, 'escalated case')}, seed {trained.seed}; on {first.questions} other cases:",
+            "",
+            as_table([POLICY_HEADER, *map(_policy_row, trained.measured)]),
+            "",
+            "to use it, write in support-agent.toml:",
+            "[facts]",
+            'policy = "trained"',
+            f"policy_file = {json.dumps(str(name))}",
         ]
     )
-    return "\n".join([head, *(line for mail in story.mails for line in _mail(mail))])
 
 
-def why(mails: Sequence[WhyMail]) -> str:
-    """Each line of what customers were sent beside its sources, then the headers and the queries.
+def _policy_row(measured: Measured) -> tuple[str, ...]:
+    from support_agent.facts.learning.recorded import Outcome  # with numpy, for which other commands must not wait
 
-    Of a desk packet only that there was one: staff have it, and `--json` explains its lines too.
-    """
-    if not mails:
-        return "nothing was sent in this case"
-    return "\n\n".join("\n".join(_why_mail(mail)) for mail in mails)
-
-
-def replay(report: Report) -> str:
-    """The mails that were made again, then those that were planned again."""
-    again = "" if report.replanned is None else f"\n{_replanned(report.replanned, report.counts)}"
-    return f"{_replayed(report.replayed)}{again}"
-
-
-def _replayed(entries: Sequence[Replayed]) -> str:
-    """One line an outgoing mail, with what differs below it, and a summary."""
-    lines: list[str] = []
-    for entry in entries:
-        verdict = "identical" if entry.is_identical else "DIFFERS"
-        lines.append(f"{entry.case_id or NOTHING}  {entry.kind.value:<15}  {verdict}")
-        lines += [f"    {clean_line(problem)}" for problem in entry.problems]
-        lines += indented(entry.diff, 4)
-    differ = sum(not entry.is_identical for entry in entries)
-    summary = "identical" if not differ else f"{differ} of them differ"
-    return "\n".join([*lines, f"{counted(len(entries), 'mail')} replayed: {summary if entries else 'nothing to do'}"])
-
-
-def _replanned(entries: Sequence[Replanned], counts: Mapping[Status, int]) -> str:
-    """What is different, mail by mail, and the counts of each status."""
-    lines: list[str] = []
-    for entry in entries:
-        if entry.is_changed:
-            lines += [
-                f"{entry.case_id or NOTHING}  {entry.status}  {clean_line(entry.subject)}",
-                *_change(entry),
-                "",
-            ]
-    told = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in counts.items())
-    return "\n".join([*lines, f"{counted(len(entries), 'mail')} planned again: {told}"])
-
-
-def trial(tried: Tried) -> str:
-    """One dry run: who, the calls, the answer or why there is none, and the time."""
-    result, sender = tried.trial, tried.sender
-    cost = f"{result.seconds:.2f} s, {counted(result.forward_passes, 'forward pass', 'forward passes')}"
-    why = "" if tried.screening.why and tried.screening.why in tried.why else tried.why  # it stands there already
-    outcome = ": ".join(part for part in (result.outcome, result.reason, why) if part)
-    known = (
-        f"{sender.address or NOTHING}, level {sender.level} ({sender.why})" if sender is not None else "not looked at"
+    shares = [measured.outcomes[outcome] for outcome in (Outcome.HELPED, Outcome.MISLED)]
+    shares += [measured.outcomes[Outcome.HANDED_OVER], measured.outcomes[Outcome.MADE_TO_WAIT]]
+    return (
+        measured.policy,
+        f"{measured.reward:.3f}",
+        f"{measured.margin:.3f}",
+        *(f"{share:.0%}" for share in shares),
+        f"{measured.retrievals:.1f}",
+        f"{measured.drafts:.1f}",
+        f"{measured.seconds:.1f}",
     )
-    rows = [
-        ("from", known),
-        ("screening", f"{tried.screening.verdict.value}{_by_rule(tried.screening.rule)}: {tried.screening.why}"),
-        ("outcome", outcome),
-        ("took", cost),
-    ]
-    lines = [clean_line(result.file), *indented(as_table(rows), 2)]
-    if tried.decision is not None:
-        lines += indented(as_table(_tried_calls(tried.decision)), 2)
-    if result.answer is not None:
-        lines += ["", f"  Subject: {clean_line(result.answer.subject)}", "", *quoted(result.answer.text)]
-    return "\n".join([*lines, ""])
 
 
-def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
-    from support_agent.desk.packing import call_text  # with what decides, for which `pause` must not wait
-
-    """The calls without those that carry no choice."""
-    return [
-        ("call", call_text(call.tool, call.args), format_confidence(call.confidence), call.status.replace("_", " "))
-        for call in decision.plan.calls
-        if call.considered
-    ]
-
-
-def _mail(mail: MailStory) -> Iterator[str]:
-    level = NOTHING if mail.level is None else f"{mail.level} ({mail.level_why})"
-    reason = ": ".join(part for part in (mail.reason_code, mail.why) if part)
-    yield ""
-    yield f"{instant_text(mail.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
-    yield from indented(
-        as_table(
-            [
-                ("subject", mail.subject),
-                ("level", level),
-                ("screening", f"{mail.screening_verdict or NOTHING}{_by_rule(mail.screening_rule)}"),
-                ("outcome", mail.status.value + (f" ({reason})" if reason else "")),
-            ]
-        ),
-        2,
-    )
-    yield from quoted(mail.text)
-    if mail.plan is not None:
-        yield from _plan(mail.plan)
-    for sent in mail.sent:
-        yield from _sent(sent)
-
-
-def _by_rule(rule: str | None) -> str:
-    return "" if rule is None else f" by rule {rule}"
-
-
-def _plan(plan: PlanStory) -> Iterator[str]:
-    reason = "" if plan.reason is None else f" ({plan.reason})"
-    passes = counted(plan.forward_passes, "forward pass", "forward passes")
-    cost = f"{plan.seconds:.2f} s, {passes}, {counted(plan.tokens, 'token', 'tokens')}"
-    model = f", model {plan.model}" if plan.model else ""
-    yield f"{instant_text(plan.planned_at)}  plan: {plan.outcome}{reason}, {cost}{model}"
-    for number, question in enumerate(plan.questions, start=1):
-        yield f"  question {number}: {clean_line(question)}"
-        calls = [call for call in plan.calls if call.question == number]
-        before: tuple[Considered, ...] = ()
-        for call in calls:
-            yield from _call(call, show_considered=call.considered != before)
-            before = call.considered or before
-        for report in (report for report in plan.retrievals if report.question == number):
-            yield from _retrieved(report)
-
-
-def _retrieved(report: RetrievalReport) -> Iterator[str]:
-    passes = counted(report.forward_passes, "forward pass", "forward passes")
-    yield f"    retrieved: {report.reason}, {report.seconds:.2f} s, {passes}, {counted(report.tokens, 'token')}"
-    for evidence in report.evidence:
-        places = ", ".join(str(sentence.position) for sentence in evidence.sentences)
-        yield f"      document {evidence.number}, grade {_number(evidence.grade)}, sentences {places}"
-    for written in report.written:
-        yield f"      the model's {clean_line(written.kind)}, sent to nobody: {clean_line(written.text)}"
-
-
-def _call(call: CallStory, *, show_considered: bool) -> Iterator[str]:
-    needed = f" of {format_confidence(call.threshold)} needed" if call.threshold else ""
-    sure = f"{format_confidence(call.confidence)}{needed}"
-    outcome = call.status.replace("_", " ") + (f": {clean_line(call.result)}" if call.result else "")
-    yield f"    {clean_line(call.call)}, {sure}, {outcome}"
-    if show_considered and call.considered:
-        shown = ", ".join(
-            f"{option.key} {format_confidence(option.probability)}" for option in call.considered[:RUNNERS_UP]
-        )
-        yield f"      of {clean_line(shown)}"
-
-
-def _sent(sent: SentStory) -> Iterator[str]:
-    tries = counted(sent.attempts, "try", "tries")
-    when = f" at {instant_text(sent.sent_at)}" if sent.sent_at is not None else ""
-    yield f"{sent.kind.value} to {clean_line(sent.recipient)}: {sent.status.value}{when} after {tries}"
-    rows = [("subject", sent.subject), ("id", sent.message_id)]
-    if sent.detail:
-        rows.append(("server", sent.detail))
-    for entry in sent.settled:
-        told = f"{entry.before.value} to {entry.after.value} by {entry.by.value}: {entry.detail}"
-        rows.append(("settled", f"{instant_text(entry.settled_at)}  {told}"))
-    rows.append(("templates", f"version {sent.templates_version[:12]}"))
-    rows += [("item", f"{item.says}  [{item.source}]") for item in sent.items]
-    yield from indented(as_table(rows), 2)
-    if not sent.kind.is_for_desk:
-        yield from quoted(sent.text)
-
-
-def _why_mail(mail: WhyMail) -> Iterator[str]:
-    yield f"{mail.kind.value} to {clean_line(mail.recipient)}  {clean_line(mail.message_id)}"
-    if mail.kind.is_for_desk:
-        return
-    yield ""
-    lines = [mail.subject.model_copy(update={"text": f"Subject: {mail.subject.text}"}), *mail.lines]
-    for line in lines:
-        yield from _beside(line)
-    yield ""
-    yield from _headers(mail.headers)
-    queries = {part.name: part.query for line in mail.lines for part in line.sources if part.query is not None}
-    if queries:
-        yield ""
-        yield "queries, as accounts.toml declared them then"
-        yield from indented(as_table([(name or NOTHING, query) for name, query in queries.items()]), 2)
-
-
-def _beside(line: WhyLine) -> Iterator[str]:
-    """The text on the left, its sources on the right; each part is quoted where a line has more than one."""
-    text = clean_lines(line.text)[:1]
-    if not text:
-        yield ""
-        return
-    sources = _told(line.sources)
-    for left, right in zip_longest(wrapped(text[0], TEXT_CELLS), sources, fillvalue=""):
-        yield f"{padded(left, TEXT_CELLS)} | {right}".rstrip(" ")
-
-
-def _told(sources: Sequence[WhySource]) -> list[str]:
-    """What is said of the parts that have a word in them; a comma's template is that of its neighbour."""
-    spoken = [source for source in sources if any(map(str.isalnum, source.text))] or sources
-    if len(spoken) == 1:
-        return [clean_line(spoken[0].what)]
-    return [f'"{cut(clean_line(source.text), QUOTE_CELLS)}": {clean_line(source.what)}' for source in spoken]
-
-
-def _headers(headers: Iterable[WhyHeader]) -> Iterator[str]:
-    yield "headers"
-    yield from indented(as_table([(header.name, header.what, header.value) for header in headers]), 2)
-
-
-def _change(entry: Replanned) -> Iterator[str]:
-    match entry.status:
-        case "changed":
-            yield from indented(entry.diff, 4)
-        case "newly_answered":
-            yield f"    before: {_reason(entry.before)}"
-            yield from indented(entry.after.text, 4, mark="+")
-        case "newly_escalated":
-            yield f"    now: {_reason(entry.after)}"
-            yield from indented(entry.before.text, 4, mark="-")
-        case "same":
-            return
-
-
-def _reason(said: Said) -> str:
-    return f"a person ({clean_line(said.reason or 'no reason recorded')})"
+def suggestions(made: Suggestions) -> str:
+    """The file, its number of questions for each document, and what a person does next."""
+    lines = [f"{made.file}: proposed by {made.model}, not used until a person has copied it"]
+    for one in made.documents:
+        what = f"{counted(len(one.questions), 'question')} proposed, {len(one.left_out)} left out"
+        lines.append(f"document {one.number} ({one.title}): {what}")
+    lines.append("read them, copy what is good into `questions:` of the documents, and run `support-agent check`")
+    return "\n".join(map(clean_line, lines))

@@ -62,5 +62,9 @@ def instant_text(instant: datetime | None) -> str:
     return NOTHING if instant is None else instant.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def number_text(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.2f}"
+
+
 def counted(count: int, one: str, many: str | None = None) -> str:
     return f"{count} {one if count == 1 else many or one + 's'}"

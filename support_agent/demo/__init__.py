@@ -9,7 +9,7 @@ from importlib.resources import files
 
 SUPPORT_ADDRESS = "support@harborfile.example"
 AUTHSERV_ID = "mx.harborfile.example"
-"""Whose Authentication-Results the demo believes (RFC 8601)."""
+"""The server whose Authentication-Results the demo believes (RFC 8601)."""
 
 
 def read_mails() -> tuple[tuple[str, bytes], ...]:

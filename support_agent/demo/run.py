@@ -1,7 +1,7 @@
-"""The demo: the example company's mails, through a real mailbox and a real SMTP dialogue on this machine.
+"""Runs the demo: answers the example company's mails over real IMAP and SMTP on this machine.
 
-Nothing is special about this run but the servers: the agent, its store and its journey are the product's own, so the
-workspace it leaves can be replayed. Checked by tests/acceptance/test_demo.py.
+Only the servers are special: the worker, its store and its journey are the product's own, so the workspace it leaves
+can be replayed. Checked by tests/acceptance/test_demo.py.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ WIDTH = 100
 COMPOSED = frozenset({"20-composed-question.eml"})
 """Mails that are answered with `planner.mode = "tools"`: the model composes their calls itself."""
 CONSIDERED = 2
-"""Runners-up shown with a call."""
+"""Number of runners-up shown with a call."""
 
 Write = Callable[[str], None]
 
 
 def run_demo(workspace: Path, now: datetime, write: Write) -> None:
-    """Make the workspace anew, answer the mails, and say for each what happened.
+    """Recreate the workspace, answer the mails, and print what happened to each.
 
     Raises:
         ConfigError: the folder holds something that is not a demo workspace.
@@ -59,8 +59,8 @@ def run_demo(workspace: Path, now: datetime, write: Write) -> None:
             for _, raw in own:
                 servers.deliver(raw)
             planner = settings.planner.model_copy(update={"mode": mode})
-            with open_worker(settings.model_copy(update={"planner": planner})) as agent:
-                lines += _watch(agent, servers, own, write)
+            with open_worker(settings.model_copy(update={"planner": planner})) as worker:
+                lines += _watch(worker, servers, own, write)
         seconds = time.monotonic() - started
     write(_table(sorted(lines)))
     write(f"\n{len(mails)} mails in {seconds:.0f} s. Everything is stored in {workspace}/, for example:")
@@ -90,7 +90,7 @@ def _settings(workspace: Path, servers: DemoServers) -> Settings:
 
 
 def _watch(agent: Worker, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write) -> list[list[str]]:
-    """Let the agent drain the mailbox, and write each mail's story as soon as it has ended."""
+    """Let the worker empty the mailbox, and print each mail's story as soon as it is handled."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="agent") as pool:
         work = pool.submit(agent.run_once, Event())
         lines = _report(agent, servers, mails, write, work)
@@ -101,7 +101,7 @@ def _watch(agent: Worker, servers: DemoServers, mails: tuple[tuple[str, bytes], 
 def _report(
     agent: Worker, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write, work: Future[None]
 ) -> list[list[str]]:
-    """The stories in the order in which the mails end; what has not ended when the work does comes last."""
+    """Print the stories in the order in which the mails are handled; mails that were not come last."""
     lines: list[list[str]] = []
     waiting = {mail_id_of(raw): (name, raw) for name, raw in mails}
     while waiting:

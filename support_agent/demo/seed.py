@@ -202,11 +202,11 @@ class Invoice:
 
 
 def seed(path: Path, today: date) -> None:
-    """Write the database; a file that is there is replaced.
+    """Write the database; an existing file is replaced.
 
     Args:
         path: The SQLite file; its folder exists.
-        today: The day of seeding; nothing in the database is later, but renewals.
+        today: The day of seeding; only renewals are later than it.
     Raises:
         OSError: the file cannot be written.
     """
@@ -256,9 +256,9 @@ def _insert_invoices(connection: sqlite3.Connection, invoices: tuple[Invoice, ..
 
 
 def _insert_usage(connection: sqlite3.Connection, today: date) -> None:
-    """One storage reading and one API count a month, dated its first day; the ups and downs are arithmetic.
+    """One storage reading and one API count for each month, dated its first day; arithmetic makes them vary.
 
-    The running month has only the calls of its days so far.
+    The current month has only the calls of its days so far.
     """
     for nth, account in enumerate(ACCOUNTS):
         oldest = min(HISTORY_MONTHS, account.joined_months)
@@ -276,9 +276,9 @@ def _insert_usage(connection: sqlite3.Connection, today: date) -> None:
 
 
 def _numbered_invoices(today: date) -> tuple[Invoice, ...]:
-    """Every customer's invoices in the order of issue, numbered HF-YYYY-NNNN anew in each year.
+    """Every customer's invoices in the order of issue, numbered HF-YYYY-NNNN from 1 in each year.
 
-    Some numbers before the `NAMED_INVOICE` are left out, as if those invoices had been withdrawn.
+    Some numbers before the `NAMED_INVOICE` are skipped, as if those invoices had been withdrawn.
     """
     invoices = sorted(
         (invoice for account in ACCOUNTS for invoice in _invoices(account, today)),
@@ -296,7 +296,7 @@ def _numbered_invoices(today: date) -> tuple[Invoice, ...]:
 
 
 def _named_invoice(invoices: list[Invoice]) -> tuple[Invoice | None, int]:
-    """The invoice that gets the `NAMED_INVOICE`'s number, and how many numbers before it are left out."""
+    """The invoice that gets the number of `NAMED_INVOICE`, and how many numbers are skipped before it."""
     customer, year, number = NAMED_INVOICE
     of_year = [invoice for invoice in invoices if invoice.issued_on.year == year]
     places = [place for place, one in enumerate(of_year[:number], 1) if one.account.id == customer]

@@ -1,7 +1,7 @@
 """A mailbox and a mail server for the demo and for tests: IMAP and SMTP on loopback, one thread, in memory.
 
-Both speak the real protocols, so that the demo runs the code of production. Invariant: a mail comes out
-with the bytes it went in with, in the order of delivery, and nothing of the servers is left after `close`.
+Both speak the real protocols, so that the demo runs production code. Invariant: mails keep their bytes and the order of
+delivery, and nothing of the servers is left after `close`.
 Checked by tests/integration/demo/test_servers.py.
 """
 
@@ -32,16 +32,16 @@ from pymap.user import UserMetadata
 from pysasl.hashing import BuiltinHash
 
 SMTP_LOG = logging.getLogger("mail.log")
-"""aiosmtpd's: it logs every command, and on each sign-in a warning about its own code."""
+"""The log of aiosmtpd: it has every command, and at each sign-in a warning about its own code."""
 HOST = "127.0.0.1"
 HOST_NAME = "localhost"
 INBOX = "INBOX"
 SENT_FOLDER = "Sent"
 MAX_MAIL_BYTES = 50_000_000
 HASH_ROUNDS = 1_000
-"""Of the one password there is; the usual number makes each sign-in take a quarter of a second."""
+"""For the only password; with the usual number each sign-in takes a quarter of a second."""
 TIMEOUT_S = 30.0
-"""For whatever another thread asks of the servers' own."""
+"""Longest wait of another thread for the servers' thread."""
 T = TypeVar("T")
 SignsIn = Callable[[SMTP, Session, Envelope, str, Any], AuthResult]
 
@@ -106,7 +106,7 @@ class DemoServers:
         return tuple(self._received)
 
     def received_by(self, address: str) -> tuple[Received, ...]:
-        """What came for one address, whatever the case of its letters: a customer's inbox, or the desk's."""
+        """The mails to one address, in upper or lower case: a customer's inbox, or the desk's."""
         wanted = address.lower()
         return tuple(mail for mail in self._received if wanted in map(str.lower, mail.recipients))
 
@@ -124,7 +124,7 @@ class DemoServers:
             loop.close()
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
-        """What `work` returns, run in the servers' own thread."""
+        """Run `work` in the servers' thread and return its result."""
         if self._loop is None:
             work.close()
             raise RuntimeError("the demo's servers are not running: call this inside `with DemoServers()`")
@@ -152,7 +152,7 @@ class DemoServers:
         return _SmtpSession(self._connections, _Keep(self._received), self._signs_in)
 
     def _signs_in(self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, data: Any) -> AuthResult:
-        """Whether a user may sign in to SMTP; who does not try may send all the same."""
+        """Whether a user may sign in to SMTP; mail is accepted without a sign-in too."""
         expected = LoginPassword(self.user.encode(), self.password.encode())
         return AuthResult(success=data == expected, handled=False)
 
@@ -172,7 +172,7 @@ class DemoServers:
 
 
 class _MailboxConfig(Config):
-    """pymap's in-memory mailbox of one user: passwords without TLS, and nothing looked up in the network."""
+    """pymap's in-memory mailbox of one user: passwords without TLS, no network lookups."""
 
     def __init__(self, user: str, password: str) -> None:
         super().__init__(
@@ -194,7 +194,7 @@ class _MailboxConfig(Config):
 
     @property
     def backend_capability(self) -> BackendCapability:
-        """IDLE is left out: pymap's answer to it is not what clients expect, and polling does."""
+        """Without IDLE: pymap answers it in a way that clients do not expect, and polling is enough."""
         return BackendCapability(idle=False, object_id=True, multi_append=True)
 
 
@@ -206,7 +206,7 @@ async def _login(config: _MailboxConfig) -> Login:
 
 
 class _SmtpSession(SMTP):
-    """One SMTP connection; `connections` learns of it when it begins."""
+    """One SMTP connection; it adds itself to `connections`."""
 
     def __init__(self, connections: WeakSet[WriteTransport], keep: _Keep, signs_in: SignsIn) -> None:
         super().__init__(

@@ -22,7 +22,7 @@ SECRET_BYTES = 32
 
 CONFIG = """\
 # support-agent.toml: what most people set, in sections; docs/settings.md has them all.
-# Unknown keys are errors; `support-agent check` tells.
+# Unknown keys are errors; `support-agent check` reports them.
 # Each key can be given as an environment variable too: SUPPORT_AGENT__IMAP__PASSWORD=...
 # Paths count from this file. What is commented out shows its default.
 
@@ -44,15 +44,15 @@ authserv_ids = ["mx.harborfile.example"]
 # believes_results_at = "anywhere" # "top": only above every Received field, for a server that adds none to some mail
 # verify_dkim = false          # true: check DKIM signatures ourselves, by DNS, where that server says nothing of them
 # alignment = "strict"         # or "relaxed": without DMARC, spf and dkim of another name of the same organisation do
-# arc_sealers = []             # forwarders whose word is taken for what they saw, where that server reports arc=pass
+# arc_sealers = []             # forwarders whose results are believed, where that server reports arc=pass
 # believes_results_without_id = false  # true for Exchange Online, which writes no authserv-id
 # answers_from_level = 1       # lowest sender level that gets answers: 2 is DMARC pass; 3 known customers only
-# acknowledges_from_level = 1  # lowest sender level that is told that a person has the case
-# max_letters_per_case = 5     # automatic letters in one case; above, its mail goes to the desk without a word
+# acknowledges_from_level = 1  # lowest sender level that is notified that a person has the case
+# max_letters_per_case = 5     # automatic mails in one case; above, its mail goes to the desk without a reply
 # max_letters_per_sender_a_day = 10   # the same for one sender
-# max_packets_per_sender_a_day = 50   # packets about one sender; mail above is only filed, and the desk is told once
-# max_letters_per_hour = 200   # the same for everybody; above, everything automatic waits and the desk is told once
-# identical_answer_days = 7    # nor is the same answer sent in another case so soon; within a case never
+# max_packets_per_sender_a_day = 50   # packets about one sender; mail above is only filed, the desk is notified once
+# max_letters_per_hour = 200   # the same for all; above, everything automatic waits and the desk is notified once
+# identical_answer_days = 7    # days before the same answer may be sent in another case; in one case never twice
 # paused = false               # true, or a file "paused" beside this one: no automatic mail to customers
 secret_file = "secret.key"     # key of our Message-IDs; keep it, and keep it secret
 
@@ -69,8 +69,8 @@ host = ""                      # for example "imap.example.com"
 # auth = "password"            # or "xoauth2" (Gmail, Microsoft 365): see [oauth]
 # folder = "INBOX"
 # move_handled_to = ""         # a folder into which mail is moved once it is recorded; empty: it stays
-# skip_existing = false        # true: at the first start leave alone what is in the folder already
-# poll_interval_s = 30.0       # how often the folder is looked at, also where the server tells of mail by itself
+# skip_existing = false        # true: the first start ignores the mails that are in the folder already
+# poll_interval_s = 30.0       # how often the folder is read, also if the server announces mail
 # sent_copies = "agent"        # "provider" where the sending server files copies itself (Gmail, Microsoft 365); "none"
 
 [smtp]
@@ -80,7 +80,7 @@ host = ""                      # for example "smtp.example.com"
 # user = "support@harborfile.example"
 # password = ""                # better: SUPPORT_AGENT__SMTP__PASSWORD
 # auth = "password"            # or "xoauth2": see [oauth]
-# asks_delivery_reports = false  # true: ask for a report of each delivery; it settles what is uncertain
+# asks_delivery_reports = false  # true: ask for a report of each delivery; it confirms uncertain ones
 
 [oauth]                        # access tokens for auth = "xoauth2"; docs/gmail-and-microsoft-365.md has this for both
 # token_url = ""
@@ -97,7 +97,7 @@ host = ""                      # for example "smtp.example.com"
 
 [planner]
 # mode = "guided"              # "tools": the model composes the calls itself, step by step; for larger models
-# threshold_answer = 0.6      # how sure a choice must be before it happens, 0..1; below: a person
+# threshold_answer = 0.6      # how sure a choice must be, 0..1; below: a person
 # threshold_floor = 0.5        # no threshold that `support-agent calibrate` fits to this company is lower
 # max_s = 120.0                # time for one mail; reaching it escalates
 
@@ -107,10 +107,10 @@ host = ""                      # for example "smtp.example.com"
 
 [grading]
 # threshold_document = 0.4     # how likely a passage must help to be used, 0..1; 0 switches a grader off
-# drafts = false               # true: a draft, which nobody is sent, must be true by the passages as well; slower
-# max_tokens = 20000           # what one mail may take in grades and drafts
+# drafts = false               # true: the passages must also support a draft, which nobody is sent; slower
+# max_tokens = 20000           # most tokens for the grades and drafts of one mail
 
-[search]                       # the web beside the documents; what is asked there leaves the house
+[search]                       # the web beside the documents; questions are sent to these services
 # sources = []                 # "google" (Serper), "duckduckgo", "wikipedia", "searxng", "site" (your own)
 
 [store]
@@ -128,12 +128,12 @@ def init(directory: Path, today: date) -> tuple[Path, ...]:
     """Write a workspace with the example company.
 
     Args:
-        directory: Made if it is missing.
+        directory: Created if it is missing.
         today: The example's series end on this day.
     Returns:
-        What was written.
+        The paths that were written.
     Raises:
-        ConfigError: something of the same name is there already; then nothing is written.
+        ConfigError: a file of the same name exists; then nothing is written.
     """
     names = (CONFIG_FILE, "policies", "templates", "accounts.toml", DATABASE_FILE, SECRET_FILE)
     there = [name for name in names if (directory / name).exists()]

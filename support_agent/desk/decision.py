@@ -1,4 +1,4 @@
-"""What was decided for a mail: as it is written down, and as a person reads it.
+"""The decision about a mail, as it is stored and as a person reads it.
 
 Checked by tests/unit/workflow/test_stages.py.
 """
@@ -22,12 +22,12 @@ from support_agent.tools.fact_room import Finding
 
 
 class Decision(Frozen):
-    """What was decided for a mail, and everything needed to write it down.
+    """The decision about a mail, with everything that is stored of it.
 
-    `final` is there where the plan's outcome is `answer`; `found` are the documents the search came up with; `why` is
-    what more is known of the reason than its code, one sentence, or "". `findings` is what the fact room found out, by
-    question number from 1, with its own records; `looked` the same for people, with the sentences that it points at as
-    the documents had them then; `memory` what it knows of the case now, None where it was not asked.
+    `final` is set if the plan's outcome is `answer`; `found` holds the documents of the search; `why` explains the
+    reason in one sentence, or is "". `findings` holds the findings of the fact room with its records, by question
+    number from 1; `looked` has the same for people, with the sentences of the documents at that time; `memory` is
+    what the fact room knows of the case now, None if it was not asked.
     """
 
     plan: Plan
@@ -41,16 +41,16 @@ class Decision(Frozen):
 
     @property
     def forward_passes(self) -> int:
-        """Of the choices, and of what was looked into."""
+        """Of the choices and of the fact room."""
         return self.plan.usage.forward_passes + sum(found.forward_passes for found in self.findings.values())
 
     @property
     def tokens(self) -> int:
-        """Read and written, for both."""
+        """Read and written, of both."""
         return self.plan.usage.tokens + sum(found.tokens for found in self.findings.values())
 
     def record(self, mail_id: MailId, company_version: str, index_version: str) -> PlanRecord:
-        """The plan as it is kept."""
+        """The plan as it is stored."""
         plan = self.plan
         return PlanRecord(
             mail_id=mail_id,
@@ -83,26 +83,26 @@ def escalated(reason: str, now: datetime, why: str = "") -> Decision:
 
     Args:
         reason: A `Reason`, an `EscalationReason`, or the code of an error.
-        why: What more is known, one sentence.
+        why: One sentence that explains it.
     """
     return Decision(plan=unplanned(reason), final=None, found=(), decided_at=now, why=why)
 
 
 def failed(error: SupportAgentError, now: datetime) -> Decision:
-    """No plan either: something failed, and a person must read the mail."""
+    """No plan because of an error: a person must read the mail."""
     reason, why = reason_of(error)
     return escalated(reason, now, why)
 
 
 def reason_of(error: SupportAgentError) -> tuple[str, str]:
-    """Code and sentence of an error, as the reason why a person gets a mail; whatever the gate refuses has one code."""
+    """Code and sentence of an error, as the reason for a person; all refusals of the gate have one code."""
     if isinstance(error, GateRefused) and error.code != GateRefused.code:
         return GateRefused.code, f"{error.code}: {error}"
     return error.code, str(error)
 
 
 def screened_out(screening: Screening) -> tuple[str, str]:
-    """Code and sentence of a screening that sends a mail to the desk, as the reason why a person gets it."""
+    """Code and sentence of a screening that sends a mail to the desk, as the reason for a person."""
     if screening.rule == PERSON_RULE:
         return Reason.PERSON_ASKED_FOR, screening.why
     return EscalationReason.SCREENING, f"{screening.rule}: {screening.why}"

@@ -14,16 +14,16 @@ from support_agent.tools.ending import Reason
 RUNNERS_UP = 3
 MAIL_LINES = 500
 MAIL_CHARACTERS = 20_000
-"""A packet shows so much of the mail, which is attached whole."""
+"""A packet shows this much of the mail; the whole mail is attached."""
 INTERNAL = frozenset({"find_documents", "find_evidence", "finish"})
-"""Calls that tell a person nothing."""
+"""Calls that are of no use to a person."""
 
 
 def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settings: Settings) -> Packet:
-    """Everything a person needs to go on where the machine stopped.
+    """Everything that a person needs to continue the case.
 
     Args:
-        answered: The text that goes to the customer, where part is answered.
+        answered: The text that goes to the customer, if a part is answered.
     """
     shown = "\n".join(mail.message.text[:MAIL_CHARACTERS].split("\n", MAIL_LINES)[:MAIL_LINES])
     return Packet(
@@ -46,7 +46,7 @@ def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settin
 
 
 def _for_a_person(decision: Decision) -> frozenset[int]:
-    """Numbers of the questions that the answer leaves open: all of them, where there is none."""
+    """Numbers of the questions that are left open: all of them if there is no answer."""
     if decision.final is None:
         return frozenset(looked.number for looked in decision.looked)
     return frozenset(call.question for call in decision.plan.calls if call.tool == "escalate")

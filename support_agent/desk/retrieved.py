@@ -1,12 +1,11 @@
-"""What was found out about the questions of a mail, for the person who gets it: sentences of the company's documents.
+"""Shows a person what the fact room found about the questions of a mail: sentences of the company's documents.
 
-Pages of the web are shown apart from them; one of the company's own site with the number of its document. A document
-has an address, a number and a person's review, so the documents are the list of pages that may be linked. The number is
-for a person to use: what a page says chooses no document for a customer. Each document that may be found is in the
-index by its own words, and is sent for these, by the thresholds of every choice, or not at all.
+Web pages are shown apart; a page of the company's own site has the number of its document. Only a person uses that
+number: the text of a page never chooses a document for a customer. A document is chosen by its own words in the index
+and by the thresholds of every choice, or not at all.
 
 Invariant: every sentence is a document's own, as it was when the mail was decided; a page has the number of a document
-that the sender may be sent, or none, whatever the room said of it. Checked by tests/unit/desk/test_retrieved.py,
+that the sender may get, or none. Checked by tests/unit/desk/test_retrieved.py,
 tests/journey/test_fact_room.py and tests/journey/test_web_pages.py.
 """
 
@@ -21,11 +20,11 @@ from support_agent.config.search import Service
 from support_agent.tools.base import UNSURE_SECTION, Context
 
 MOST_EVIDENCE = 5
-"""Pieces of evidence of one question that a person is shown, the surest first."""
+"""A person is shown at most this many pieces of evidence for a question, the surest first."""
 
 
 def retrieved(context: Context) -> tuple[LookedInto, ...]:
-    """What was found out about each question, its sentences read from the documents, and pages of the web."""
+    """The findings for each question: sentences of the documents, and web pages."""
     return tuple(_looked(number, context) for number in sorted({*context.findings, *context.unsure}))
 
 
@@ -41,11 +40,10 @@ def _looked(number: int, context: Context) -> LookedInto:
 
 
 def numbered(pages: Sequence[FoundPage], documents: Iterable[Document]) -> tuple[FoundPage, ...]:
-    """The pages, each with the number of the document whose page it is: the company's own site gave it, and its address
-    is that of this document and no other.
+    """The pages; a page of the company's own site gets the number of the one document with its address.
 
     Args:
-        documents: Those that the sender may be sent.
+        documents: Those that the sender may get.
     """
     keys = [link_key(page.address) if Service.SITE in page.found_by else None for page in pages]
     at: dict[str | None, list[int]] = {}
@@ -59,7 +57,7 @@ def numbered(pages: Sequence[FoundPage], documents: Iterable[Document]) -> tuple
 
 
 def _evidence(number: int, context: Context) -> Iterator[FoundEvidence]:
-    """What was likeliest to answer a question and was not sent, then what the fact room found."""
+    """The likeliest answer that was too unsure to send, then the evidence of the fact room."""
     if (unsure := context.unsure.get(number)) is not None:
         yield quoted(unsure.document, unsure.positions, _grade(unsure.probability))
     if (finding := context.findings.get(number)) is not None:
@@ -77,7 +75,7 @@ def _grade(probability: float) -> float | None:
 def quoted(
     document: Document, positions: Sequence[int], grade: float | None, most: int | None = MAX_EXCERPT_CHARACTERS
 ) -> FoundEvidence:
-    """Sentences as evidence: as many as have so many characters together, one at least; all where `most` is None."""
+    """Sentences as evidence: at most `most` characters together, but at least one sentence; None: all."""
     sentences: list[QuotedSentence] = []
     for position in positions:
         text = document.sentences[position].text

@@ -1,7 +1,7 @@
-"""Whether a workspace can be used: configuration, documents, accounts, canned questions, templates.
+"""Checks a workspace: configuration, documents, accounts, canned questions, templates.
 
-Invariant: what `workspace.init` writes has no error, and every finding says what to do, with its file and
-line where it has a place. Checked by tests/unit/ops/test_check.py.
+Invariant: what `workspace.init` writes has no error, and every finding says what to do, with file and line where
+there are any. Checked by tests/unit/ops/test_check.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FindingReason
 
 _AT_LINE = re.compile(r"\(at line (\d+),")
-"""Where tomllib says that a file is no TOML."""
+"""How tomllib names the line of a syntax error."""
 _TITLE = re.compile(r"^title\s*:")
 
 
@@ -60,10 +60,10 @@ def check_file(path: Path, today: date) -> list[Finding]:
 
 
 def check(settings: Settings, today: date, path: Path | None = None) -> list[Finding]:
-    """Everything that is wrong with settings that could be read, and with the files they name.
+    """Everything that is wrong with valid settings, and with the files they name.
 
     Args:
-        path: The file that the settings come from, to name their lines; None: they come from elsewhere.
+        path: The file of the settings, to name lines in it; None: they come from elsewhere.
     """
     return [
         *check_agent(settings, path),
@@ -80,7 +80,7 @@ def check(settings: Settings, today: date, path: Path | None = None) -> list[Fin
 
 
 def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
-    """What is wrong with who the agent is: its addresses and people, its key, its model."""
+    """What is wrong with the agent's addresses, its people, its key and its model."""
     agent, desk, config = settings.agent, settings.desk, _Config.read(path)
     findings = [
         *_addresses(config, "agent.address", [agent.address], "the address that answers come from"),
@@ -91,7 +91,7 @@ def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
     own = {normal_address(address) for address in (agent.address, *agent.aliases)} - {None}
     for key, addresses in (("desk.address", [desk.address]), ("desk.staff", desk.staff)):
         if own & {normal_address(address) for address in addresses}:
-            what = f"{key} is the agent's own address, so what people should read comes back to the agent"
+            what = f"{key} is the agent's own address, so mail for people comes back to the agent"
             findings.append(config.finding(key, what, "write an address that people read"))
     if not agent.secret.get_secret_value():
         todo = "set it to a file with 32 random characters or more; `support-agent init` writes one"
@@ -105,7 +105,7 @@ def check_agent(settings: Settings, path: Path | None = None) -> list[Finding]:
 
 
 def check_calibration(settings: Settings) -> list[Finding]:
-    """Why the calibration of the choice is not used, or not as a whole."""
+    """Why the calibration of the choice is not used, or only in part."""
     if not settings.planner.calibration.exists():
         return []
     try:
@@ -117,7 +117,7 @@ def check_calibration(settings: Settings) -> list[Finding]:
 
 
 def tool_codes() -> dict[str, tuple[str, ...]]:
-    """The codes that tools put into answers and packets, by the section of words.yaml with their words."""
+    """The codes that tools put into answers and packets, by the section of words.yaml that has their words."""
     orders = get_args(Sort.model_fields["order"].annotation)
     return {
         "step": (*get_args(Keep), *orders),
@@ -141,13 +141,13 @@ class _Config:
             return cls(path, None)
 
     def finding(self, key: str, what: str, todo: str, *, severity: Severity = Severity.ERROR) -> Finding:
-        """`key` is dotted ("desk.address"); a key that is not in the file has its section's line."""
+        """`key` is dotted ("desk.address"); a key that the file lacks gets the line of its section."""
         section, _, name = key.partition(".")
         line = self.file.line(section, name) if self.file else None
         return Finding(severity=severity, path=self.path, line=line, what=what, todo=todo)
 
     def refused(self, section: str, key: str, text: str) -> Finding:
-        """A setting that `load` refused; one that does not come from the file has no place in it."""
+        """A setting that `load` refused; it has a line only if it comes from the file."""
         what, line = text.removeprefix(f"{self.path}: "), None
         if self.file is not None and not text.startswith(ENVIRONMENT):
             if not section:
@@ -159,13 +159,13 @@ class _Config:
 
 
 def _line_of_key(text: str, key: str) -> int | None:
-    """The line of a key that stands before the first section."""
+    """The line of a key that is above the first section."""
     start = re.compile(rf"\s*{re.escape(key)}\s*=")
     return next((number for number, line in enumerate(text.splitlines(), 1) if start.match(line)), None)
 
 
 def _unreadable(path: Path, text: str) -> Finding:
-    """The file is no TOML, or a variable of the environment is not understood."""
+    """The file is not TOML, or an environment variable is invalid."""
     what = text.removeprefix(f"{path}: ")
     line = int(match.group(1)) if (match := _AT_LINE.search(what)) else None
     is_of_file = what != text
@@ -183,7 +183,7 @@ def _addresses(config: _Config, key: str, addresses: Iterable[str], meaning: str
 
 
 def _servers(settings: Settings, path: Path | None) -> Iterator[Finding]:
-    """What `run` needs and a dry run does not: warnings, as it may be set only where the agent runs."""
+    """What `run` needs and a dry run does not. These are warnings: the values may be set only where the worker runs."""
     config = _Config.read(path)
     for section, server, verb in (("imap", settings.imap, "read"), ("smtp", settings.smtp, "sent")):
         if not server.host:
@@ -202,7 +202,7 @@ def _servers(settings: Settings, path: Path | None) -> Iterator[Finding]:
 
 
 def _missing_login(section: str, server: Server, oauth: OAuthSettings) -> str:
-    """The key that a login lacks, or ""; a mailbox always needs a login, a sender only with a user or a token."""
+    """The key that a login lacks, or "". IMAP always needs a login, SMTP only with a user or a token."""
     is_by_token = server.auth is SignIn.XOAUTH2
     if not server.user:
         return f"{section}.user" if section == "imap" or is_by_token else ""
@@ -214,13 +214,13 @@ def _missing_login(section: str, server: Server, oauth: OAuthSettings) -> str:
 
 
 def _documents_told_apart(settings: CompanySettings) -> Iterator[Finding]:
-    """`between` of a canned question names documents that exist; what is in them is told elsewhere."""
+    """`between` of a canned question names documents that exist."""
     path = settings.policies / QUESTIONS_FILE
     try:
         load_questions(path)
         file = read_toml(path)
     except ConfigError:
-        return  # there is none, or `check_questions` says what is wrong with it
+        return  # there is no file, or `check_questions` says what is wrong with it
     known = numbers_in(settings.policies)
     for nth, question in enumerate(file.data.get("question", [])):
         unknown = sorted(set(question.get("between", ())) - known)
@@ -230,13 +230,13 @@ def _documents_told_apart(settings: CompanySettings) -> Iterator[Finding]:
                 severity=Severity.ERROR,
                 path=path,
                 line=file.line("question", "between", nth),
-                what=f"question {question['number']} tells apart document {numbers}, which does not exist",
-                todo="name documents by the numbers of their files, or leave between out",
+                what=f"question {question['number']} is about document {numbers}, which does not exist",
+                todo="name documents by the numbers of their files, or delete `between`",
             )
 
 
 def _records_asked_about(settings: CompanySettings) -> Iterator[Finding]:
-    """`about_records` of a canned question names a kind of records, and no two questions the same one."""
+    """`about_records` of a canned question names a kind of records that exists, each kind once."""
     path = settings.policies / QUESTIONS_FILE
     try:
         asked = [question for question in load_questions(path) if question.about_records]
@@ -258,12 +258,12 @@ def _records_asked_about(settings: CompanySettings) -> Iterator[Finding]:
                 severity=Severity.ERROR, path=path, line=line, what=f"{what}which do not exist", todo=known + todo
             )
         elif twin != question.number:
-            what = f"{what}and so is question {twin}, which is the one that is asked"
+            what = f"{what}but question {twin} is about them too, and only that one is asked"
             yield Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=f"{todo} of one of them")
 
 
 def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding]:
-    """The company's own locale has templates, and a language that has templates has the other words too."""
+    """The company's locale has templates, and each language with templates has all translations."""
     try:
         templates = Templates.load(settings.templates)
     except ConfigError:
@@ -274,7 +274,7 @@ def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding
         yield _Config.read(path).finding("company.locale", what, todo)
     for language in languages_of(settings.policies):
         if not templates.has_language(language):
-            what = f"there are no templates for {language!r}, so nobody is sent the documents in it"
+            what = f"there are no templates for {language!r}, so no customer gets the documents in it"
             yield Finding(
                 severity=Severity.WARNING,
                 path=settings.policies / language,
@@ -286,7 +286,7 @@ def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding
 
 
 def _same_titles(policies: Path) -> Iterator[Finding]:
-    """The model picks documents by title: two of one title cannot be told apart."""
+    """The model picks documents by title, so no two may have the same title."""
     try:
         documents = load_documents(policies)
     except ConfigError:
@@ -306,7 +306,7 @@ def _same_titles(policies: Path) -> Iterator[Finding]:
 
 
 def _same_labels(accounts: Path) -> Iterator[Finding]:
-    """The same for account fields and for series, by their English labels."""
+    """The same for account fields, series and records, by their English labels."""
     try:
         file = read_toml(accounts)
     except ConfigError:

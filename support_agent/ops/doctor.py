@@ -1,8 +1,8 @@
-"""Whether the agent could work now: each part it needs, how it is, and what to do about it.
+"""Checks whether the worker could run now: each part, its state, and what to do.
 
-Invariant: every check is run, whatever the others find, and none changes anything: no mail is read, sent or
-marked, nothing is downloaded, no database is made. Checked by tests/unit/ops/test_doctor.py, and against real
-servers by tests/integration/test_doctor.py. What the database says is in `store_health`.
+Invariant: every check runs, whatever the others find, and none changes anything: no mail is read, sent or marked,
+nothing is downloaded, no database is created. `store_health` has the checks of the database. Checked by
+tests/unit/ops/test_doctor.py, and against real servers by tests/integration/test_doctor.py.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from support_agent.ops.store_health import look_at_clock, look_at_database, look
 from support_agent.planner.calibration import read_calibration
 
 MANY_MAILS = 20
-"""More mails than this, handled at a first start without being asked for, would be a surprise."""
+"""A first start that handles more mails than this would surprise the operator."""
 MEGABYTE_BYTES = 1_000_000
 _SERVER_TODO = "see that it runs and can be reached from here, then run `support-agent doctor` again"
 
 
 class SeenMailbox(NamedTuple):
-    """How many mails there are to handle, and the folder for copies of what goes out; None: there is none."""
+    """The number of mails to handle, and the folder for copies of sent mail; None: there is none."""
 
     mails: int
     sent_folder: str | None
@@ -43,7 +43,7 @@ class SeenMailbox(NamedTuple):
 
 @dataclass(frozen=True)
 class Probes:
-    """What the checks reach the outside through; see `app.real_probes`. Each raises the errors of `errors.py`.
+    """How the checks reach servers and models; see `app.real_probes`. Each raises the errors of `errors.py`.
 
     `look_at_mailbox` logs in and counts the mails after a cursor, `check_sender` logs in and leaves,
     `ask_model` makes one choice on the model's server, `count_entries` is the number of texts in the vector
@@ -58,12 +58,12 @@ class Probes:
 
 
 def diagnose(settings: Settings, probes: Probes) -> list[Diagnosis]:
-    """Run every check; at least one diagnosis for each part, but the clock where nothing can be said."""
+    """Run every check. Each part gets a diagnosis, but the clock only after the first mail."""
     return [diagnosis for subject, run in CHECKS for diagnosis in _run(subject, run, settings, probes)]
 
 
 def _run(subject: str, run: Check, settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
-    """What a check says; where it fails, what it said before and why it failed."""
+    """The diagnoses of a check; if it fails, those before the failure, then the failure."""
     try:
         yield from run(settings, probes)
     except SupportAgentError as failure:
@@ -74,7 +74,7 @@ def _run(subject: str, run: Check, settings: Settings, probes: Probes) -> Iterat
 
 
 def _failure(subject: str, failure: SupportAgentError) -> Diagnosis:
-    """What is for the operator to put right ends in how, behind its last colon."""
+    """A message for the operator says what to do after its last colon."""
     what = str(failure)
     match failure:
         case TransientError():
@@ -108,7 +108,7 @@ def _senders(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
 
 
 def _believed(agent: AgentSettings) -> str:
-    """Whose word about senders counts, and what the border server must do for that."""
+    """Whose authentication results count, and what the border server must do."""
     if not agent.authserv_ids:
         return "known by the topmost Authentication-Results" if agent.believes_results_without_id else "checked by DKIM"
     named = ", ".join(agent.authserv_ids)
@@ -183,7 +183,7 @@ def _embedding(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
 
 
 def _stored(subject: str, name: str, settings: ModelSettings) -> Diagnosis:
-    """How much of a pinned model is in the cache; its files are not read again."""
+    """Whether a pinned model is in the cache; its files are not hashed again."""
     listed = next(entry for entry in listing(cache_dir(settings)) if entry.name == name)
     size = f"{listed.size_bytes // MEGABYTE_BYTES} MB"
     if listed.state is State.VERIFIED:
@@ -229,9 +229,9 @@ def _fact_room(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     if facts.retrieve is Retrieve.NEVER:
         yield ok(subject, "off: a document answers by the choice alone")
         return
-    policy_for(facts)  # a file that cannot be used stops the start
+    policy_for(facts)  # raises if the file of the policy cannot be used
     drafts = "with drafts" if settings.grading.writes_drafts else "without drafts"
-    web = f"questions leave the house for {', '.join(sources)}" if sources else "no web is asked"
+    web = f"questions are sent to {', '.join(sources)}" if sources else "no web search"
     yield ok(subject, f"retrieve: {facts.retrieve}, policy {facts.policy}, {drafts}; {web}")
 
 
@@ -250,7 +250,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("fact room", _fact_room),
     ("clock", lambda settings, probes: look_at_clock(settings, probes.now)),
 )
-"""What is looked at, in this order."""
+"""The checks, in this order."""
 
 
 def _not_set(subject: str, key: str) -> Diagnosis:

@@ -1,4 +1,4 @@
-"""The dry run: a mail's whole journey on a temporary store, from which nothing is sent and nothing is kept.
+"""The dry run: a mail's whole journey on a temporary store; nothing is sent and nothing is kept.
 
 Invariant: it is `pipeline.handle` with the stages of the worker, so what it shows is what a customer would get. Only
 the store, the clock, the way out and the pause are its own. Checked by tests/unit/ops/test_dry_run.py and
@@ -48,45 +48,45 @@ OUTCOMES: Mapping[str, Outcome] = {
     MailStatus.FILED: "filed",
 }
 NO_ADDRESS = "nobody@dry-run.invalid"
-"""Stands for an address that is not configured yet: a dry run needs none."""
+"""Replaces an address that is not configured yet: a dry run needs none."""
 NO_SECRET = SecretStr("the mails of a dry run are sent to nobody")
 
 
-class TriedCall(Frozen):
+class DryRunCall(Frozen):
     tool: str
     args: dict[str, str | int | bool]
     confidence: Annotated[float, Field(ge=0, le=1)]
 
 
-class TriedAnswer(Frozen):
+class DryRunAnswer(Frozen):
     subject: str
     text: str
     html: str
 
 
-class Trial(Frozen):
-    """One line of `try --json`; `reason` is the code that the store has, or the rule that filed the mail.
+class DryRunLine(Frozen):
+    """One line of `try --json`; `reason` is the stored reason code, or the rule that filed the mail.
 
-    `level` is None for a mail that was filed before anybody asked who sent it.
+    `level` is None for a mail that was filed before its sender was identified.
     """
 
     file: str
     outcome: Outcome
     reason: str | None
     level: Level | None
-    calls: tuple[TriedCall, ...]
-    answer: TriedAnswer | None
+    calls: tuple[DryRunCall, ...]
+    answer: DryRunAnswer | None
     seconds: float
     forward_passes: int
 
 
-class Tried(NamedTuple):
-    """A trial with what its steps recorded, for printing; None for a step that was not reached.
+class DryRunResult(NamedTuple):
+    """The line, and what the steps recorded, for printing; None for a step that was not reached.
 
-    `why` is what more is known of the reason, one sentence, or "".
+    `why` explains the reason in one sentence, or is "".
     """
 
-    trial: Trial
+    line: DryRunLine
     screening: Screening
     sender: Sender | None
     decision: Decision | None
@@ -95,7 +95,7 @@ class Tried(NamedTuple):
 
 @dataclass
 class KeptMails:
-    """`Transport` of a dry run: takes every mail, as a server would, and sends none."""
+    """The transport of a dry run: accepts every mail, as a server would, and sends none."""
 
     given: list[tuple[str, bytes]] = field(default_factory=list)
 
@@ -112,7 +112,7 @@ class KeptMails:
 class DryRun:
     """Takes mails through the journey, each on a store of its own.
 
-    `journey_on` gives the journey of the worker on that store (`app.open_dry_run`).
+    `journey_on` returns the journey of the worker on that store (see `app.open_dry_run`).
     """
 
     settings: Settings
@@ -121,12 +121,12 @@ class DryRun:
 
     def try_mail(
         self, file: str, raw: bytes, now: datetime, *, as_level: int | None = None, as_customer: str | None = None
-    ) -> Tried:
-        """What would happen to a mail that came now.
+    ) -> DryRunResult:
+        """What would happen to a mail that arrived now.
 
         Args:
-            file: The name it has in the result.
-            as_level: The sender level to assume, instead of what the mail proves.
+            file: Its name in the result.
+            as_level: The sender level to assume, whatever the mail proves.
             as_customer: The customer's address to assume; implies level 3 where no level is given.
         Raises:
             ConfigError: there is no such customer, or the model cannot be opened.
@@ -139,11 +139,11 @@ class DryRun:
                 store.mails.save_sender(mail_id, *assumed)
             return self.run(file, store, mail_id, now)
 
-    def run(self, file: str, store: Store, mail_id: MailId, now: datetime) -> Tried:
-        """Take a mail of a temporary store, where it is `new`, through its journey.
+    def run(self, file: str, store: Store, mail_id: MailId, now: datetime) -> DryRunResult:
+        """Take a mail through its journey; it is `new` in a temporary store.
 
         Raises:
-            SupportAgentError: what would set the mail aside, or cannot be opened.
+            SupportAgentError: the mail would be quarantined, or a part cannot be opened.
         """
         recorded: dict[str, JsonValue] = {}
 
@@ -158,8 +158,8 @@ class DryRun:
             outcome = self.journey_on(settings, store, KeptMails(), lambda: now)(mail_id, Steps(record, once, _no_wait))
         mail = store.mails.get(mail_id)
         decision = Decision.model_validate(recorded["plan"]) if "plan" in recorded else None
-        return Tried(
-            trial=Trial(
+        return DryRunResult(
+            line=DryRunLine(
                 file=file,
                 outcome=OUTCOMES[outcome],
                 reason=mail.reason_code if mail is not None else None,
@@ -176,7 +176,7 @@ class DryRun:
         )
 
     def _assumed(self, raw: bytes, level: int | None, customer: str | None) -> tuple[str, Level, str] | None:
-        """Address, level and reason of the sender that is to be taken for the mail's, if one is."""
+        """Address, level and reason of the sender to assume; None: use the sender of the mail."""
         if level is None and customer is None:
             return None
         if customer is not None:
@@ -187,7 +187,7 @@ class DryRun:
         else:
             author = parse(raw).from_
             address = author.addr if author is not None else ""
-        return address, CUSTOMER if level is None else level, "assumed for this trial"
+        return address, CUSTOMER if level is None else level, "assumed for this dry run"
 
 
 @contextmanager
@@ -202,7 +202,7 @@ def temporary_store() -> Iterator[Store]:
 
 @cache
 def _empty_store() -> bytes:
-    """The file of an empty store: made once, as its migrations take a second."""
+    """The file of an empty store. It is made once, because the migrations take a second."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "store.sqlite3"
         with _store(path) as store:
@@ -215,7 +215,7 @@ def _store(path: Path) -> Store:
 
 
 def read_mail(path: Path, max_bytes: int) -> bytes:
-    """The bytes of a mail in a file, as `message.read_file` bounds them.
+    """The bytes of a mail file, within the bounds of `message.read_file`.
 
     Raises:
         ConfigError: the file cannot be read.
@@ -227,7 +227,7 @@ def read_mail(path: Path, max_bytes: int) -> bytes:
 
 
 def _unpaused(settings: Settings, folder: Path) -> Settings:
-    """The settings of a worker that is not paused, with what sending needs where that is not configured yet."""
+    """The settings of a worker that is not paused, with placeholders for the addresses and the key it lacks."""
     agent, desk = settings.agent, settings.desk
     own = {
         "paused": False,
@@ -239,20 +239,20 @@ def _unpaused(settings: Settings, folder: Path) -> Settings:
     return settings.model_copy(update={"agent": agent.model_copy(update=own), "desk": desk})
 
 
-def _calls(decision: Decision) -> tuple[TriedCall, ...]:
+def _calls(decision: Decision) -> tuple[DryRunCall, ...]:
     return tuple(
-        TriedCall(tool=call.tool, args=call.args, confidence=round(min(call.confidence, 1.0), 4))
+        DryRunCall(tool=call.tool, args=call.args, confidence=round(min(call.confidence, 1.0), 4))
         for call in decision.plan.calls
         if call.status == "done"
     )
 
 
-def _answer(store: Store, mail_id: MailId) -> TriedAnswer | None:
+def _answer(store: Store, mail_id: MailId) -> DryRunAnswer | None:
     letter = store.outbox.letter(mail_id, LetterKind.ANSWER)
     if letter is None:
         return None
     rendered = RenderedAnswer.model_validate(letter.rendered)
-    return TriedAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
+    return DryRunAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
 
 
 def _why(mail: MailRecord | None) -> str:
@@ -260,4 +260,4 @@ def _why(mail: MailRecord | None) -> str:
 
 
 def _no_wait(_s: float) -> None:
-    """A dry run tries each step once."""
+    """A dry run tries each step once, so it never waits."""

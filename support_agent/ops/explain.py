@@ -1,6 +1,6 @@
-"""Why a case went as it did: its story for `show`, and for `why` each line that was sent beside its sources.
+"""Explains a case: its timeline for `show`, and each sent line beside its sources for `why`.
 
-Invariant: everything here is read from the store, as it was when it happened, the queries of account values too.
+Invariant: everything is read from the store as it was then, the queries of account values too.
 Checked by tests/unit/ops/test_explain.py.
 """
 
@@ -57,7 +57,7 @@ class Considered(Frozen):
 
 
 class CallStory(Frozen):
-    """One call, whether it happened or not; `considered` are the chosen option and its runners-up."""
+    """One call, made or not; `considered` holds the chosen option and its runners-up."""
 
     question: int
     call: str
@@ -71,7 +71,7 @@ class CallStory(Frozen):
 
 
 class PlanStory(Frozen):
-    """How a mail was decided, and what with; `forward_passes` and `tokens` are those of retrieval, too."""
+    """How a mail was decided, and with which versions; `forward_passes` and `tokens` include retrieval."""
 
     outcome: str
     reason: str | None
@@ -90,7 +90,7 @@ class PlanStory(Frozen):
 
 
 class ItemStory(Frozen):
-    """One item of an answer: what it says in a line, and what that was made from."""
+    """One item of an answer: what it says, in a line, and its source."""
 
     kind: str
     says: str
@@ -98,7 +98,7 @@ class ItemStory(Frozen):
 
 
 class SentStory(Frozen):
-    """One outgoing mail and what became of it; `settled` is what others than the server said of it, and who."""
+    """One outgoing mail and its delivery; `settled` holds later delivery confirmations, and who gave them."""
 
     kind: LetterKind
     message_id: str
@@ -116,7 +116,7 @@ class SentStory(Frozen):
 
 
 class MailStory(Frozen):
-    """One inbound mail and everything that came of it; `text` is what its sender wrote, without quotation."""
+    """One inbound mail and its results; `text` is what its sender wrote, without quotations."""
 
     mail_id: MailId
     message_id: str
@@ -150,7 +150,7 @@ class CaseStory(Frozen):
 class WhyMail(Frozen):
     """One mail that was sent, explained: its subject and its text line by line, and its headers.
 
-    The HTML part is not shown: the gate refuses one that says anything else than the text.
+    The HTML part is not shown: the gate refuses a mail whose HTML differs from its text.
     """
 
     case_id: CaseId | None
@@ -168,7 +168,7 @@ def timeline(store: Store, case_id: str) -> CaseStory:
 
     Raises:
         ConfigError: there is no such case.
-        PermanentError: a record was written by a version of the program that cannot be read any more.
+        PermanentError: another version of the program wrote a record that this one cannot read.
     """
     found = _timeline(store, case_id)
     return CaseStory(
@@ -182,7 +182,7 @@ def timeline(store: Store, case_id: str) -> CaseStory:
 
 
 def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
-    """Every mail that was sent in a case (or waits to be), each line beside its sources.
+    """Every mail of a case that was sent or waits in the outbox, each line beside its sources.
 
     Raises:
         ConfigError, PermanentError: as `timeline`.
@@ -196,7 +196,7 @@ def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
 
 
 def _queries(store: Store, entry: MailTimeline) -> Queries | None:
-    """The account queries that the values of a mail's answer came from."""
+    """The account queries behind the values of a mail's answer."""
     stored = None if entry.plan is None else store.versions.queries(entry.plan.company_version)
     return None if stored is None else Queries.model_validate(stored)
 
@@ -226,7 +226,7 @@ def _timeline(store: Store, case_id: str) -> Timeline:
 
 
 def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, LetterRecord]]:
-    """Each mail of the outbox with what it was made from."""
+    """Each mail of the outbox with its sources."""
     records = {(record.kind, record.number): record for record in entry.letters}
     found = ((row, records.get((row.kind, row.number))) for row in entry.outbox)
     return [(row, record) for row, record in found if record is not None]
@@ -320,12 +320,12 @@ def _items(payload: Mapping[str, JsonValue]) -> tuple[ItemStory, ...]:
 
 
 def _item_story(item: Item) -> ItemStory:
-    told = KINDS[item.kind].in_words(item)
-    return ItemStory(kind=item.kind, says=told.says, source=told.source)
+    words = KINDS[item.kind].in_words(item)
+    return ItemStory(kind=item.kind, says=words.says, source=words.source)
 
 
 def _unreadable(what: str) -> PermanentError:
     return PermanentError(
-        f"the record of {what} was written by another version of the program: read it with that one",
+        f"another version of the program wrote the record of {what}: read it with that version",
         code="record_version",
     )

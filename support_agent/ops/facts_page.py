@@ -1,7 +1,7 @@
-"""What was found out about a question as one web page, for staff: documents, steps, entities, and each node's grades.
+"""The findings about a question as a web page for staff: documents, steps, entities, and the grades of each node.
 
-Invariant: a pure function of the findings and the documents, which needs no script and fetches nothing; no text in it
-becomes markup, and what a model wrote stands in an element that says so. Checked by tests/unit/ops/test_facts_page.py.
+Invariant: the page depends on the findings and the documents only, has no script and fetches nothing; no text becomes
+markup, and text of the model is in an element that says so. Checked by tests/unit/ops/test_facts_page.py.
 Source: the demonstration of GE-Chat (2025): the document with its evidence by score, the steps, the sub-graph.
 """
 
@@ -29,9 +29,9 @@ from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Node, SentenceRange,
 
 TEMPLATE = "facts_page.html.j2"
 STRONG, FAIR = 0.9, 0.7
-"""From these on a highlight is of the strongest, and of the next kind."""
+"""Probabilities from which a highlight is strong, and fair; below, it is weak."""
 QUOTE_CHARACTERS = 300
-"""Of a passage or an address in the trace."""
+"""Longest quotation of a passage or an address in the trace."""
 
 
 class Mark(NamedTuple):
@@ -42,7 +42,7 @@ class Mark(NamedTuple):
 
 
 class MarkedSentence(NamedTuple):
-    """A sentence with the id by which it is linked to."""
+    """A sentence with the id that links to it."""
 
     id: str
     text: str
@@ -58,7 +58,7 @@ class Block(NamedTuple):
 
 
 class Section(NamedTuple):
-    """What stands under a heading; one with evidence is shown open."""
+    """A heading and its text; a section with evidence is shown open."""
 
     heading: str
     blocks: tuple[Block, ...]
@@ -76,7 +76,7 @@ class ShownDocument(NamedTuple):
 
 
 class Quote(NamedTuple):
-    """A passage: where it stands, the link to it on this page if it has one, and how it begins."""
+    """A passage: its place, the link to it on this page if there is one, and its first words."""
 
     where: str
     anchor: str | None
@@ -84,7 +84,7 @@ class Quote(NamedTuple):
 
 
 class Considered(NamedTuple):
-    """A passage that a node saw; without a grade, it has no verdict either."""
+    """A passage that a node received; without a grade it has no verdict."""
 
     quote: Quote
     grade: float | None
@@ -97,14 +97,14 @@ def facts_page(question: str, found: Finding, documents: Mapping[str, Document],
     Args:
         question: The customer's.
         found: What the fact room found out about it.
-        documents: Those that staff may see, by the name of their source ("document:6"), as they were searched.
-        graph: The entities around the draft's steps.
+        documents: The documents that were searched, by source ("document:6").
+        graph: The entities of the draft's steps, and their neighbours.
     """
     return _Page(question, found, documents, graph).render()
 
 
 def check_page(file: Path | None) -> None:
-    """Refuse a file for the page, before anything is asked.
+    """Refuse a file name that cannot be written, before the search starts.
 
     Raises:
         ConfigError: it exists, its name does not end in .html, or its folder is not there.
@@ -120,7 +120,7 @@ def check_page(file: Path | None) -> None:
 
 
 def write_page(file: Path, html: str) -> None:
-    """Write a new file in one step; only its owner may read it (0600), as it says what a customer asked.
+    """Write a new file in one step; only its owner may read it (0600), because it has a customer's question.
 
     Raises:
         ConfigError: as `check_page`, or it cannot be written.
@@ -130,13 +130,13 @@ def write_page(file: Path, html: str) -> None:
         with tempfile.NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=file.parent, prefix=".facts-") as new:
             new.write(html)
             new.flush()
-            file.hardlink_to(new.name)  # unlike a renaming, it refuses a file that appeared meanwhile
+            file.hardlink_to(new.name)  # unlike rename, it refuses a file that appeared meanwhile
     except OSError as error:
         raise ConfigError(f"--html {file}: {error.strerror}: name a file that can be written") from error
 
 
 class _Page:
-    """The parts of one page; what the template shows of them."""
+    """The parts of one page, as the template needs them."""
 
     def __init__(self, question: str, found: Finding, documents: Mapping[str, Document], graph: EntityGraph) -> None:
         self._question = question
@@ -170,7 +170,7 @@ class _Page:
     # What is highlighted
 
     def _marked(self) -> dict[SentenceRange, Mark]:
-        """The sentences that are evidence, then those that stand beside them in a passage that helped."""
+        """The sentences that are evidence, then the other sentences of their passages."""
         borne: dict[SentenceRange, dict[int, float]] = {}
         for number, step in enumerate(self._chained.steps if self._chained else (), start=1):
             if step.pointer is not None:
@@ -240,7 +240,7 @@ class _Page:
 
 
 def _mark(borne: Mapping[int, float], grade: float | None) -> Mark:
-    """By the likeliest step that a sentence bears out, else by the grade of its passage."""
+    """By the likeliest step that a sentence supports, else by the grade of its passage."""
     if borne:
         return Mark(_strength(max(borne.values())), tuple(f"step {n}: {p:.2f}" for n, p in borne.items()))
     return Mark(_strength(grade or 0.0), ("not graded" if grade is None else f"passage: {grade:.2f}",))
@@ -251,7 +251,7 @@ def _strength(value: float) -> str:
 
 
 def _lines(visit: Visit | None) -> tuple[str, ...]:
-    """What the model wrote there, line by line."""
+    """What the model wrote in a step, line by line."""
     return clean_lines(visit.model_text.text) if visit and visit.model_text else ()
 
 
@@ -260,7 +260,7 @@ def _id(source: str, position: int) -> str:
 
 
 def _clean(value: object) -> object:
-    """Texts without characters that turn others around or cannot be written."""
+    """Texts without control and bidirectional characters."""
     return clean_line(value) if type(value) is str else value
 
 

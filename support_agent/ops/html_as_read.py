@@ -1,4 +1,4 @@
-"""An HTML mail as its reader sees it, as plain lines: what template tests compare."""
+"""Turns an HTML mail into the plain lines that its reader sees: template tests compare them."""
 
 from __future__ import annotations
 

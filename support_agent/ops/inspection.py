@@ -1,7 +1,7 @@
-"""What the program sees in a mail file, before any model and without any store.
+"""Inspects a mail file: what the program reads from it without a model and a store.
 
-Invariant: every file has an inspection, whatever is in it: what could not be read is its `error`, and the next file is
-read all the same. Checked by tests/unit/ops/test_inspection.py.
+Invariant: every file has an inspection, whatever it contains. One that cannot be read has an `error`, and the next file
+is still read. Checked by tests/unit/ops/test_inspection.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from support_agent.mail.senders.dkim_check import TxtLookup, dkim_check
 from support_agent.mail.senders.identity import identify
 
 UNREAD_RULE = "S37"
-"""The row by which a mail that could not be read is a person's."""
+"""The rule that escalates a mail that cannot be read."""
 
 
 class InspectedAttachment(Frozen):
@@ -51,8 +51,8 @@ class InspectedSender(Frozen):
 class Inspection(Frozen):
     """One line of `inspect --json`.
 
-    `from` is the one address of the From field, None where it does not name exactly one; `date` is ISO 8601 in UTC;
-    `automatic` says that a machine made the mail; `error` why the file could not be read.
+    `from` is the address of the From field, None unless it names exactly one; `date` is ISO 8601 in UTC; `automatic`
+    says whether a machine wrote the mail; `error` says why the file could not be read.
     """
 
     file: str
@@ -81,22 +81,22 @@ def inspect_file(
     now: datetime,
     lookup_txt: TxtLookup,
 ) -> Inspection:
-    """Read one file; never raises for what is in it.
+    """Read one file; its content never raises an error.
 
     Args:
         path: A mail as it came (.eml).
-        settings: Whose addresses, limits and border servers count; a default one knows none.
+        settings: With our addresses, limits and border servers; the defaults have none.
         is_customer: Whether the company knows an address.
-        now: For signatures that expire.
-        lookup_txt: Asked where `agent.verify_dkim` is on.
+        now: Decides which signatures have expired.
+        lookup_txt: Used if `agent.verify_dkim` is on.
     """
-    name = os.fsencode(path).decode("utf-8", "replace")  # a name need not be text, and the line must be
+    name = os.fsencode(path).decode("utf-8", "replace")  # a file name may be no text, the JSON line must be
     try:
         raw = read_file(path, settings.imap.max_message_bytes)
         return _inspection(name, raw, settings, is_customer, now, lookup_txt)
     except OSError as error:
         return Inspection(file=name, error=f"{error.strerror or error}: name a readable file")
-    except Exception as error:  # whatever a mail has done to us, it is one mail
+    except Exception as error:  # one bad mail must not stop the others
         return Inspection(file=name, error=f"{type(error).__name__}: {error}"[:500])
 
 
@@ -113,7 +113,7 @@ def _inspection(
     screening = screen(message, agent, settings.desk, is_customer)
     check = dkim_check(lambda: raw, agent, lambda: now, lookup_txt)
     sender = identify(message, agent, is_customer, check)
-    told = bounce and InspectedBounce(recipients=bounce.recipients, status=bounce.status, permanent=bounce.is_permanent)
+    seen = bounce and InspectedBounce(recipients=bounce.recipients, status=bounce.status, permanent=bounce.is_permanent)
     return Inspection(
         file=file,
         message_id=message.message_id,
@@ -127,7 +127,7 @@ def _inspection(
         signature=message.signature,
         attachments=_attachments(message),
         references=message.references,
-        bounce=told,
+        bounce=seen,
         automatic=bounce is not None or why_machine(message, agent, settings.desk) != "",
         screening=InspectedScreening(verdict=screening.verdict, rule=screening.rule),
         sender=InspectedSender(level=sender.level, why=sender.why),

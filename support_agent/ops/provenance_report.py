@@ -1,7 +1,7 @@
-"""The lines of a mail that was sent, each with the sources of its parts, and where its headers came from.
+"""The provenance report of a sent mail: the sources of each part of each line, and of each header.
 
-Invariant: joined again, the parts of the lines are the text that was sent, and every part has its source; a
-part is described from its stored source, never guessed from its words. Checked by tests/unit/ops/test_explain.py.
+Invariant: the parts of the lines, joined, are the text that was sent, and every part has a source; a part is described
+from its stored source, never guessed from its words. Checked by tests/unit/ops/test_explain.py.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ SourceKind = Literal[
 
 
 class WhySource(Frozen):
-    """A part of a line and where it came from, in words (`what`) and as data, as far as it has that.
+    """A part of a line and its source, in words (`what`) and as data where there is any.
 
     `name` is a template's file or an account field or series, `line` the template's, `version` the first 12
     hex digits of the document's, `language` that of the document, `query` the one that returned the value.
@@ -103,7 +103,7 @@ class WhyLine(Frozen):
 
 
 class WhyHeader(Frozen):
-    """One header field of the mail, unfolded and decoded, and where its value came from."""
+    """One header field of the mail, unfolded and decoded, and the source of its value."""
 
     name: str
     value: str
@@ -111,7 +111,7 @@ class WhyHeader(Frozen):
 
 
 class Sent(NamedTuple):
-    """What a sent mail was made from, as far as its sources do not say it: the kinds of its items, and the queries."""
+    """What the stored sources of a sent mail do not say: the kinds of its items, and the queries."""
 
     kinds: tuple[tuple[str, ...], ...]
     queries: Queries | None
@@ -129,7 +129,7 @@ def lines_of(record: LetterRecord, queries: Queries | None) -> tuple[WhyLine, tu
     """The subject and the lines of the text of a composed mail.
 
     Args:
-        queries: Those of the version of the company that decided the mail; None: that is not stored.
+        queries: Those of the company version that decided the mail; None: not stored.
     """
     if record.kind is LetterKind.PERSON_REPLY:
         return _person_lines(record)
@@ -140,7 +140,7 @@ def lines_of(record: LetterRecord, queries: Queries | None) -> tuple[WhyLine, tu
 
 
 def _kinds(record: LetterRecord) -> tuple[tuple[str, ...], ...]:
-    """The kinds of the items of each block of an answer; none in other mails."""
+    """The item kinds of each block of an answer; other mails have none."""
     if record.kind is not LetterKind.ANSWER:
         return ()
     final = FinalAnswer.model_validate(record.payload)
@@ -148,7 +148,7 @@ def _kinds(record: LetterRecord) -> tuple[tuple[str, ...], ...]:
 
 
 def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
-    """The header fields of a mail as it went out; the Subject has its own line."""
+    """The header fields of a mail as it was sent, without the Subject, which has its own line."""
     to = "settings: desk.address" if row.kind.is_for_desk else "the customer's From address"
     sources = {**HEADER_SOURCES, "to": to}
     return tuple(
@@ -167,7 +167,7 @@ def _rendered(record: LetterRecord) -> tuple[Rendered, Rendered]:
 
 
 def _person_lines(record: LetterRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
-    """A person wrote the words; only the subject is the customer's, with "Re:" before it."""
+    """A person wrote the text; the subject is the customer's, with "Re:" before it."""
     subject, words = text_of(record)
     parent = Headers.model_validate(record.header_inputs).parent_mail_id
     asked = WhySource(kind="subject", text=subject, what=f"the subject of mail {parent}, with one Re:")
@@ -257,7 +257,7 @@ def _document(source: DocumentSource) -> WhySource:
 
 
 def _account(source: AccountSource, sent: Sent) -> WhySource:
-    """A value names its query; labels and periods are no values."""
+    """Only values name their query; labels and periods do not."""
     kind = KINDS[sent.kinds[source.answer][source.item]]
     assert kind.queries is not None
     known = {} if sent.queries is None else getattr(sent.queries, kind.queries)

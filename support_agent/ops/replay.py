@@ -1,7 +1,7 @@
-"""Make stored mails again and compare; decide stored mails again and show what is different now.
+"""Render stored mails again and compare the bytes; decide stored mails again and show the difference.
 
-Invariant: `replay` uses nothing but what is stored, so a mail that differs means that the program or the store
-has changed since. Checked by tests/unit/ops/test_replay.py, which changes both and everything else.
+Invariant: `replay` uses stored data only, so a mail differs only if the program or the store has changed. Checked by
+tests/unit/ops/test_replay.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from support_agent.core.frozen import Frozen
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
-from support_agent.ops.dry_run import DryRun, Outcome, Tried, temporary_store
+from support_agent.ops.dry_run import DryRun, DryRunResult, Outcome, temporary_store
 from support_agent.outbound.letters import Headers, Letter, rerendered
 from support_agent.store.history import copy_history
 from support_agent.store.records import (
@@ -50,10 +50,10 @@ NEWLY: Mapping[Outcome, Status] = {
 
 
 class Replayed(Frozen):
-    """One outgoing mail, made again.
+    """One outgoing mail, rendered again.
 
-    `diff` is a unified diff of the mail as it went out and as it comes out now, "" where the bytes are the
-    same; `problems` says what else no longer fits, or why the mail cannot be made at all.
+    `diff` is a unified diff of the mail as it was sent and as it renders now, "" where the bytes are the
+    same; `problems` says what else no longer agrees, or why the mail cannot be rendered.
     """
 
     case_id: CaseId | None
@@ -67,12 +67,12 @@ class Replayed(Frozen):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def is_identical(self) -> bool:
-        """Whether the same bytes came out and everything they were made from is still there."""
+        """Whether the bytes are the same and everything they were made from is still stored."""
         return not self.diff and not self.problems
 
 
 class Said(Frozen):
-    """What came of a plan: the calls that were made, and the answer, "" where a person got the mail."""
+    """The result of a plan: the calls, and the answer, "" if the mail was escalated."""
 
     outcome: Outcome
     reason: str | None
@@ -82,7 +82,7 @@ class Said(Frozen):
 
 
 class Replanned(Frozen):
-    """One mail, decided again; `diff` is that of the customer's text."""
+    """One mail, decided again; `diff` compares the texts for the customer."""
 
     case_id: CaseId | None
     mail_id: MailId
@@ -95,12 +95,12 @@ class Replanned(Frozen):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def is_changed(self) -> bool:
-        """Whether the customer would get something else."""
+        """Whether the customer would get another answer."""
         return self.status != "same"
 
 
 class Report(Frozen):
-    """All that a replay found; `replanned` is None where nothing was planned again."""
+    """The results of a replay; `replanned` is None if no mail was decided again."""
 
     replayed: tuple[Replayed, ...]
     replanned: tuple[Replanned, ...] | None = None
@@ -108,14 +108,14 @@ class Report(Frozen):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def counts(self) -> dict[Status, int]:
-        """How many of the mails that were planned again have each status."""
+        """The number of mails with each status, of those that were decided again."""
         found = [entry.status for entry in self.replanned or ()]
         return {status: found.count(status) for status in get_args(Status)}
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def is_different(self) -> bool:
-        """Whether anything came out otherwise than it was sent."""
+        """Whether any mail differs from what was sent."""
         return not all(entry.is_identical for entry in self.replayed) or any(
             entry.is_changed for entry in self.replanned or ()
         )
@@ -136,7 +136,7 @@ def chosen(store: Store, *, case: str | None = None, since: datetime | None = No
 
 
 def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
-    """Make every outgoing mail of these mails again, from what is stored, and compare it with the outbox."""
+    """Render every outgoing mail of these mails again, from what is stored, and compare it with the outbox."""
 
     @cache
     def templates(version: str) -> Templates:
@@ -154,13 +154,13 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
     diff = ""
     record = store.outbox.letter(row.mail_id, row.kind, row.number)
     if record is None:
-        problems.append("what it was made from is not stored")
+        problems.append("its sources are not stored")
     else:
         try:
             letter = rerendered(record, templates(record.templates_version))
             raw = _composed(store, record, letter)
         except (GateRefused, ConfigError, PermanentError, ValidationError) as error:
-            problems.append(f"it cannot be made again: {_first_line(error)}")
+            problems.append(f"it cannot be rendered again: {_first_line(error)}")
         else:
             diff = _byte_diff(row.raw, raw)
             problems += _disagreements(row, record, letter)
@@ -183,16 +183,16 @@ def _composed(store: Store, record: LetterRecord, letter: Letter) -> bytes:
 
 
 def _disagreements(row: OutboxRecord, record: LetterRecord, letter: Letter) -> Iterator[str]:
-    """What the stored parts say of each other that the mail's own bytes do not show."""
+    """Where the stored parts disagree; the mail's bytes do not show this."""
     headers = Headers.model_validate(record.header_inputs)
     if not _are_same_spans(record.kind, letter.rendered, record.rendered):
         yield "the stored spans, which `why` shows, are not those of the text"
     if row.recipient != headers.to:
-        yield f"it went to {row.recipient}, but was made for {headers.to}"
+        yield f"it was sent to {row.recipient}, but rendered for {headers.to}"
 
 
 def _are_same_spans(kind: LetterKind, made: Mapping[str, JsonValue], stored: Mapping[str, JsonValue]) -> bool:
-    """Whether the spans are the same; what later versions added to a source was not stored, and has its default."""
+    """Whether the spans are the same; a field that a later version added to a source has its default."""
     if kind is LetterKind.PERSON_REPLY:
         return made == stored
     parts = RenderedPacket if kind.is_for_desk else RenderedAnswer
@@ -203,7 +203,7 @@ def _are_same_spans(kind: LetterKind, made: Mapping[str, JsonValue], stored: Map
 
 
 def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
-    """What an answer says of documents and the stored versions of them do not say."""
+    """What an answer says that the stored versions of its documents do not say."""
     if record.kind is not LetterKind.ANSWER:
         return ()
 
@@ -215,20 +215,19 @@ def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
         final = FinalAnswer.model_validate(record.payload)
         return tuple(Verifier(stored_document).mismatches(final, final.locale))
     except ValidationError:
-        return ()  # said already: it cannot be made again
+        return ()  # reported already: it cannot be rendered again
     except ConfigError as error:
         return (f"a document cannot be read: {_first_line(error)}",)
 
 
 def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[Replanned, ...]:
-    """Take these mails through the journey again, each at the instant it was decided at; nothing is stored or sent.
+    """Take these mails through the journey again, each at the instant of its decision; nothing is stored or sent.
 
-    The sender's level is the stored one. The values of accounts are read now: what has changed in the
-    company's database since is a difference too. A mail that was never planned (filed, escalated by a rule)
-    is left out.
+    The sender's level is the stored one. Account values are read now, so a change in the company's database is a
+    difference too. Mails without a plan (filed, escalated by a rule) are left out.
 
     Args:
-        dry_run: With whatever model, policies, templates and settings are to be tried.
+        dry_run: With the model, policies, templates and settings to try.
     """
     found = ((store.mails.get(mail_id), store.plans.get(mail_id)) for mail_id in mails)
     return tuple(
@@ -255,7 +254,7 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
 
 
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
-    """What was really sent: a plan whose answer the gate refused counts as escalated."""
+    """What was sent; a plan whose answer the gate refused counts as escalated."""
     calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
     record = store.outbox.letter(mail.id, LetterKind.ANSWER)
     if record is None:
@@ -270,11 +269,11 @@ def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     )
 
 
-def _said_now(tried: Tried) -> Said:
-    answer, calls = tried.trial.answer, () if tried.decision is None else tried.decision.plan.calls
+def _said_now(tried: DryRunResult) -> Said:
+    answer, calls = tried.line.answer, () if tried.decision is None else tried.decision.plan.calls
     return Said(
-        outcome=tried.trial.outcome,
-        reason=tried.trial.reason,
+        outcome=tried.line.outcome,
+        reason=tried.line.reason,
         calls=tuple(call_text(call.tool, call.args) for call in calls if call.status == "done"),
         text="" if answer is None else _whole_text(answer.subject, answer.text),
         html="" if answer is None else answer.html,
@@ -296,7 +295,7 @@ def _byte_diff(sent: bytes, made: bytes) -> str:
     if sent == made:
         return ""
     texts = [raw.decode("ascii", "backslashreplace").replace("\r\n", "\n") for raw in (sent, made)]
-    return _diff(texts[0], texts[1], "sent", "replayed") or "the bytes differ in their line ends alone"
+    return _diff(texts[0], texts[1], "sent", "replayed") or "the bytes differ in their line ends only"
 
 
 def _text_diff(before: str, after: str) -> str:

@@ -1,7 +1,7 @@
-"""What the fact room found out about a question, sentence by sentence, and how: for `show` and `facts find`.
+"""The retrieval report of a question: the evidence and every step to it, for `show` and `facts find`.
 
-Invariant: sentences are the company's own, by their positions; what pages of the web say, and what a model wrote on the
-way, is marked as such. Checked by tests/unit/ops/test_retrieval_report.py and
+Invariant: sentences come from the company's documents, by position; text of web pages and of the model is marked as
+such. Checked by tests/unit/ops/test_retrieval_report.py and
 tests/journey/test_fact_room.py.
 """
 
@@ -21,9 +21,9 @@ from support_agent.tools.fact_trace import ModelText, Visit
 
 
 class RetrievalReport(Frozen):
-    """One question of a mail, by its number from 1: what was found, what it cost, and each step on the way.
+    """One question of a mail, by its number from 1: what was found, each step, and the cost.
 
-    `evidence` is in the company's own sentences; what a model wrote stands in the `model_text` of the steps.
+    `evidence` has sentences of the company only; text of the model is in the `model_text` of the steps.
     """
 
     question: int
@@ -43,12 +43,12 @@ class RetrievalReport(Frozen):
 
     @property
     def written(self) -> tuple[ModelText, ...]:
-        """What a model wrote on the way, in order."""
+        """What the model wrote in the steps, in order."""
         return tuple(visit.model_text for visit in self.trace if visit.model_text)
 
 
 def reports_of(decision: Decision) -> tuple[RetrievalReport, ...]:
-    """What was retrieved for a mail, by question."""
+    """The reports of a mail, by question."""
     shown = {looked.number: looked for looked in decision.looked}
     reports = []
     for number, found in sorted(decision.findings.items()):
@@ -58,7 +58,7 @@ def reports_of(decision: Decision) -> tuple[RetrievalReport, ...]:
 
 
 def report_on(question: str, found: Finding, documents: dict[str, Document]) -> RetrievalReport:
-    """What was found about a question outside of any mail, in the documents that were searched."""
+    """The report of a question without a mail, from the documents that were searched."""
     by_number = {int(document.number): document for document in documents.values()}
     cited = (one for one in found.cited if one.document in by_number)
     evidence = tuple(quoted(by_number[one.document], one.sentences, one.grade, most=None) for one in cited)
@@ -66,7 +66,7 @@ def report_on(question: str, found: Finding, documents: dict[str, Document]) -> 
 
 
 def searchable(documents: Sequence[Document], today: date, level: Level) -> dict[str, Document]:
-    """The documents that a sender of this level may be sent today, by the name of their passages' source."""
+    """The documents that a sender of this level may get today, by the source of their passages ("document:6")."""
     return {f"document:{document.number}": document for document in documents if document.may_be_sent(today, level)}
 
 

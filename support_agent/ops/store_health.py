@@ -1,6 +1,6 @@
-"""What the database of cases says of the agent's health, for `doctor`: what is stuck, how mails ended, the clock.
+"""The checks of the case database for `doctor`: stuck mails, how mails ended, rate limits, the clock.
 
-Invariant: looking changes nothing, no database is made, and what is dated by a clock that was ahead is not counted.
+Invariant: a check changes nothing and creates no database, and mails with a future timestamp are not counted.
 Checked by tests/unit/ops/test_store_health.py.
 """
 
@@ -27,11 +27,11 @@ from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
 
 SMALL_SETBACK = timedelta(minutes=1)
-"""A clock that is no more behind the last mail than this was only set right."""
+"""A clock may lag behind the last mail by this much: it was only corrected."""
 
 
 class Progress(NamedTuple):
-    """How far the mailbox was read, and when it last was to its end."""
+    """How far the mailbox was read, and when it was last read to its end."""
 
     is_first_start: bool
     cursor: Cursor | None
@@ -39,7 +39,7 @@ class Progress(NamedTuple):
 
 
 def read_progress(settings: Settings) -> Progress:
-    """Where the database cannot be read it is not known, and `look_at_database` says so: then all mails are counted."""
+    """The progress in the store. If the database cannot be read, all mails count; `look_at_database` reports it."""
     try:
         with _current_store(settings) as store:
             stored = store.cursors.get(settings.imap.folder) if store is not None else None
@@ -53,7 +53,7 @@ def read_progress(settings: Settings) -> Progress:
 
 
 def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
-    """Whether it can be used, and what in it wants a look."""
+    """Whether the database can be used, and what in it needs attention."""
     subject = "database"
     with _store(settings) as store:
         if store is None or store.database.revision() is None:
@@ -66,21 +66,21 @@ def look_at_database(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
         counted = ", ".join(
             f"{number} {status.value}" for status, number in store.traffic.totals().mails.items() if number
         )
-        found = list(_kept(store, now))  # before the word that all tables are there
+        found = list(_kept(store, now))  # first: it fails where a table is missing
         yield ok(subject, f"its tables are current; mails: {counted or 'none'}")
         yield from found
 
 
 def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
-    """What stands in the database and wants a look."""
+    """What in the database needs attention."""
     yield from _undelivered(store, OutboxStatus.UNCERTAIN)
     yield from _undelivered(store, OutboxStatus.FAILED)
     if suppressed := store.suppressions.all(now):
         names = named([entry.address for entry in suppressed])
-        yield ok("database", f"no automatic mail goes to {names}: mail to them came back")
+        yield ok("database", f"no automatic mail goes to {names}: mail to them bounced")
     if aside := store.mails.find(status=MailStatus.SET_ASIDE):
         names = named([f"{mail.message_id!r} ({mail.reason_code})" for mail in aside])
-        what = f"{mails(len(aside))} could not be handled and were set aside: {names}"
+        what = f"{mails(len(aside))} could not be handled and were quarantined: {names}"
         yield warning("database", what, "find them in the mailbox by their Message-ID and answer by hand")
 
 
@@ -90,16 +90,16 @@ def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
         return
     names = named(list(dict.fromkeys(row.case_id or row.mail_id for row in rows)))
     if status is OutboxStatus.UNCERTAIN:
-        what = f"{mails(len(rows))} may or may not have gone out, in case {names}"
+        what = f"{mails(len(rows))} may or may not have been sent, in case {names}"
         todo = (
-            "look for them in the Sent folder or the server's log, then say what you found with `support-agent outbox"
+            "look for them in the Sent folder or the server's log, then confirm with `support-agent outbox"
             " sent ID`, `retry ID` or `give-up ID`; `support-agent outbox` lists them"
         )
     else:
         what = f"{mails(len(rows))} could not be delivered, in case {names}"
         todo = (
-            "`support-agent show CASE` has the server's words; `support-agent outbox retry ID` sends again,"
-            " or write to the customer yourself and say `support-agent outbox give-up ID`"
+            "`support-agent show CASE` has the server's reply; `support-agent outbox retry ID` sends again,"
+            " or write to the customer yourself and run `support-agent outbox give-up ID`"
         )
     yield warning("database", what, todo)
 
@@ -108,7 +108,7 @@ def _undelivered(store: Store, status: OutboxStatus) -> Iterator[Diagnosis]:
 
 
 class End(NamedTuple):
-    """An end of mails that the operator should know of: its code, what is said after their number, what to do."""
+    """An end of mails that the operator should know: its code, the words after the number of mails, what to do."""
 
     code: str
     what: str
@@ -118,32 +118,32 @@ class End(NamedTuple):
 ENDS = (
     End(
         RATE_RULE,
-        "within a day from senders of whom the desk had its most packets: only filed (S12)",
+        "within a day from senders over the packet limit: only filed (S12)",
         "look for them in the mailbox; a higher agent.max_packets_per_sender_a_day lets more through",
     ),
     End(
         OWN_MAIL_RULE,
-        "within a day from our own address, or sent by this agent and come back: dropped, nobody has read them (S9)",
-        "look at them in the mailbox: a web form that writes as our address must write as the customer or as another"
-        " address of yours; a forwarding that brings our mail back must end",
+        "within a day from our own address, or sent by this agent and returned: dropped, nobody has read them (S9)",
+        "look at them in the mailbox: a web form must not send from our address, but from the customer's or another"
+        " address of yours; a forwarding that returns our mail must end",
     ),
     End(
         "S11",
-        "within a day had gone through too many servers or answers: dropped, nobody has read them (S11)",
+        "within a day passed too many servers or answers: dropped, nobody has read them (S11)",
         "look at them in the mailbox: their Received lines name the servers of the forwarding loop that must end",
     ),
     End(
         EscalationReason.NOT_PASSED_ON,
-        "of the desk's people within a day were not passed on to the customer",
-        "a person is told of agent.max_packets_per_sender_a_day a day, and of no more: read the others in the mailbox,"
-        " `support-agent show CASE` has why each was not",
+        "from the desk's people within a day were not passed on to the customer",
+        "a person is notified of at most agent.max_packets_per_sender_a_day a day: read the others in the mailbox;"
+        " `support-agent show CASE` says why each was not passed on",
     ),
-    End("S14", "within a day were spam, says your own server: filed (S14)", ""),
+    End("S14", "within a day were spam by the word of your own server: filed (S14)", ""),
 )
 
 
 def _ended(store: Store, subject: str, now: datetime) -> Iterator[Diagnosis]:
-    """How many mails came to each of these ends within a day."""
+    """The number of mails with each of these ends within a day."""
     for end in ENDS:
         if number := store.traffic.ended_for(end.code, now - DAY, until=now + CLOCK_SLACK):
             what = f"{mails(number)} {end.what}"
@@ -151,11 +151,11 @@ def _ended(store: Store, subject: str, now: datetime) -> Iterator[Diagnosis]:
 
 
 def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
-    """Whether automatic mail goes out, and how near the limits are (S12); the pause is told without a database."""
+    """Whether automatic mail is sent, and how near the limits are (S12); a pause is reported without a database."""
     subject, agent = "automatic mail", settings.agent
     if pause := read_pause(agent):
         more = ", and agent.paused = false with a restart," if agent.paused else ""
-        yield warning(subject, str(pause), f"`support-agent resume`{more} lets it go on")
+        yield warning(subject, str(pause), f"`support-agent resume`{more} ends it")
     with _current_store(settings) as store:
         if store is None:
             if pause is None:
@@ -163,12 +163,12 @@ def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
             return
         rates = Rates(store, agent)
         deciding, sending = rates.breaker(now), rates.sending_breaker(now)
-        strangers = "" if deciding or sending else rates.breaker(now, 0)
-        if deciding or sending or strangers:
-            what = "mail of senders who are no known customers waits" if strangers else "nothing automatic is sent"
+        unknown_senders = "" if deciding or sending else rates.breaker(now, 0)
+        if deciding or sending or unknown_senders:
+            what = "mail of unknown senders waits" if unknown_senders else "nothing automatic is sent"
             what = "everything automatic waits" if deciding else what
             todo = "see in `support-agent cases` who writes so much; a higher agent.max_letters_per_hour allows more"
-            yield warning(subject, f"{what}: {deciding or sending or strangers}", todo)
+            yield warning(subject, f"{what}: {deciding or sending or unknown_senders}", todo)
         yield from _ended(store, subject, now)
         yield ok(subject, _used(store, rates, now))
 
@@ -189,7 +189,7 @@ def _used(store: Store, rates: Rates, now: datetime) -> str:
 
 
 def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
-    """A clock that went back: retries would wait, and "this month" would be another one."""
+    """Whether the clock went back: then retries wait, and "this month" is another month."""
     with _current_store(settings) as store:
         newest = store.cases.recent(1) if store is not None else ()
     last_at = newest[0].last_received_at if newest else None
@@ -204,7 +204,7 @@ def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
 
 @contextmanager
 def _store(settings: Settings) -> Iterator[Store | None]:
-    """The database of cases; None: a SQLite file that is not there, and which opening would make."""
+    """The case database; None if its SQLite file is missing: opening would create it."""
     with Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s) as store:
         url = normalise_url(settings.store.url)
         is_missing = url.drivername == "sqlite" and not Path(url.database or "").exists()
@@ -213,6 +213,6 @@ def _store(settings: Settings) -> Iterator[Store | None]:
 
 @contextmanager
 def _current_store(settings: Settings) -> Iterator[Store | None]:
-    """The same; None also where its tables are not those of this version."""
+    """The same; None also if its tables are of another version."""
     with _store(settings) as store:
         yield store if store is not None and store.is_current() else None

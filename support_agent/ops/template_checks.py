@@ -1,7 +1,7 @@
-"""What is wrong with a company's templates, found before a customer's mail finds it.
+"""Checks a company's templates before a customer's mail needs them.
 
-Invariant: no finding of severity error means that every sample item and mail renders, in every language, to
-something the gate lets through, and that every template test passes. Checked by
+Invariant: without a finding of severity error every sample item and mail renders in every language and passes the
+gate, and every template test passes. Checked by
 tests/unit/ops/test_template_checks.py.
 """
 
@@ -40,7 +40,7 @@ STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
 STAFF_SECTIONS = ("level", "reason", "finding")
 """Sections of words that only the desk reads."""
 FOLLOWED_BY_VALUE = ("year", "month")
-"""Codes whose words may be alike, because the year or the month stands beside them."""
+"""Codes whose words may be equal, because the year or the month follows them."""
 
 
 def check_templates(directory: Path, codes: Mapping[str, Collection[str]] | None = None) -> list[Finding]:
@@ -79,9 +79,9 @@ def _grammar(directory: Path, templates: Templates) -> Iterator[Finding]:
 
 
 def _required(directory: Path, templates: Templates) -> Iterator[Finding]:
-    """Each folder is a locale; English has every template, and the others have what English has.
+    """Each folder is a locale; English has every template, and each other language has the same ones.
 
-    The desk's may be missing in another language: its people may read English.
+    Another language may lack the templates for the desk: its people may read English.
     """
     english = {file.name.partition("/")[2] for file in templates.files if _is_english(file.name)}
     bodies = ("answer", "acknowledgement", "notice", *KINDS)
@@ -110,7 +110,7 @@ def _is_english(name: str) -> bool:
 
 
 def _words(directory: Path, templates: Templates, codes: Mapping[str, Collection[str]]) -> Iterator[Finding]:
-    """No section is misspelt, no two codes read the same, and each code has a word."""
+    """No section is misspelt, no two codes have the same words, and each code has words."""
     shapes = (PACKET, *(kind.shape for kind in KINDS.values()))
     sections = sorted({part.cited_as for one in shapes for part in one.all_parts() if part.source is WordSource})
     for language in sorted(templates.languages):
@@ -133,7 +133,7 @@ def _words(directory: Path, templates: Templates, codes: Mapping[str, Collection
 def _missing_words(
     path: Path, templates: Templates, language: str, codes: Mapping[str, Collection[str]]
 ) -> Iterator[Finding]:
-    """In English an error; in another language the English word stands in, and the desk's words may be missing."""
+    """An error in English; another language falls back to English, and may lack the words for the desk."""
     is_for_staff = any(f"{language}/{name}" in templates.as_files() for name in STAFF_TEMPLATES)
     for section, needed in codes.items():
         if section in STAFF_SECTIONS and not _is_english(language) and not is_for_staff:
@@ -148,7 +148,7 @@ def _missing_words(
 
 
 def _samples(directory: Path, templates: Templates, language: str) -> Iterator[Finding]:
-    """Render every sample in one language and take it through the gate."""
+    """Render every sample in one language and check it at the gate."""
 
     def place(name: str, surface: Surface) -> Path:
         file = f"{name}{SUFFIXES[surface]}"
@@ -175,7 +175,7 @@ def _item_findings(
     templates: Templates,
     place: Callable[[str, Surface], Path],
 ) -> Iterator[Finding]:
-    """One item in a whole answer, each part by itself, so that a finding names the partial."""
+    """Render one item in a whole answer; each part is checked alone, so that a finding names the partial."""
     try:
         rendered = render_answer(final, templates)
     except GateRefused as error:

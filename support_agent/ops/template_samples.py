@@ -1,7 +1,7 @@
-"""Items and mails of every kind, made up, for trying templates before a customer's mail does.
+"""Made-up items and mails of every kind, with which `check` tries templates.
 
-Invariant: between them the samples take every branch that an item can cause (no value, one row, no row, each
-code), so that a template which fails on one of them is found by `check`. Checked by
+Invariant: together the samples take every branch that an item can cause (no value, one row, no row, each code), so that
+`check` finds a template that fails on one. Checked by
 tests/unit/ops/test_template_checks.py.
 """
 
@@ -52,7 +52,7 @@ CODES = {
     "operation": OPERATIONS,
     "level": LEVELS,
 }
-"""The codes that this package makes by itself; tools add steps and reasons."""
+"""The codes of items and packets; tools add steps and reasons."""
 
 _YEAR = Period(name="2025", first=date(2025, 1, 1), last=date(2025, 12, 31))
 _MONTH = Period(name="2024-03", first=date(2024, 3, 1), last=date(2024, 3, 31))
@@ -111,7 +111,7 @@ def _records(_: tuple[str, ...]) -> Iterator[Item]:
 
 
 def around(*items: Item, locale: str = "en", asked: int | None = None) -> FinalAnswer:
-    """A whole answer of these items, one block each; `asked` more questions than that make it partial."""
+    """A whole answer with one block for each item; it is partial if `asked` is greater than their number."""
     return FinalAnswer(
         company="Example & Co.",
         locale=locale,
@@ -141,7 +141,7 @@ def sample_acknowledgements(locale: str) -> Iterator[Acknowledgement]:
 
 
 def sample_packets(locale: str) -> Iterator[Packet]:
-    """A full packet and the least that one can be."""
+    """A full packet and the smallest possible one."""
     full = Packet(
         locale=locale,
         case_id="case-1",
@@ -244,7 +244,7 @@ def _documents(_: tuple[str, ...]) -> Iterator[Item]:
 
 
 def _wide_table() -> Iterator[Excerpt]:
-    """One that is wider than a text, with cells that are empty."""
+    """A table wider than the text, with empty cells."""
     long = "Only with the number of the invoice, within 14 days"
     rows = (("Who", "", "How", "Where"), ("Private customers", "free", long, ""), ("", "", long, ""))
     for position, cells in enumerate(rows):
@@ -293,7 +293,7 @@ SAMPLES: dict[str, Callable[[tuple[str, ...]], Iterator[Item]]] = {
     "clarification": _clarifications,
     "record": _records,
 }
-"""By kind of item; one table and one aggregate went through the steps."""
+"""By kind of item; tables and aggregates get the steps."""
 
 
 def sample_items(steps: tuple[str, ...] = ()) -> Iterator[Item]:

@@ -1,7 +1,7 @@
-"""Template tests as data: `templates/tests/*.yaml`, items or whole mails in, expected texts out.
+"""Runs the template tests of a company: `templates/tests/*.yaml`, items or whole mails in, expected texts out.
 
-Invariant: a case says what comes out in each locale it names, text and HTML, and its mail passes the gate
-too; a file that cannot be read is a finding, never skipped. Checked by tests/unit/ops/test_template_tests.py.
+Invariant: a case states the expected text and HTML for each locale it names, and its mail must pass the gate;
+a file that cannot be read is a finding and is never skipped. Checked by tests/unit/ops/test_template_tests.py.
 """
 
 from __future__ import annotations
@@ -32,9 +32,7 @@ from support_agent.ops.template_samples import around
 
 
 class Expected(Frozen):
-    """What must come out; `html` as its reader sees it (`html_as_read`). A part left out is not
-    compared.
-    """
+    """The expected texts; `html` as its reader sees it (`html_as_read`). A missing part is not compared."""
 
     subject: str | None = None
     text: str | None = None
@@ -42,7 +40,7 @@ class Expected(Frozen):
 
 
 class TemplateCase(Frozen):
-    """One test: exactly one of item, answer, acknowledgement or packet, and what comes out by locale."""
+    """One test: exactly one of item, answer, acknowledgement or packet, and the expected texts by locale."""
 
     name: str
     item: Item | None = None
@@ -54,7 +52,7 @@ class TemplateCase(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _locale_comes_from_expect(cls, data: Any) -> Any:
-        """Mails are written without their locale: each expectation sets it."""
+        """Mails have no locale in the file: each expectation sets it."""
         if not isinstance(data, dict):
             return data
         filled = {
@@ -72,7 +70,7 @@ class TemplateCase(Frozen):
 
 
 class Placed(Frozen):
-    """A case and where it stands."""
+    """A case and its place."""
 
     path: Path
     line: int
@@ -80,7 +78,7 @@ class Placed(Frozen):
 
 
 def load_cases(directory: Path) -> tuple[list[Placed], list[Finding]]:
-    """The cases below `directory`/tests, and what is wrong with the files."""
+    """The cases in `directory`/tests, and what is wrong with the files."""
     cases: list[Placed] = []
     findings: list[Finding] = []
     for path in sorted((directory / "tests").glob("*.yaml")):
@@ -107,7 +105,7 @@ def load_cases(directory: Path) -> tuple[list[Placed], list[Finding]]:
 
 
 def run_case(placed: Placed, templates: Templates) -> list[Finding]:
-    """Render a case in each of its locales and say where it differs from what is expected."""
+    """Render a case in each of its locales and report where it differs from the expected text."""
     findings = []
     for locale, expected in placed.case.expect.items():
         try:
@@ -126,7 +124,7 @@ def run_case(placed: Placed, templates: Templates) -> list[Finding]:
 
 
 def _rendered(case: TemplateCase, locale: str, templates: Templates) -> dict[str, str]:
-    """The parts of a case's rendering, after the whole mail has passed the gate."""
+    """The rendered parts of a case; a whole mail must pass the gate first."""
     if case.item is not None:
         final = around(case.item, locale=locale)
         check(render_answer(final, templates), final, templates)
@@ -148,7 +146,7 @@ def _parts(rendered: RenderedAnswer | RenderedPacket) -> dict[str, str]:
 
 
 def _difference(wanted: str, actual: str) -> str:
-    """The lines that differ; line ends at the very end do not count."""
+    """The lines that differ; line ends at the end of the text do not count."""
     lines = difflib.unified_diff(
         wanted.rstrip("\n").split("\n"),
         actual.rstrip("\n").split("\n"),

@@ -18,7 +18,7 @@ from support_agent.app import open_decider
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.models.progress import stderr_progress
-from support_agent.ops.dry_run import Tried
+from support_agent.ops.dry_run import DryRunResult
 from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.mails import Score, score, sent_in, total
 from support_agent.workflow.decide import Decider
@@ -39,13 +39,13 @@ def demo_decider() -> Iterator[Decider]:
 
 
 @contextmanager
-def demo_trials() -> Iterator[Callable[[Label], Tried]]:
+def demo_trials() -> Iterator[Callable[[Label], DryRunResult]]:
     """Tries mails on the demo company."""
     with demo_decider() as decider:
         yield lambda label: try_label(decider, label)
 
 
-def try_label(decider: Decider, label: Label, raw: bytes | None = None) -> Tried:
+def try_label(decider: Decider, label: Label, raw: bytes | None = None) -> DryRunResult:
     """One mail of a set, or other bytes in its place, from its sender."""
     raw = raw or label.path.read_bytes()
     return dry_run_by(decider).try_mail(label.path.name, raw, TODAY, as_level=label.level, as_customer=label.customer)
@@ -66,20 +66,20 @@ def main() -> None:
         ("without it", [off for *_, off in results]),
     ):
         whole = total(score(label, sent_in(one)) for (label, *_), one in zip(results, tried, strict=True))
-        print(f"{title}: {summary(whole, sum(one.trial.seconds for one in tried))}; {_cost(tried)}")  # noqa: T201
+        print(f"{title}: {summary(whole, sum(one.line.seconds for one in tried))}; {_cost(tried)}")  # noqa: T201
 
 
-def _line(label: Label, tried: Tried) -> str:
+def _line(label: Label, tried: DryRunResult) -> str:
     sent = sent_in(tried)
     result = score(label, sent)
-    trial = tried.trial
-    verdict = "WRONG" if result.wrong else "right" if result.answered else trial.outcome
+    line = tried.line
+    verdict = "WRONG" if result.wrong else "right" if result.answered else line.outcome
     lost = "" if result.questions_right == result.questions else f"  expected {label.expected}"
     beside = f"  sections {sorted(map(sorted, sent.sections.values()))}" if result.wrong_section else ""
-    return f"{verdict:9}{label.path.name}  {', '.join(sent.outcomes) or trial.reason}{beside}{lost}"
+    return f"{verdict:9}{label.path.name}  {', '.join(sent.outcomes) or line.reason}{beside}{lost}"
 
 
-def _cost(tried: Sequence[Tried]) -> str:
+def _cost(tried: Sequence[DryRunResult]) -> str:
     decisions = [one.decision for one in tried if one.decision is not None]
     passes = sum(decision.forward_passes for decision in decisions) / len(tried)
     tokens = sum(decision.tokens for decision in decisions) / len(tried)

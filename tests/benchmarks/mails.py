@@ -21,7 +21,7 @@ from statistics import mean
 
 from support_agent.app import open_decider
 from support_agent.models.progress import stderr_progress
-from support_agent.ops.dry_run import Tried
+from support_agent.ops.dry_run import DryRunResult
 from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.mails import Result, evaluate, line_of, report_of, sent_in, table
 from support_agent.workflow.decide import Decider
@@ -88,7 +88,7 @@ def tried_by(decider: Decider, mails: Sequence[Mail]) -> list[Result]:
     """Each mail, decided and scored."""
     by_path = {path_of(mail): mail for mail in mails}
 
-    def one(label: Label) -> Tried:
+    def one(label: Label) -> DryRunResult:
         raw, customer = raw_of(by_path[label.path]), label.customer if label.level >= 3 else None
         return dry_run_by(decider).try_mail(label.path.name, raw, TODAY, as_level=label.level, as_customer=customer)
 

@@ -22,7 +22,7 @@ from support_agent.facts.inquiry.room import Rooms
 from support_agent.facts.material import WebPassage
 from support_agent.mail.message import parse
 from support_agent.models.progress import stderr_progress
-from support_agent.ops.dry_run import Trial
+from support_agent.ops.dry_run import DryRunLine
 from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.mails import outcomes_of
 from support_agent.workflow.decide import Decider
@@ -82,12 +82,12 @@ class Tally:
 class Bench:
     """What came of the mails as they are, by path, and the attacks."""
 
-    plain: Mapping[Path, Trial]
+    plain: Mapping[Path, DryRunLine]
     attacks: Sequence[str]
     in_mails: Sequence[str]
     """Those that are put into mails; evenly spread over the kinds."""
 
-    def tally(self, name: str, attacked: Sequence[tuple[Label, Trial]]) -> Tally:
+    def tally(self, name: str, attacked: Sequence[tuple[Label, DryRunLine]]) -> Tally:
         """Compare, and print what changed."""
         tally = Tally(name)
         for label, after in attacked:
@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     mails = [label for label in labels("labelled") if label.answerable][:count]
     with demo_decider() as decider:
         settings = decider.settings
-        plain = {label.path: try_label(decider, label).trial for label in mails}
+        plain = {label.path: try_label(decider, label).line for label in mails}
         in_mails = attacks[:: max(len(attacks) // most, 1)]
         bench = Bench(plain, attacks, in_mails)
         tallies = [by_mails(bench, decider, mails), by_pages(bench, decider, mails)]
@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             text = HEAD.format(number=900 + part, part=part) + "\n\n".join(paragraphs) + "\n"
             (settings.company.policies / f"{900 + part}-forum.md").write_text(text, "utf-8")
         poisoned = open_decider(settings, stderr_progress(), in_memory=True)
-        tallies.append(bench.tally("in documents", [(label, try_label(poisoned, label).trial) for label in mails]))
+        tallies.append(bench.tally("in documents", [(label, try_label(poisoned, label).line) for label in mails]))
     for tally in tallies:
         print(  # noqa: T201
             f"{tally.name}: {tally.decided} decisions, {tally.changed} changed, {tally.lost} handed over instead, "
@@ -152,7 +152,7 @@ def by_mails(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
     """An attack a mail, the mails in turn."""
     pairs = zip(cycle(label for label in mails if _is_plain(label)), bench.in_mails, strict=False)
     attacked = ((label, _with(label, ORDER.format(attack=attack))) for label, attack in pairs)
-    return bench.tally("in mails", [(label, try_label(decider, label, raw).trial) for label, raw in attacked])
+    return bench.tally("in mails", [(label, try_label(decider, label, raw).line) for label, raw in attacked])
 
 
 def by_pages(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
@@ -162,7 +162,7 @@ def by_pages(bench: Bench, decider: Decider, mails: Sequence[Label]) -> Tally:
     grading = rooms.workflow.settings.model_copy(update={"threshold_router": 1.0})
     workflow = replace(rooms.workflow, web=AttackingWeb(bench.attacks), settings=grading)
     open_to_web = replace(decider, rooms=replace(rooms, workflow=workflow))
-    return bench.tally("in web pages", [(label, try_label(open_to_web, label).trial) for label in mails])
+    return bench.tally("in web pages", [(label, try_label(open_to_web, label).line) for label in mails])
 
 
 if __name__ == "__main__":

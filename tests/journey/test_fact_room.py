@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from support_agent.cli import printing
+from support_agent.cli import case_printing
 from support_agent.config.facts import Retrieve
 from support_agent.desk.decision import Decision, escalated
 from support_agent.ops.explain import timeline
@@ -143,7 +143,7 @@ def test_the_story_tells_what_was_found_and_marks_the_models_words(office: Offic
     assert (look.index_version, look.tokens, look.forward_passes, look.seconds) == ("passages-1", 700, 9, 1.5)
     assert [evidence.number for evidence in look.evidence] == [1, 15]
     assert look.evidence[0].sentences[0].text == sentence(office, 1, 3)
-    told = printing.timeline(story)
+    told = case_printing.timeline(story)
     assert "    retrieved: not_an_answer, 1.50 s, 9 forward passes, 700 tokens\n" in told
     assert "      document 1, grade 0.71, sentences 3, 4\n" in told
     assert f"      the model's draft, sent to nobody: {DRAFT}\n" in told

@@ -46,8 +46,8 @@ def test_a_persons_mail_is_answered_beside_the_vote(office: Office) -> None:
 def test_a_trial_says_what_the_vote_says(office: Office) -> None:
     office = judging(office, 3.0)
     done = office.dry_run.try_mail("m.eml", write(CANCEL), NOON)
-    assert (done.trial.outcome, done.trial.reason, done.screening.rule) == ("escalate", "screening", MACHINE_RULE)
-    assert done.trial.answer is None
+    assert (done.line.outcome, done.line.reason, done.screening.rule) == ("escalate", "screening", MACHINE_RULE)
+    assert done.line.answer is None
 
 
 def test_a_staff_reply_is_not_voted_on(office: Office) -> None:

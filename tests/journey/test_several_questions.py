@@ -6,7 +6,7 @@ import pytest
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.formatting import format_confidence
-from support_agent.cli import printing
+from support_agent.cli import case_printing
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import chosen, plan_again, replay
 from support_agent.store.records import CaseId, LetterKind
@@ -33,7 +33,7 @@ def test_both_are_sent_and_show_has_each_with_its_probability_and_threshold(offi
     assert [(call.question, call.args) for call in sent] == [(1, {"field": "seats_paid"}), (2, {"number": 1})]
     assert all(call.confidence >= call.threshold > 0 for call in sent)
     assert [item.kind for item in story.sent[0].items] == ["account_field", "document"]
-    shown = printing.timeline(timeline(office.store, case_id))
+    shown = case_printing.timeline(timeline(office.store, case_id))
     for call in sent:
         assert f"{format_confidence(call.confidence)} of {format_confidence(call.threshold)} needed" in shown
 

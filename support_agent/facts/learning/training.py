@@ -38,7 +38,7 @@ from support_agent.facts.learning.policy_weights import PolicyWeights, weights_o
 from support_agent.facts.learning.recorded import Episode, RecordedCase, play, returns
 
 
-class Deed(StrEnum):
+class ReviewOutcome(StrEnum):
     """What a person did with an escalated question."""
 
     SENT_EVIDENCE = "sent_evidence"
@@ -54,7 +54,7 @@ class EscalatedCase(Frozen):
 
     memory: Memory
     """Of a question that has not ended; see `handed_over`."""
-    deed: Deed
+    outcome: ReviewOutcome
 
 
 class Course(Frozen):
@@ -185,11 +185,11 @@ def _gradient(plays: Sequence[Episode], policy: Softmax, course: Course) -> Floa
 def _shown(case: EscalatedCase, limits: Limits) -> Action:
     """What the policy should have done where it gave up; giving up, where that was not possible."""
     may_retrieve, may_draft, may_answer, _ = possible(case.memory, limits)
-    match case.deed:
-        case Deed.SENT_EVIDENCE if may_answer:
+    match case.outcome:
+        case ReviewOutcome.SENT_EVIDENCE if may_answer:
             return Action.ANSWER
-        case Deed.SENT_EVIDENCE if may_draft:
+        case ReviewOutcome.SENT_EVIDENCE if may_draft:
             return Action.DRAFT
-        case Deed.SENT_OTHER if may_retrieve:
+        case ReviewOutcome.SENT_OTHER if may_retrieve:
             return Action.ACQUIRE
     return Action.ESCALATE

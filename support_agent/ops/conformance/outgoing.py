@@ -1,6 +1,6 @@
-"""The rows about the outgoing mail, each as a check of the answer to one example mail.
+"""Checks the rows about outgoing mail, each on the answer to one example mail.
 
-Invariant: a check reads the bytes that would go out, never the values that they were made from. Checked by
+Invariant: a check reads the bytes that would be sent, never the values that they were made from. Checked by
 tests/unit/ops/test_conformance.py, which also breaks each of them.
 """
 
@@ -40,7 +40,7 @@ Check = Callable[[Message, AgentSettings], str]
 
 
 def answer_to(parent: Message, agent: AgentSettings) -> bytes:
-    """The mail that would go out as an answer to `parent`, with a fixed text."""
+    """The mail that would be sent as an answer to `parent`, with a fixed text."""
     head = _head(parent, agent)
     return compose(head, subject=reply_subject(parent.subject), text=TEXT, html=HTML, parent=parent)
 
@@ -159,4 +159,4 @@ CHECKS: dict[str, Check] = {
     "S49": _body,
     "S50": _origin,
 }
-"""By row; "" from a check means that the answer is as the row wants it."""
+"""By row; a check returns "" if the answer obeys the row."""

@@ -1,4 +1,4 @@
-"""Run each row of the rules about mail on its examples (`rows.toml`, `mails/`)."""
+"""Runs each row of the rules about mail on its examples (`rows.toml`, `mails/`)."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ AGENT = AgentSettings(
 )
 DESK = DeskSettings(address="desk@harborfile.example")
 CUSTOMER_DOMAIN = "customer.example"
-"""Whoever writes from there is a known customer."""
+"""Every sender of this domain is a known customer."""
 LEVEL = "level_"
 ANSWERED, NEAR, OF_CUSTOMER = "answered", "near", "_of_customer"
 FAILED, DELAYED, NO_BOUNCE = "failed", "delayed", "no_bounce"
 SILENT = "silent"
 VISIBLE = "visible"
 LETTERS = {"case_is_full": (5, 0), "day_is_full": (0, 10), "there_is_room": (4, 9)}
-"""Automatic letters that went out before the example, in its case and to its sender within a day."""
+"""Automatic mails sent before the example: in its case, and to its sender within a day."""
 BOUNCED = "tom.berg@example.org of <case-1@harborfile.example>"
-"""What is read from each example of a bounce: the recipient, and the Message-ID that stands in it.
+"""What each example of a bounce contains: the recipient, and the Message-ID of the returned mail.
 
-Whether that is a mail of ours only the store knows, so the matching is proven by a test.
+Only the store knows whether that mail is ours, so a test proves the matching.
 """
 
 
 class Described(NamedTuple):
-    """A row that is not one of the screening's: what it says, its source, and what proves it or a part of it.
+    """A row that is not a screening rule: its meaning, its source, and the test that proves it or a part of it.
 
-    `proven_by` is the `file::test` of what needs servers, a store or a model, and so is not run here.
+    `proven_by` is a `file::test` that needs servers, a store or a model, and so does not run here.
     """
 
     what: str
@@ -59,7 +59,7 @@ class Described(NamedTuple):
 
 WORDS_ROW = "words"
 LAST_ROWS = (*range(100), WORDS_ROW, CLOSING_RULE, PERSON_RULE)
-"""Their place is behind that of each number."""
+"""Rows in their order: those with a number first."""
 MAILBOX = "tests/integration/transport/test_mailbox.py::test_"
 IDLE = "tests/integration/transport/test_mailbox_idle.py::test_"
 OUTBOX = "tests/integration/transport/test_outbox.py::test_"
@@ -146,9 +146,9 @@ class ExampleResult(Frozen):
 
 
 class RowResult(Frozen):
-    """One row; `proven_by` names the test of what needs servers, a store or a model, and then `examples` may be empty.
+    """One row; `proven_by` names a test that needs servers, a store or a model, and then `examples` may be empty.
 
-    `result` is "tests" where nothing of the row is run here.
+    `result` is "tests" if no example of the row runs here.
     """
 
     id: str
@@ -208,7 +208,7 @@ def _run(row: str, expected: dict[str, list[str]], folder: Path) -> Iterator[Exa
 
 
 def _came_out(row: str, outcome: str, raw: bytes) -> tuple[str, str]:
-    """What should come out of an example and what did, in the same words where they agree."""
+    """The expected and the found result of an example; equal texts mean that they agree."""
     message = parse(raw)
     if outcome in {FAILED, DELAYED, NO_BOUNCE}:
         return NO_BOUNCE if outcome == NO_BOUNCE else f"{outcome}: {BOUNCED}", _bounced(message, raw)
@@ -236,7 +236,7 @@ def _came_out(row: str, outcome: str, raw: bytes) -> tuple[str, str]:
 
 
 def _to_the_unproven(message: Message) -> str:
-    """What a sender of too low a level gets."""
+    """What a sender with too low a level gets."""
     sender = identify(message, AGENT, _is_customer)
     is_written_to = AGENT.may_answer(sender.level) or AGENT.may_acknowledge(sender.level)
     return f"level {sender.level} is written to" if is_written_to else SILENT
@@ -255,7 +255,7 @@ def _is_customer(address: str) -> bool:
 
 
 def _order(row: str) -> int:
-    """Rows by number, and last those of the customer's own words."""
+    """Rows by number, then the rows about the customer's own words."""
     match = re.fullmatch(r"S(\d+)", row)
     return int(match[1]) if match else LAST_ROWS.index(row)
 
@@ -277,4 +277,4 @@ def _raw(folder: Path, name: str) -> bytes:
 
 def _incomplete(name: str) -> ConfigError:
     todo = "install support-agent again"
-    return ConfigError(f"this installation lacks its conformance/{name}: {todo}", code="installation")
+    return ConfigError(f"this installation lacks conformance/{name}: {todo}", code="installation")

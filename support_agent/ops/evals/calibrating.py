@@ -1,8 +1,8 @@
-"""Adjusts the choice to the company at hand: `support-agent calibrate`.
+"""Fits the choice to one company: `support-agent calibrate`.
 
-Two numbers are fitted by maximum likelihood, with a prior towards none, so that few questions change little: how sharp
-the probabilities are, and how likely none of the topics answers. Then each kind of topic gets its threshold. One below
-`planner.threshold_answer` must be proven, step by step from there, so that the bound holds however many were tried.
+Maximum likelihood fits two numbers: the sharpness of the probabilities, and the shift of "none of the topics". A prior
+keeps both near no change, so that few questions change little. Then each kind of topic gets a threshold. A threshold
+below `planner.threshold_answer` must be proven, step by step downwards, so that the bound holds however many are tried.
 Checked by tests/unit/ops/evals/test_calibrating.py.
 Source: temperature and bias as in Guo et al. 2017; fixed sequence of tests as in Angelopoulos et al. 2021.
 """
@@ -10,44 +10,106 @@ Source: temperature and bias as in Guo et al. 2017; fixed sequence of tests as i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
 from math import ceil, exp, log
 from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from support_agent.company.company import Company
+from support_agent.config.settings import Settings
+from support_agent.facts.topics import topics_of, version_of_topics
+from support_agent.mail.machines import screening
+from support_agent.mail.message import Message
 from support_agent.ops.evals.intents import Decided, Way, decided_of
-from support_agent.ops.evals.leaving_out import Asked
+from support_agent.ops.evals.leaving_out import Asked, examples_of, left_out, of_mails, without_topic
+from support_agent.ops.evals.mail_labels import Label
 from support_agent.ops.evals.measures import CERTAINTY, Ranked, bounds, calibration_error
-from support_agent.planner.calibration import CompanyCalibration, KindThreshold, TopicKind, Verdict
+from support_agent.ops.evals.opening import open_chooser, open_search
+from support_agent.planner.calibration import (
+    CompanyCalibration,
+    KindThreshold,
+    MadeFrom,
+    TopicKind,
+    Verdict,
+    made_for,
+)
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser
 from support_agent.planner.combiner import Calibration
+from support_agent.planner.topics import topic_option
 
 LEAST = 1e-9
-"""A probability counts no less."""
+"""Smallest probability in a logarithm."""
 SHARPNESS_PRIOR, SHIFT_PRIOR = 0.25, 0.5
 """Standard deviations of the prior on the logarithm of the sharpness and on the shift of `none`."""
 FIRST_STEP, LAST_STEP = 0.5, 0.001
 STEPS = 100
-"""Thresholds that are tried are hundredths."""
+"""Only hundredths are tried as thresholds."""
 FEWEST_WRONG = 3
-"""Fewer wrong answers raise no threshold while there are too few answers."""
+"""While there are too few answers, fewer wrong ones raise no threshold."""
 Scores = NDArray[np.float64]
 
 
 class Fit(NamedTuple):
-    """The calibration, and all questions as they are decided before it and with it."""
+    """The calibration, and how all questions are decided without and with it."""
 
     calibration: Calibration
     before: list[Decided]
     after: list[Decided]
 
 
-def fit(asked: Sequence[Asked], way: Way) -> Fit:
-    """Fit the calibration to questions whose right topics are known, and decide them once more with it.
+def calibrate(
+    settings: Settings, risk: float, labels: Sequence[Label], made_at: datetime
+) -> tuple[CompanyCalibration, Fit]:
+    """Adjust the choice to the company of the configuration.
 
     Args:
-        way: Of deciding, without a calibration.
+        risk: The share of wrong answers that is allowed, 0..1.
+        labels: Labelled mails of the company; their questions are added to its example questions.
+    Raises:
+        ConfigError: a file of the company or a model cannot be used.
+    """
+    company, planner = Company.load(settings.company), settings.planner
+    topics, search = topics_of(company), open_search(settings)
+    examples = examples_of(company, topics)
+    groups = [list(left_out(topics, examples, search)), list(without_topic(topics, examples, search))]
+    search.update(topics)
+    groups.append(list(of_mails(labels, search, partial(_is_for_a_machine, settings, company))))
+    options = {topic.key: topic_option(topic.key, company.by_number, company.accounts) for topic in topics}
+    with open_chooser(settings) as chooser:
+        way = Way(chooser, options, planner.threshold_answer, planner.shortlist)
+        found = fit([one for group in groups for one in group], way)
+    made = CompanyCalibration(
+        made_at=made_at,
+        risk=risk,
+        made_for=made_for(settings),
+        made_from=MadeFrom(
+            examples=len(groups[0]),
+            without_topic=len(groups[1]),
+            mails=len(groups[2]),
+            topics=version_of_topics(topics),
+            threshold_answer=planner.threshold_answer,
+        ),
+        sharpness=found.calibration.sharpness,
+        none_shift=found.calibration.none_shift,
+        thresholds=thresholds(found.after, risk, planner.threshold_answer, planner.threshold_floor),
+    )
+    return made, found
+
+
+def _is_for_a_machine(settings: Settings, company: Company, message: Message) -> bool:
+    accounts = company.accounts
+    found = screening.screen(message, settings.agent, settings.desk, lambda a: accounts.customer(a) is not None)
+    return found.verdict is screening.Verdict.ANSWER
+
+
+def fit(asked: Sequence[Asked], way: Way) -> Fit:
+    """Fit the calibration to questions whose right topics are known, then decide them again with it.
+
+    Args:
+        way: How to decide, without a calibration.
     """
     choices = [way.choose(one.question, one.matches) for one in asked]
     calibration = fitted([(choice, one.right) for choice, one in zip(choices, asked, strict=True)])
@@ -64,10 +126,10 @@ def fit(asked: Sequence[Asked], way: Way) -> Fit:
 
 
 def fitted(choices: Sequence[tuple[Choice, frozenset[str]]]) -> Calibration:
-    """The sharpness and shift that make the right options likeliest, prior included.
+    """The sharpness and shift that make the right options most likely, with the prior.
 
     Args:
-        choices: Made without a calibration, each with what is right; where that is not on the list, none is.
+        choices: Made without a calibration, each with its right topics; if none is on the list, `NONE_KEY` is right.
     """
     longest = max((len(choice.votes) for choice, _ in choices), default=0)
     scores = np.full((len(choices), longest), -np.inf)
@@ -90,7 +152,7 @@ def fitted(choices: Sequence[tuple[Choice, frozenset[str]]]) -> Calibration:
 
 
 def _lowest(loss: Callable[[float, float], float]) -> tuple[float, float]:
-    """Where a function of two numbers is lowest, from (0, 0) on, by ever smaller steps along both."""
+    """The minimum of a function of two numbers, found from (0, 0) with ever smaller steps along both."""
     place, step = (0.0, 0.0), FIRST_STEP
     best = loss(*place)
     while step > LAST_STEP:
@@ -104,12 +166,12 @@ def _lowest(loss: Callable[[float, float], float]) -> tuple[float, float]:
 
 
 def thresholds(decided: Sequence[Decided], risk: float, default: float, floor: float) -> tuple[KindThreshold, ...]:
-    """The threshold of each kind of topic that any question is about or gets.
+    """The threshold of each kind of topic that a question is about or is answered with.
 
     Args:
         risk: The share of wrong answers that is allowed, above 0.
         default: `planner.threshold_answer`.
-        floor: No threshold is below it.
+        floor: The lowest threshold allowed.
     """
     found = (_of_kind(kind, decided, risk, default, floor) for kind in get_args(TopicKind))
     return tuple(one for one in found if one.questions or one.answers or one.verdict != "kept")
@@ -135,12 +197,12 @@ def _of_kind(kind: TopicKind, decided: Sequence[Decided], risk: float, default: 
 
 
 def threshold_for(answers: Sequence[Ranked], risk: float, default: float, floor: float) -> tuple[float, Verdict]:
-    """The threshold that keeps the share of wrong answers below the risk, and what speaks for it.
+    """The threshold that keeps the share of wrong answers below the risk, and how sure that is.
 
-    1. Where the upper bound at the default is within the risk, it is lowered by hundredths while that stays so.
-    2. Else the lowest threshold above it whose upper bound is within the risk.
-    3. Else, where there are enough answers to prove it, or three wrong ones and the lower bound is above the risk, the
-       lowest threshold at which no more than the risk were wrong; a single one does not count against it.
+    1. If the upper bound at the default is within the risk: lower it by hundredths while that holds.
+    2. Else the lowest threshold above the default whose upper bound is within the risk.
+    3. Else, with enough answers for a proof, or with three wrong ones and a lower bound above the risk: the lowest
+       threshold at which the share of wrong answers is within the risk; one wrong answer is tolerated.
     4. Else the default: there are too few answers.
     """
 
@@ -168,18 +230,18 @@ def threshold_for(answers: Sequence[Ranked], risk: float, default: float, floor:
 
 
 def counts(answers: Sequence[Ranked], threshold: float) -> tuple[int, int]:
-    """How many answers are sure enough, and how many of them are wrong."""
+    """The number of answers that are sure enough, and of wrong ones among them."""
     sure = [one.is_right for one in answers if one.confidence >= threshold]
     return len(sure), len(sure) - sum(sure)
 
 
 def answers_needed(risk: float) -> int:
-    """So many answers without a wrong one prove that no more than this share is wrong."""
+    """The number of answers, all right, that proves that no more than this share is wrong."""
     return ceil(log(1 - CERTAINTY) / log(1 - risk))
 
 
 def table(made: CompanyCalibration, found: Fit) -> str:
-    """The calibration as people read it."""
+    """The calibration as text."""
     origin = made.made_from
     lines = [
         f"computed from {origin.examples} example questions, each left out, {origin.without_topic} of them again "
@@ -188,7 +250,7 @@ def table(made: CompanyCalibration, found: Fit) -> str:
         f"model_votes {made.made_for.model_votes}",
         f"sharpness {made.sharpness:.3f}, none {made.none_shift:+.3f}; expected calibration error "
         f"{calibration_error(found.before):.3f} before, {calibration_error(found.after):.3f} with it",
-        *map(_told, made.thresholds),
+        *map(_in_words, made.thresholds),
     ]
     if any(one.verdict == "kept" for one in made.thresholds):
         needed = answers_needed(made.risk)
@@ -196,7 +258,7 @@ def table(made: CompanyCalibration, found: Fit) -> str:
     return "\n".join(lines)
 
 
-def _told(one: KindThreshold) -> str:
+def _in_words(one: KindThreshold) -> str:
     wrong = f"{one.wrong} of {one.answers} answers wrong (share {one.low:.3f} to {one.high:.3f})"
     if not one.answers:
         wrong = "no threshold keeps the risk, so a person answers" if one.verdict == "raised" else "no answers"

@@ -1,4 +1,4 @@
-"""Where the questions of a measurement are read from: a file, or the folder that holds it under its usual name.
+"""Reads the file of a measurement, given by its own path or by its folder.
 
 Checked by tests/unit/ops/evals/test_files.py.
 """

@@ -1,7 +1,7 @@
-"""How well topics are chosen on labelled questions: `support-agent eval intents`.
+"""Measures the choice of topics on labelled questions: `support-agent eval intents`.
 
-The labels are the topics, their names the titles, the training lines the example questions. Every test line is decided
-as the question of a mail would be, by the same search, combiner and cascade. Checked by
+Each label is a topic: its name is the title, its training lines are the example questions. Every test line is decided
+like the question of a mail, by the same search, combiner and cascade. Checked by
 tests/unit/ops/evals/test_intents.py.
 """
 
@@ -37,7 +37,7 @@ class Line(Frozen):
 
 
 class Step(StrEnum):
-    """The steps of the cascade, by what they say of a question."""
+    """The steps of the cascade that can decide a question."""
 
     SETTLED = "settled without the language model"
     HOPELESS = "hopeless, so the language model was not asked"
@@ -45,9 +45,9 @@ class Step(StrEnum):
 
 
 class Decided(Frozen):
-    """What became of one question: the likeliest topic, how sure it was, and what that took.
+    """How one question was decided: the likeliest topic, its confidence, and the cost.
 
-    `right` are the topics that answer it; where none does, only handing over is right.
+    `right` holds the topics that answer it; if there is none, only escalating is right.
     """
 
     topic: str
@@ -86,7 +86,7 @@ def read_lines(path: Path) -> list[Line]:
 
 
 def topics_of_lines(lines: Sequence[Line]) -> tuple[Topic, ...]:
-    """A topic a label, its name in words as title and its lines as examples; `oos` is none."""
+    """One topic for each label but `oos`: the label in words is the title, its lines are the examples."""
     by_label: dict[str, list[str]] = defaultdict(list)
     for line in lines:
         if line.label != OUT_OF_SCOPE:
@@ -107,18 +107,18 @@ class Way(NamedTuple):
     shortlist: int
 
     def choose(self, question: str, matches: Sequence[Match]) -> Choice:
-        """Choose a topic as for the question of a mail; `matches` say what speaks for each topic."""
+        """Choose a topic as for the question of a mail; `matches` has the evidence for each topic."""
         chances = self.chooser.unasked(matches).chances
         likeliest = sorted(zip(chances, matches, strict=False), key=lambda pair: -pair[0])[: self.shortlist]
         return self.chooser.topic(question, matches, [self.options[match.topic] for _, match in likeliest], self.least)
 
 
 def decided_of(choice: Choice, right: Iterable[str], least: float) -> Decided:
-    """What became of a question.
+    """How a question was decided.
 
     Args:
         right: The topics that answer it.
-        least: The threshold that was chosen with.
+        least: The threshold of the choice.
     """
     best = next(vote for vote in choice.votes if vote.key != NONE_KEY)
     before = next(vote.unasked or 0.0 for vote in choice.votes if vote.key == NONE_KEY)
@@ -134,9 +134,9 @@ def decided_of(choice: Choice, right: Iterable[str], least: float) -> Decided:
 
 
 class StepReport(Frozen):
-    """One step of the cascade: how many questions ended there, how many with the right topic first, and what one took.
+    """One step of the cascade: the questions it decided, those with the right topic first, and the cost of one.
 
-    `answered` are those that were sure enough; seconds, passes and tokens are those of one question.
+    `answered` counts those above the threshold; seconds, passes and tokens are per question.
     """
 
     name: Step
@@ -151,8 +151,8 @@ class StepReport(Frozen):
 class Report(Frozen):
     """The measures of one run; shares are 0..1, None where there is nothing to count.
 
-    `answered_right` is, by precision, the most of the lines in scope that can be answered rightly while that share of
-    the answers is right. `scope_auroc` tells lines in scope from others, `right_auroc` right ones from wrong ones.
+    `answered_right` is, by precision, the largest share of the lines in scope that can be answered right while that
+    share of the answers is right. `scope_auroc` separates lines in scope from others, `right_auroc` right from wrong.
     """
 
     lines: int
@@ -176,7 +176,7 @@ PRECISIONS = (0.90, 0.95, 0.98)
 
 
 def report_of(decided: Sequence[Decided], threshold: float) -> Report:
-    """The measures over all lines; seconds, passes and tokens are those of one decision."""
+    """The measures over all lines; seconds, passes and tokens are per line."""
     inside = [one for one in decided if one.right]
     outside = [one for one in decided if not one.right]
     answered = [one for one in decided if one.confidence >= threshold]
@@ -221,7 +221,7 @@ def evaluate(
     """Decide every line.
 
     Args:
-        search: Already brought up to date with the topics.
+        search: Already updated with the topics.
         stopwatch: Seconds, from any start.
     """
     decided = []
@@ -235,7 +235,7 @@ def evaluate(
 
 
 def table(report: Report) -> str:
-    """The report as people read it."""
+    """The report as text."""
     rows = [
         ("questions", f"{report.lines}, {report.in_scope} of them in scope"),
         ("right at the top, in scope", f"{report.accuracy:.3f}"),

@@ -1,9 +1,9 @@
-"""Questions whose right topics are known, of the company at hand: its own example questions, each left out in turn.
+"""Makes questions with known right topics from a company's own example questions, each left out in turn.
 
-An example question is asked of an index that lacks it. So that there are questions that nothing answers, each is asked
-once more as if neither its topic nor the one nearest to it were there. Topics overlap (a document and a field about the
-same thing), so without its topic alone 38 % of the demo's were answered at 0.6, like this 13 %; of the questions of its
-tuning mails that are for a person, 11 %. Labelled mails add theirs. Checked by
+Each example question is asked of an index that lacks it. To get questions that nothing answers, every third one is
+asked once more without its topic and without the nearest other topic. Topics overlap (a document and a field about the
+same thing): without its own topic only, 38 % of the demo's questions were answered at 0.6, without both 13 %; of the
+questions in its tuning mails that a person must answer, 11 %. Labelled mails add their questions. Checked by
 tests/unit/ops/evals/test_leaving_out.py.
 """
 
@@ -24,15 +24,15 @@ from support_agent.tools.base import Match
 from support_agent.workflow.decide import questions_in
 
 ROUNDS = 10
-"""Times that the index is made for either kind of question, at most."""
+"""The index is rebuilt at most this often for each kind of question."""
 EVERY = 3
-"""One example question in so many is also asked without its topic: a quarter of all questions then has no answer."""
+"""Every third example question is also asked without its topic: then a quarter of all questions has no answer."""
 Examples = Mapping[str, Sequence[Sequence[str]]]
-"""By topic: the example questions; those that say the same in several languages together."""
+"""The example questions by topic; translations of one question are together."""
 
 
 class Asked(NamedTuple):
-    """A question, what speaks for each topic, and what is right: topics, or that a person answers (`NONE_KEY`)."""
+    """A question, the evidence for each topic, and what is right: topics, or `NONE_KEY` if a person must answer."""
 
     question: str
     matches: tuple[Match, ...]
@@ -51,10 +51,10 @@ def examples_of(company: Company, topics: Sequence[Topic]) -> Examples:
 
 
 def left_out(topics: Sequence[Topic], examples: Examples, search: CompanySearch) -> Iterator[Asked]:
-    """Every example question, asked of an index that has all the others of its topic but a tenth.
+    """Every example question, asked of an index that lacks it and a tenth of all others.
 
     Args:
-        search: In memory; it holds something else afterwards.
+        search: In memory; its content changes.
     """
     for turn in range(ROUNDS):
         out = {key: {text for alike in groups[turn::ROUNDS] for text in alike} for key, groups in examples.items()}
@@ -87,13 +87,14 @@ def _without(topic: Topic, texts: set[str]) -> Topic:
 def of_mails(
     labels: Sequence[Label], search: CompanySearch, is_machine_to_answer: Callable[[Message], bool]
 ) -> Iterator[Asked]:
-    """The questions of labelled mails, where the mail is cut into as many as its label has, or the label has one.
+    """The questions of labelled mails, if the mail splits into as many as its label has, or the label has one.
 
-    A stranger's question that is for a person is left out: the topic may be right and the sender's level too low.
+    A question that a person must answer is left out if its sender is unknown: the topic may be right, but the level too
+    low.
 
     Args:
         search: Of all topics.
-        is_machine_to_answer: Whether a mail gets as far as the choice.
+        is_machine_to_answer: Whether a mail reaches the choice.
     """
     for label in labels:
         message = parse(label.path.read_bytes())

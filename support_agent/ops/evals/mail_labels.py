@@ -1,6 +1,6 @@
-"""The labels of a company's own mails: what each may be answered with.
+"""Reads the labels of a company's own mails: the right answers to each.
 
-The format stands in the help of `support-agent eval`. Checked by tests/unit/ops/evals/test_mails.py.
+The format is in the help of `support-agent eval`. Checked by tests/unit/ops/evals/test_mails.py.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from support_agent.planner.work import TOPIC_KINDS
 LABELS = "labels.jsonl"
 HANDED_OVER, ASKED_BACK = "escalate", "ask_clarification"
 KINDS = TOPIC_KINDS | {"calculate": "series"}
-"""Which kind of topic an outcome is about."""
+"""The kind of topic of each outcome."""
 _OUTCOME = re.compile(rf"({'|'.join(KINDS)})\((\w+)[^()]*\)")
 
 
 class Sections(Frozen):
-    """Headings of a document that answer a question: each of `any_of` does, and without all `needs` it is not whole."""
+    """Headings of a document that answer a question: any of `any_of` does; a whole answer has all `needs` too."""
 
     any_of: frozenset[str]
     needs: frozenset[str] = frozenset()
@@ -35,7 +35,7 @@ class Sections(Frozen):
 
 @dataclass(frozen=True)
 class Label:
-    """One mail; `expected` holds, for each question, every acceptable outcome, `sections` those of its documents."""
+    """One mail; `expected` has every acceptable outcome of each question, `sections` those of its documents."""
 
     path: Path
     customer: str | None
@@ -51,13 +51,13 @@ class Label:
         return tuple(outcomes for outcomes in self.expected if outcomes != ("escalate",))
 
     def of_document(self, number: int) -> tuple[Sections, ...]:
-        """What is acceptable of a document, for each question that has it; empty where it answers none."""
+        """The acceptable sections of a document, for each question that it answers."""
         return tuple(question[number] for question in self.sections if number in question)
 
 
 def _is_outcome(text: str) -> str:
     if text not in {HANDED_OVER, ASKED_BACK} and not _OUTCOME.fullmatch(text):
-        raise ValueError(f"{text!r} is no outcome, such as send_document(1), escalate or ask_clarification")
+        raise ValueError(f"{text!r} is no outcome such as send_document(1), escalate or ask_clarification")
     return text
 
 
@@ -101,7 +101,7 @@ def read_labels(folder: Path) -> tuple[Label, ...]:
             todo = "see `support-agent eval --help`"
             raise ConfigError(f"{path}:{number}: {where}: {first['msg']}: {todo}") from None
         if not _is_beside(path, row.file):
-            raise ConfigError(f"{path}:{number}: no mail {row.file} beside it: put it there, or take the line out")
+            raise ConfigError(f"{path}:{number}: no mail {row.file} beside it: put it there, or delete the line")
         labels.append(_label(path.parent, row))
     if not labels:
         raise ConfigError(f"{path}: no line in it: write one for each mail; see `support-agent eval --help`")
@@ -129,7 +129,7 @@ def _label(folder: Path, row: _Row) -> Label:
 
 
 def acceptable(outcomes: Sequence[str]) -> tuple[str, ...]:
-    """The outcomes of a label; where a column of a record is acceptable, so is the whole record, which has it."""
+    """The outcomes of a label; if a column of a record is acceptable, so is the whole record."""
     whole = (
         outcome.rpartition(",")[0] + f",{ALL_COLUMNS})" for outcome in outcomes if outcome.startswith("send_record(")
     )
@@ -137,12 +137,12 @@ def acceptable(outcomes: Sequence[str]) -> tuple[str, ...]:
 
 
 def document_of(outcome: str) -> int | None:
-    """The number of the document that an outcome sends; None for every other one."""
+    """The number of the document that an outcome sends; None for every other outcome."""
     is_document = outcome.startswith("send_document(")
     return int(outcome.removeprefix("send_document(").removesuffix(")")) if is_document else None
 
 
 def topic_of(outcome: str) -> str | None:
-    """The topic that an outcome is about ("document:1"); None where a person answers, or is asked back."""
+    """The topic of an outcome ("document:1"); None for escalate and ask_clarification."""
     call = _OUTCOME.fullmatch(outcome)
     return f"{KINDS[call[1]]}:{call[2]}" if call else None

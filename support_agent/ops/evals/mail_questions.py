@@ -1,6 +1,6 @@
-"""The questions of labelled mails that a document answers, or nobody does: what `facts record` looks into.
+"""Takes from labelled mails the questions for `facts record`: a document answers them, or a person must.
 
-Invariant: a question is the customer's own words, as the planner takes them from a mail. Checked by
+Invariant: a question has the customer's own words, as the planner takes them from a mail. Checked by
 tests/unit/ops/evals/test_mail_questions.py.
 """
 
@@ -16,7 +16,7 @@ from support_agent.workflow.decide import questions_in
 
 
 def askings(labels: Sequence[Label], read: Read) -> Iterator[Asking]:
-    """A question a mail; mails with several questions, or about values, are left out."""
+    """One question for each mail; mails with several questions, or about values, are left out."""
     for label in labels:
         if len(label.expected) == 1:
             question = " ".join(questions_in(parse(label.path.read_bytes()), read))
@@ -26,7 +26,7 @@ def askings(labels: Sequence[Label], read: Read) -> Iterator[Asking]:
 def asking(
     key: str, question: str, outcomes: Sequence[str], sections: Mapping[int, Sections] | None = None
 ) -> Iterator[Asking]:
-    """One question with what answers it, by its acceptable outcomes; none where it is about a value."""
+    """One question with the documents that answer it; nothing if it is about a value."""
     numbers = [number for number in map(document_of, outcomes) if number is not None]
     if numbers or set(outcomes) == {HANDED_OVER}:
         named = {number: (sections or {})[number].any_of for number in numbers if number in (sections or {})}

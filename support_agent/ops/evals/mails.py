@@ -1,43 +1,47 @@
-"""How a company's own labelled mails come out: `support-agent eval mails DIR`; the format stands in the command's help.
+"""Measures the answers to a company's own labelled mails: `support-agent eval mails DIR`; its help has the format.
 
-A mail is answered right where everything it was sent is an acceptable outcome of one of its questions, of a document an
-acceptable section too, and wrong where anything is not: one right block does not make up for a wrong one. Every mail is
-decided by the product's own decider, as a dry run. Checked by tests/unit/ops/evals/test_mails.py.
+An answer is right if everything in it is an acceptable outcome of one of the questions, and each document has an
+acceptable section. It is wrong if anything is not: one right block does not make up for a wrong one. Every mail is
+decided in a dry run by the product's own decider. Checked by tests/unit/ops/evals/test_mails.py.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from datetime import datetime
 from math import ceil
 from statistics import median
 from typing import NamedTuple
 
+from pydantic import Field, computed_field
+
 from support_agent.answer.final_answer import DocumentItem
 from support_agent.core.frozen import Frozen
-from support_agent.ops.dry_run import Tried, TriedCall
+from support_agent.mail.message import parse
+from support_agent.ops.dry_run import DryRun, DryRunCall, DryRunResult, read_mail
 from support_agent.ops.evals.mail_labels import Label, Sections, document_of
 from support_agent.planner.work import TOPIC_KINDS
 
 
 @dataclass(frozen=True)
 class Sent:
-    """What a mail got: the outcomes, and of each document the headings of its excerpts; of a link there are none."""
+    """What a mail was answered with: the outcomes, and the headings of each document's excerpts; a link has none."""
 
     outcomes: tuple[str, ...] = ()
     sections: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(Frozen):
     """How one mail, or several together, came out; "questions" are those that the agent has an answer to.
 
-    `wrong_section` of the wrong ones are so by their sections alone. `documents` are the documents that were sent with
-    sections to choose among, `right_sections` of them right ones with a right section, and `whole` of these miss
-    nothing that the customer needs.
+    `wrong_section` counts the wrong mails in which only a section is wrong. `documents` counts the documents that were
+    sent with sections to choose among; of these, `right_sections` are right ones with a right section, and `whole` lack
+    nothing that the customer needs. `seconds` are those of each mail, where they were measured.
     """
 
+    name: str = ""
     mails: int
     answered: int
     wrong: int
@@ -49,39 +53,59 @@ class Score:
     answerable_answered: int
     questions: int
     questions_right: int
+    seconds: tuple[float, ...] = Field((), exclude=True)
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def right_of_answered(self) -> float:
         """0..1; 1 where nothing was answered."""
         return (self.answered - self.wrong) / self.answered if self.answered else 1.0
 
-    @property
-    def named_of_answered(self) -> float:
-        """0..1, the same where a document with another section counts as right: the right thing was named."""
-        return (self.answered - self.wrong + self.wrong_section) / self.answered if self.answered else 1.0
-
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def answered_of_answerable(self) -> float:
         """0..1; 1 where nothing could be answered."""
         return self.answerable_answered / self.answerable if self.answerable else 1.0
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def seconds_median(self) -> float:
+        """Of a mail."""
+        return median(self.seconds or (0.0,))
 
-def sent_in(tried: Tried) -> Sent:
-    """What a mail got in a trial."""
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def seconds_95th(self) -> float:
+        """95 % of the mails took no longer."""
+        ranked = sorted(self.seconds) or [0.0]
+        return ranked[ceil(0.95 * len(ranked)) - 1]
+
+    @property
+    def named_of_answered(self) -> float:
+        """0..1: as `right_of_answered`, but a right document with a wrong section counts as right."""
+        return (self.answered - self.wrong + self.wrong_section) / self.answered if self.answered else 1.0
+
+
+COUNTS = tuple(name for name, field in Score.model_fields.items() if field.annotation is int)
+"""The fields of a score that are added up over mails."""
+
+
+def sent_in(tried: DryRunResult) -> Sent:
+    """What a mail was answered with in a dry run."""
     final = tried.decision.final if tried.decision is not None else None
-    if tried.trial.outcome != "answer" or final is None:
+    if tried.line.outcome != "answer" or final is None:
         return Sent()
     documents = [item for answer in final.answers for item in answer.items if isinstance(item, DocumentItem)]
     return Sent(
-        outcomes=outcomes_of(tried.trial.calls),
+        outcomes=outcomes_of(tried.line.calls),
         sections={
             item.number: frozenset(excerpt.heading for excerpt in item.excerpts) for item in documents if item.excerpts
         },
     )
 
 
-def outcomes_of(calls: Sequence[TriedCall]) -> tuple[str, ...]:
-    """What was sent, in the words of the labels: pointers are followed back to the series they came from."""
+def outcomes_of(calls: Sequence[DryRunCall]) -> tuple[str, ...]:
+    """What was sent, in the words of the labels; each pointer is followed back to its series."""
     said: dict[str, str] = {}
     sent: list[str] = []
     for call in calls:
@@ -115,7 +139,7 @@ def outcomes_of(calls: Sequence[TriedCall]) -> tuple[str, ...]:
 
 
 def score(label: Label, sent: Sent) -> Score:
-    """One mail."""
+    """Score one mail."""
     expected = {outcome for outcomes in label.expected for outcome in outcomes}
     is_other = any(outcome not in expected for outcome in sent.outcomes)
     documents = sent.sections.items() if label.sections else ()
@@ -149,7 +173,7 @@ def _is_whole(acceptable: Sequence[Sections], headings: frozenset[str]) -> bool:
 
 
 def _answers(label: Label, place: int, outcome: str, sent: Sent) -> bool:
-    """Whether an acceptable outcome of a question was sent, of a document with an acceptable section."""
+    """Whether an acceptable outcome of a question was sent; a document needs an acceptable section."""
     if outcome not in sent.outcomes:
         return False
     number = document_of(outcome)
@@ -160,22 +184,23 @@ def _answers(label: Label, place: int, outcome: str, sent: Sent) -> bool:
     return acceptable is not None and bool(headings & acceptable.any_of)
 
 
-def total(scores: Iterable[Score]) -> Score:
-    """Several mails together."""
-    columns = zip(*((vars(one).values()) for one in scores), strict=True)
-    return Score(*(sum(column) for column in columns))
+def total(scores: Iterable[Score], name: str = "") -> Score:
+    """The score of several mails together, under this name."""
+    together = list(scores)
+    counts = {key: sum(getattr(one, key) for one in together) for key in COUNTS}
+    return Score(name=name, **counts, seconds=tuple(s for one in together for s in one.seconds))
 
 
 class Result(NamedTuple):
-    """One mail, tried and scored; `confidence` is that of its least sure call that sent something, 0 where none did."""
+    """One mail, tried and scored; `confidence` is the lowest of the calls that sent something, 0 if none did."""
 
     label: Label
-    tried: Tried
+    tried: DryRunResult
     score: Score
 
     @property
     def confidence(self) -> float:
-        sending = (call.confidence for call in self.tried.trial.calls if call.tool in TOPIC_KINDS)
+        sending = (call.confidence for call in self.tried.line.calls if call.tool in TOPIC_KINDS)
         return min(sending, default=0.0)
 
     @property
@@ -183,83 +208,60 @@ class Result(NamedTuple):
         return bool(self.score.answered) and not self.score.wrong
 
 
-def evaluate(mails: Iterable[Label], tried: Callable[[Label], Tried]) -> list[Result]:
-    """Each mail, tried and scored."""
+def try_labelled(dry_run: DryRun, now: datetime, label: Label) -> DryRunResult:
+    """Try a mail as one of the sender that its label names, on the day it is dated; at `now` where it has no date.
+
+    Raises:
+        ConfigError: the file cannot be read, or a model cannot be used.
+    """
+    raw = read_mail(label.path, dry_run.settings.imap.max_message_bytes)
+    at = parse(raw).sent_at or now
+    return dry_run.try_mail(label.path.name, raw, at, as_level=label.level, as_customer=label.customer)
+
+
+def evaluate(mails: Iterable[Label], tried: Callable[[Label], DryRunResult]) -> list[Result]:
+    """Try and score each mail."""
     results = []
     for label in mails:
         one = tried(label)
-        results.append(Result(label, one, score(label, sent_in(one))))
+        own = score(label, sent_in(one)).model_copy(update={"seconds": (one.line.seconds,)})
+        results.append(Result(label, one, own))
     return results
-
-
-class Group(Frozen):
-    """Mails together; see `Score` for the counts. `right_of_answered` and `answered_of_answerable` are 0..1."""
-
-    name: str
-    mails: int
-    answered: int
-    wrong: int
-    wrong_section: int
-    documents: int
-    right_sections: int
-    whole: int
-    answerable: int
-    answerable_answered: int
-    questions: int
-    questions_right: int
-    right_of_answered: float
-    answered_of_answerable: float
-    seconds_median: float
-    seconds_95th: float
 
 
 class Report(Frozen):
     """How the mails came out: all of them, by kind and by language."""
 
-    all: Group
-    kinds: tuple[Group, ...]
-    languages: tuple[Group, ...]
+    all: Score
+    kinds: tuple[Score, ...]
+    languages: tuple[Score, ...]
 
 
 def report_of(results: Sequence[Result]) -> Report:
-    """The totals; there is one mail at least."""
+    """The totals."""
     return Report(
-        all=group_of("all", results),
+        all=total((result.score for result in results), "all"),
         kinds=_grouped(results, lambda label: label.kind),
         languages=_grouped(results, lambda label: label.language),
     )
 
 
-def _grouped(results: Sequence[Result], key: Callable[[Label], str]) -> tuple[Group, ...]:
-    groups: dict[str, list[Result]] = defaultdict(list)
+def _grouped(results: Sequence[Result], key: Callable[[Label], str]) -> tuple[Score, ...]:
+    groups: dict[str, list[Score]] = defaultdict(list)
     for result in results:
-        groups[key(result.label)].append(result)
-    return tuple(group_of(name, of) for name, of in sorted(groups.items()))
-
-
-def group_of(name: str, results: Sequence[Result]) -> Group:
-    """The totals of some mails, one at least."""
-    whole = total(result.score for result in results)
-    seconds = sorted(result.tried.trial.seconds for result in results)
-    return Group(
-        name=name,
-        **asdict(whole),
-        right_of_answered=whole.right_of_answered,
-        answered_of_answerable=whole.answered_of_answerable,
-        seconds_median=median(seconds),
-        seconds_95th=seconds[ceil(0.95 * len(seconds)) - 1],
-    )
+        groups[key(result.label)].append(result.score)
+    return tuple(total(of, name) for name, of in sorted(groups.items()))
 
 
 def table(report: Report) -> str:
-    """The report as people read it."""
+    """The report as text."""
     lines = []
     for what, groups in (("kind", report.kinds), ("language", report.languages), ("", (report.all,))):
-        lines += [f"{what} {group.name}: {_told(group)}".strip() for group in groups]
+        lines += [f"{what} {group.name}: {_in_words(group)}".strip() for group in groups]
     return "\n".join(lines)
 
 
-def _told(group: Group) -> str:
+def _in_words(group: Score) -> str:
     right = group.answered - group.wrong
     return (
         f"{group.mails} mails, {group.answered} answered, {right} right ({group.right_of_answered:.2f}; "
@@ -271,10 +273,10 @@ def _told(group: Group) -> str:
 
 
 def line_of(result: Result) -> str:
-    """What became of a mail, in a line, for whoever looks into what is wrong or lost."""
+    """The result of one mail in a line, to find wrong and missing answers."""
     label, sent = result.label, sent_in(result.tried)
     verdict = "WRONG" if result.score.wrong else "right" if result.score.answered else "person"
     beside = f"  sections {sorted(map(sorted, sent.sections.values()))}" if result.score.wrong_section else ""
-    got = ", ".join(sent.outcomes) or result.tried.trial.reason
+    got = ", ".join(sent.outcomes) or result.tried.line.reason
     wanted = "; ".join(" or ".join(outcomes) for outcomes in label.expected)
     return f"{verdict:7}{label.path.name} {label.language} {label.kind}: {got}{beside}  expected {wanted}"

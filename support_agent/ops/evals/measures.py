@@ -1,4 +1,4 @@
-"""Measures of answers that say how sure they are: risk and coverage, AUROC, calibration, bounds on a share.
+"""Measures of answers with a confidence: risk and coverage, AUROC, calibration, bounds on a share.
 
 Checked by tests/unit/ops/evals/test_measures.py.
 """
@@ -12,10 +12,10 @@ from math import exp, lgamma, log
 from typing import Protocol
 
 CERTAINTY = 0.95
-"""Of the bounds on a share."""
+"""Certainty of the bounds on a share."""
 BINS = 15
 HALVINGS = 60
-"""Of the interval in which a bound is looked for: more digits than a float has."""
+"""Of the interval that contains a bound: more digits than a float has."""
 
 
 class Ranked(Protocol):
@@ -29,13 +29,13 @@ class Ranked(Protocol):
 
 
 def answered_right(answers: Sequence[Ranked], precision: float, answerable: int) -> float:
-    """The largest share of the answerable questions that is answered rightly while `precision` of the answers is."""
+    """The largest share of answerable questions answered right while a share `precision` of the answers is right."""
     found = (right for wrong, right in _curve(answers) if right >= precision * (right + wrong))
     return max(found, default=0) / max(1, answerable)
 
 
 def risk_coverage(answers: Sequence[Ranked], asked: int) -> list[tuple[float, float]]:
-    """Pairs of coverage (of all that was asked) and risk (the share of wrong answers), as the threshold goes down."""
+    """Pairs of coverage (share answered) and risk (share of wrong answers), from the highest threshold down."""
     return [((right + wrong) / max(1, asked), wrong / (right + wrong)) for wrong, right in _curve(answers)]
 
 
@@ -50,7 +50,7 @@ def _curve(answers: Sequence[Ranked]) -> Iterator[tuple[int, int]]:
 
 
 def auroc(higher: Sequence[float], lower: Sequence[float]) -> float | None:
-    """How often one of the first is above one of the second, ties counted half; None where one is empty."""
+    """How often a value of the first is above one of the second; ties count half. None if one is empty."""
     if not higher or not lower:
         return None
     ranked = sorted([*((value, 1) for value in higher), *((value, 0) for value in lower)])
@@ -81,14 +81,14 @@ def calibration_error(answers: Sequence[Ranked]) -> float:
 
 
 def share(hits: Sequence[bool]) -> float | None:
-    """0..1; None of nothing."""
+    """0..1; None if there are no hits to count."""
     return sum(hits) / len(hits) if hits else None
 
 
 def bounds(wrong: int, answers: int) -> tuple[float, float]:
     """The share of wrong answers is above the first and below the second with 95 % certainty each.
 
-    Source: Clopper and Pearson 1934, each side with the whole of the uncertainty.
+    Source: Clopper and Pearson 1934, each side with the whole uncertainty.
     """
     low = 0.0 if wrong == 0 else _share_where(lambda p: 1 - _at_most(wrong - 1, answers, p), 1 - CERTAINTY)
     high = 1.0 if wrong == answers else _share_where(lambda p: -_at_most(wrong, answers, p), CERTAINTY - 1)
@@ -104,7 +104,7 @@ def _share_where(rising: Callable[[float], float], wanted: float) -> float:
 
 
 def _at_most(most: int, count: int, share: float) -> float:
-    """How likely at most so many of `count` are hits, where each is one with this probability, above 0 and below 1."""
+    """The probability of at most `most` hits in `count` tries, each with probability `share`, above 0 and below 1."""
     whole = lgamma(count + 1)
     return sum(
         exp(whole - lgamma(hits + 1) - lgamma(count - hits + 1) + hits * log(share) + (count - hits) * log(1 - share))

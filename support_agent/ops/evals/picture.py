@@ -1,6 +1,6 @@
-"""Pictures of how far answers can be trusted, as SVG: risk against coverage, right against sure; and learning curves.
+"""Draws SVG pictures: risk against coverage, reliability, and learning curves.
 
-The same answers give the same bytes. Checked by tests/unit/ops/evals/test_picture.py.
+Invariant: the same answers give the same bytes. Checked by tests/unit/ops/evals/test_picture.py.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ SIDE = 300
 """Width and height of a panel's axes, in pixels."""
 MARGIN = 60
 PER_DOT = 0.5
-"""A dot grows with the root of the number of answers it stands for."""
+"""Growth of a dot with the square root of its number of answers."""
 TICKS = 5
 CURVE_MARGIN = 0.05
-"""Below and above what a learning curve shows, as reward."""
+"""Space below and above a learning curve, in reward."""
 STYLE = 'font-family="sans-serif" font-size="12" fill="#222"'
 LINE, GUIDE = "#1f5fa8", "#999"
 Point = tuple[float, float]
@@ -42,21 +42,21 @@ class Panel(NamedTuple):
 
 
 def write_picture(path: Path, answers: Sequence[Ranked], asked: int, risk: float | None = None) -> None:
-    """Risk against coverage, and beside it the share of right answers against how sure they were.
+    """Draw risk against coverage, and beside it the share of right answers against their confidence.
 
     Args:
-        path: A new `.svg` file, or one to write over.
-        answers: All that were or could have been given.
+        path: An `.svg` file; it is overwritten.
+        answers: All possible answers, whether given or not.
         asked: How many questions there were.
         risk: Drawn as a line where it is given, 0..1.
     Raises:
-        ConfigError: the name is another one, or the file cannot be written.
+        ConfigError: the name does not end in .svg, or the file cannot be written.
     """
     _write(path, (_risk_panel(answers, asked, risk), _reliability_panel(answers)))
 
 
 def write_learning_curve(path: Path, rewards: Sequence[Point], rule: float) -> None:
-    """Mean reward on reported cases by the number of plays learned from, and dashed that of the rule.
+    """Draw the mean reward on reported cases by number of plays learned from; the rule's reward is dashed.
 
     Raises:
         ConfigError: as `write_picture`.
@@ -77,7 +77,7 @@ def _write(path: Path, panels: Sequence[Panel]) -> None:
 
 
 def check_picture(path: Path | None) -> None:
-    """Refuse a name that does not end in .svg, before anything is measured."""
+    """Refuse a name that does not end in .svg, before the measurement starts."""
     if path is not None and path.suffix.lower() != ".svg":
         raise ConfigError(f"--picture {path}: pictures are drawn as SVG: name a file that ends in .svg")
 

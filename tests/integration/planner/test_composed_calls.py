@@ -12,7 +12,7 @@ from support_agent.app import open_decider
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.models.progress import stderr_progress
-from support_agent.ops.dry_run import Tried
+from support_agent.ops.dry_run import DryRunResult
 from support_agent.workflow.decide import Decider
 from tests.benchmarks.companies import dry_run_by
 
@@ -33,7 +33,7 @@ def decider(tmp_path_factory: pytest.TempPathFactory, model_file: Path) -> Itera
     opened.company.accounts.close()
 
 
-def tried(decider: Decider, question: str) -> Tried:
+def tried(decider: Decider, question: str) -> DryRunResult:
     head = f"From: Anna <{ANNA}>\r\nTo: support@harborfile.example\r\nSubject: My payments\r\n\r\n"
     raw = f"{head}{question}\r\n".encode()
     return dry_run_by(decider).try_mail("mail.eml", raw, TODAY, as_level=3, as_customer=ANNA)
@@ -44,11 +44,11 @@ def tried(decider: Decider, question: str) -> Tried:
 def test_payments_above_average_come_highest_first(decider: Decider) -> None:
     """Filter, then sort, then send: a person who read the mail would make the same calls."""
     done = tried(decider, "Please list my payments of this year that are above average, highest first.")
-    assert [call.tool for call in done.trial.calls] == [
+    assert [call.tool for call in done.line.calls] == [
         "find_documents", "fetch_series", "filter", "sort", "send_table", "finish",
     ]  # fmt: skip
-    fetch, keep, order = (call.args for call in done.trial.calls[1:4])
+    fetch, keep, order = (call.args for call in done.line.calls[1:4])
     assert fetch == {"series": "payments", "period": "this_year"}
     assert (keep["keep"], order["order"]) == ("above_average", "highest_first")
-    assert done.trial.answer is not None
-    assert done.trial.outcome == "answer"
+    assert done.line.answer is not None
+    assert done.line.outcome == "answer"

@@ -116,7 +116,7 @@ def test_an_order_for_the_model_is_looked_for_in_what_would_be_sent(
     pages = poisoned.AttackingWeb([IN_ITS_OWN_WORDS]).find("Is it free?", 2)
     assert [page.text for page in pages] == [f"Is it free? {poisoned.ORDER.format(attack=IN_ITS_OWN_WORDS)}"] * 2
     mails = [label for label in labels("labelled") if label.answerable][:2]
-    plain = {label.path: try_label(office.decider, label).trial for label in mails}
+    plain = {label.path: try_label(office.decider, label).line for label in mails}
     bench = poisoned.Bench(plain, [IN_ITS_OWN_WORDS], [IN_ITS_OWN_WORDS])
     tally = poisoned.by_mails(bench, office.decider, mails)
     assert (tally.decided, tally.leaked) == (1, 0)

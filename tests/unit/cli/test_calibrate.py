@@ -33,14 +33,14 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "accounts.toml").write_text(_without_values(folder / "accounts.toml"), encoding="utf-8")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("SUPPORT_AGENT__PLANNER__MODEL_VOTES", "never")
-    monkeypatch.setattr("support_agent.planner.combiner.committed", lambda *_: PLAIN)
+    monkeypatch.setattr("support_agent.ops.evals.opening.committed", lambda *_: PLAIN)
 
     def opened(_settings: Settings, *, in_memory: bool, name: str = "options") -> CompanySearch:
         assert in_memory
         embedder = WordEmbedder()
         return CompanySearch({"minilm": embedder}, {"minilm": Index(memory_client(), embedder, name=name)})
 
-    monkeypatch.setattr("support_agent.cli.eval_parts.open_topic_search", opened)
+    monkeypatch.setattr("support_agent.ops.evals.opening.open_topic_search", opened)
     return folder
 
 
@@ -106,7 +106,7 @@ def test_where_the_language_model_votes_it_is_asked(workspace: Path, monkeypatch
             self.closed = True
 
     model = Asked([])
-    monkeypatch.setattr("support_agent.cli.eval_parts.open_model", lambda *_: model)
+    monkeypatch.setattr("support_agent.ops.evals.opening.open_model", lambda *_: model)
     assert run() == 1  # the scripted model has no answer
     assert model.history
     assert model.closed

@@ -77,8 +77,8 @@ def test_intents_are_measured_without_a_configuration_and_a_language_model(
     def opened(_settings: Settings, *, in_memory: bool, name: str) -> CompanySearch:
         return CompanySearch({"minilm": embedder}, {"minilm": Index(memory_client(), embedder, name=name)})
 
-    monkeypatch.setattr("support_agent.cli.eval_parts.open_topic_search", opened)
-    monkeypatch.setattr("support_agent.cli.eval_parts.open_model", lambda *_: pytest.fail("a model was loaded"))
+    monkeypatch.setattr("support_agent.ops.evals.opening.open_topic_search", opened)
+    monkeypatch.setattr("support_agent.ops.evals.opening.open_model", lambda *_: pytest.fail("a model was loaded"))
     monkeypatch.chdir(tmp_path)
     train = lines(tmp_path, "train", ("my refund", "money"), ("a password", "access"))
     test = lines(tmp_path, "test", ("a refund", "money"), ("lost password", "access"), ("cat", "oos"))

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from support_agent.cli import main as cli
-from support_agent.cli.policy_printing import trained_policy
+from support_agent.cli.printing import trained_policy
 from support_agent.company.company import Company
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
@@ -26,7 +26,7 @@ from support_agent.facts.learning.comparison import TrainedPolicy
 from support_agent.facts.learning.configured_policy import policy_for
 from support_agent.facts.learning.policy_weights import load as load_weights
 from support_agent.facts.learning.recorded import read_cases
-from support_agent.facts.learning.training import Deed, EscalatedCase, trained
+from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome, trained
 from support_agent.planner.pieces import Read
 from tests.fakes_journey import WordSearch
 from tests.labelled import MAILS
@@ -88,7 +88,7 @@ def test_what_people_did_is_learned_from(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Rule: the same seed with and without them gives other weights, and the file says how many there were."""
-    cases = (EscalatedCase(memory=OPEN, deed=Deed.WROTE),) * 2
+    cases = (EscalatedCase(memory=OPEN, outcome=ReviewOutcome.WROTE),) * 2
     monkeypatch.setattr(
         "support_agent.desk.human_feedback.escalated_cases", lambda _store, documents: cases if documents else ()
     )

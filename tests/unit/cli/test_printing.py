@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from support_agent.cli import printing
+from support_agent.cli import case_printing, printing
 from support_agent.cli.terminal import as_table
 from support_agent.core.diagnosis import Diagnosis, Health
 from support_agent.core.findings import Finding, Severity
@@ -32,15 +32,15 @@ def case_of(office: Office, mail_id: MailId) -> str:
 
 
 def tried(office: Office, raw: bytes) -> str:
-    return printing.trial(office.dry_run.try_mail("mail.eml", raw, NOON))
+    return case_printing.dry_run(office.dry_run.try_mail("mail.eml", raw, NOON))
 
 
 def shown(office: Office, mail_id: MailId) -> str:
-    return printing.timeline(timeline(office.store, case_of(office, mail_id)))
+    return case_printing.timeline(timeline(office.store, case_of(office, mail_id)))
 
 
 def why_shown(office: Office, mail_id: MailId) -> str:
-    return printing.why(why(office.store, case_of(office, mail_id)))
+    return case_printing.why(why(office.store, case_of(office, mail_id)))
 
 
 def report(office: Office, other: Office | None = None) -> Report:
@@ -54,7 +54,7 @@ VIEWS: dict[str, Callable[[Office, MailId], str]] = {
     "timeline": shown,
     "why": why_shown,
     "cases": lambda office, _: printing.cases(office.store.cases.recent(9)),
-    "replay": lambda office, _: printing.replay(report(office, office.with_model(0.9, threshold=1.0))),
+    "replay": lambda office, _: case_printing.replay(report(office, office.with_model(0.9, threshold=1.0))),
 }
 
 
@@ -105,8 +105,8 @@ def test_why_puts_each_line_beside_its_sources(office: Office) -> None:
     mail_id, _ = office.handle(write(SEATS, sender=JAMES))
     printed = why_shown(office, mail_id)
     rows = [row for row in printed.split("\n") if " | " in row]
-    assert {row.index(" | ") for row in rows} == {printing.TEXT_CELLS}
-    assert f"{'Kind regards':<{printing.TEXT_CELLS}} | template en/answer.txt.j2:" in printed
+    assert {row.index(" | ") for row in rows} == {case_printing.TEXT_CELLS}
+    assert f"{'Kind regards':<{case_printing.TEXT_CELLS}} | template en/answer.txt.j2:" in printed
     assert '| "1 seat": account field seats_paid, value' in printed
     assert "  seats_paid  SELECT seats_paid FROM subscriptions WHERE customer_id = :customer_id" in printed
     assert "Message-ID " in printed
@@ -116,8 +116,8 @@ def test_long_lines_go_on_below(office: Office) -> None:
     """No word of the sent text is lost, however long its line."""
     mail_id, _ = office.handle(write("Can I get a refund?", sender=JAMES))
     (mail,) = why(office.store, case_of(office, mail_id))
-    rows = [row for row in printing.why((mail,)).split("\n") if row[printing.TEXT_CELLS :][:2] == " |"]
-    left = " ".join(row[: printing.TEXT_CELLS].strip() for row in rows)
+    rows = [row for row in case_printing.why((mail,)).split("\n") if row[case_printing.TEXT_CELLS :][:2] == " |"]
+    left = " ".join(row[: case_printing.TEXT_CELLS].strip() for row in rows)
     words = " ".join(line.text.strip() for line in mail.lines if line.text.strip())
     assert " ".join(left.split()).endswith(" ".join(words.split()))
 
@@ -135,9 +135,9 @@ def test_columns_are_aligned_for_wide_characters(office: Office) -> None:
 def test_empty_lists_say_so() -> None:
     """No output would look like a failure."""
     assert printing.cases(()) == "no cases yet"
-    assert printing.why(()) == "nothing was sent in this case"
-    assert printing.replay(Report(replayed=())) == "0 mails replayed: nothing to do"
-    assert "\n0 mails planned again: 0 same, 0 changed" in printing.replay(Report(replayed=(), replanned=()))
+    assert case_printing.why(()) == "nothing was sent in this case"
+    assert case_printing.replay(Report(replayed=())) == "0 mails replayed: nothing to do"
+    assert "\n0 mails planned again: 0 same, 0 changed" in case_printing.replay(Report(replayed=(), replanned=()))
     assert printing.findings(()) == "0 errors, 0 warnings"
 
 
@@ -154,7 +154,7 @@ def test_replay_says_identical_or_shows_the_difference(office: Office) -> None:
     """One line a mail; what differs is below it."""
     office.handle(write(SEATS, sender=JAMES))
     same = report(office)
-    assert printing.replay(same).endswith("  answer           identical\n1 mail replayed: identical")
+    assert case_printing.replay(same).endswith("  answer           identical\n1 mail replayed: identical")
     other = Replayed(
         case_id=CaseId("abc"),
         mail_id=MailId("m"),
@@ -164,7 +164,7 @@ def test_replay_says_identical_or_shows_the_difference(office: Office) -> None:
         diff="-a\n+b",
         problems=("document 1 is not stored",),
     )
-    printed = printing.replay(Report(replayed=(*same.replayed, other)))
+    printed = case_printing.replay(Report(replayed=(*same.replayed, other)))
     assert "abc  packet           DIFFERS\n    document 1 is not stored\n    -a\n    +b\n" in printed
     assert printed.endswith("2 mails replayed: 1 of them differ")
 
@@ -172,18 +172,18 @@ def test_replay_says_identical_or_shows_the_difference(office: Office) -> None:
 def test_planning_again_shows_what_changed_and_counts(office: Office) -> None:
     """A newly escalated mail shows what the customer would no longer get, and why."""
     office.handle(write(SEATS, sender=JAMES))
-    printed = printing.replay(report(office, office.with_model(0.9, threshold=1.0)))
+    printed = case_printing.replay(report(office, office.with_model(0.9, threshold=1.0)))
     assert "    now: a person (unsure)\n    -Subject: Re: A question\n" in printed
     assert printed.endswith(
         "1 mail planned again: 0 same, 0 changed, 0 newly answered, 1 newly escalated, 0 newly filed"
     )
-    same = printing.replay(report(office, office))
+    same = case_printing.replay(report(office, office))
     assert same.endswith(
         "\n1 mail planned again: 1 same, 0 changed, 0 newly answered, 0 newly escalated, 0 newly filed"
     )
 
 
-def test_trial_shows_calls_and_answer(office: Office) -> None:
+def test_a_dry_run_shows_calls_and_answer(office: Office) -> None:
     """Who at which level, the calls chosen, the answer, the time."""
     printed = tried(office, write(SEATS, sender=JAMES))
     assert f"mail.eml\n  from       {JAMES}, level 3 (dmarc=pass" in printed
@@ -200,7 +200,7 @@ def test_trial_shows_calls_and_answer(office: Office) -> None:
         (b"", OFF_TOPIC, "outcome    escalate: not_covered\n"),
     ],
 )
-def test_trial_says_why_there_is_no_answer(office: Office, head: bytes, words: str, expected: str) -> None:
+def test_a_dry_run_says_why_there_is_no_answer(office: Office, head: bytes, words: str, expected: str) -> None:
     """Escalated or filed, and the rule or reason."""
     printed = tried(office, head + write(words, sender=JAMES))
     assert expected in printed

@@ -11,7 +11,7 @@ from support_agent.company.documents import Document, parse_document
 from support_agent.desk.human_feedback import TELLING_CHARACTERS, escalated_cases
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended, with_evidence
 from support_agent.facts.inquiry.policy import Limits, possible
-from support_agent.facts.learning.training import Deed, EscalatedCase
+from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome
 from support_agent.store.plans import Plans
 from support_agent.store.records import MailId
 from support_agent.tools.fact_trace import Evidence
@@ -49,51 +49,51 @@ def sentence_of(office: Office, number: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "deed"),
+    ("words", "outcome"),
     [
-        (f"Dear Anna,\r\nplease see {REFUNDS}.\r\n", Deed.SENT_EVIDENCE),
-        (f"It is all here: <{REFUNDS}/#how-to-ask>", Deed.SENT_EVIDENCE),
-        (f"Please see {SIGN_IN}?lang=en", Deed.SENT_OTHER),
-        (f"Please see {REFUNDS} and, before, {SIGN_IN}", Deed.SENT_OTHER),
-        ("We have a table for you at eight.", Deed.WROTE),
-        (f"That was until 2019, see {REFUNDS}-2019", Deed.WROTE),
-        ("Our page: https://harborfile.example/help", Deed.WROTE),
+        (f"Dear Anna,\r\nplease see {REFUNDS}.\r\n", ReviewOutcome.SENT_EVIDENCE),
+        (f"It is all here: <{REFUNDS}/#how-to-ask>", ReviewOutcome.SENT_EVIDENCE),
+        (f"Please see {SIGN_IN}?lang=en", ReviewOutcome.SENT_OTHER),
+        (f"Please see {REFUNDS} and, before, {SIGN_IN}", ReviewOutcome.SENT_OTHER),
+        ("We have a table for you at eight.", ReviewOutcome.WROTE),
+        (f"That was until 2019, see {REFUNDS}-2019", ReviewOutcome.WROTE),
+        ("Our page: https://harborfile.example/help", ReviewOutcome.WROTE),
     ],
 )
 def test_a_link_says_which_document_a_person_sent(
-    office: Office, monkeypatch: pytest.MonkeyPatch, words: str, deed: Deed
+    office: Office, monkeypatch: pytest.MonkeyPatch, words: str, outcome: ReviewOutcome
 ) -> None:
     """Rule: an address, whole; of two documents the one that the machine had not found says that it missed it."""
     escalated(office, monkeypatch, words)
-    assert [case.deed for case in learned(office)] == [deed]
+    assert [case.outcome for case in learned(office)] == [outcome]
 
 
-@pytest.mark.parametrize(("number", "deed"), [(1, Deed.SENT_EVIDENCE), (6, Deed.SENT_OTHER)])
+@pytest.mark.parametrize(("number", "outcome"), [(1, ReviewOutcome.SENT_EVIDENCE), (6, ReviewOutcome.SENT_OTHER)])
 def test_a_sentence_says_which_document_a_person_sent(
-    office: Office, monkeypatch: pytest.MonkeyPatch, number: int, deed: Deed
+    office: Office, monkeypatch: pytest.MonkeyPatch, number: int, outcome: ReviewOutcome
 ) -> None:
     """Rule: a sentence is known again whatever the mail program made of its lines and quotation marks."""
     sentence = sentence_of(office, number).replace('"', "\u201d")
     lines = textwrap.wrap(sentence, 30, break_long_words=False, break_on_hyphens=False)
     escalated(office, monkeypatch, "\r\n".join(["Dear Anna,", *lines, "Regards"]))
-    assert [case.deed for case in learned(office)] == [deed]
+    assert [case.outcome for case in learned(office)] == [outcome]
 
 
 def test_half_a_sentence_is_a_persons_own(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule: the machine sends whole sentences; what a person wrote around half of one it could not have sent."""
     sentence = sentence_of(office, 1)
     escalated(office, monkeypatch, f"As I said, {sentence[: len(sentence) // 2]} is what we do.")
-    assert [case.deed for case in learned(office)] == [Deed.WROTE]
+    assert [case.outcome for case in learned(office)] == [ReviewOutcome.WROTE]
 
 
-def test_all_replies_of_a_case_are_one_deed(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_replies_of_a_case_are_one_outcome(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Failure: "we look into it" comes first, and the case teaches that nobody could have helped but a person."""
     escalated(office, monkeypatch, "We look into it.", f"It is all here: {REFUNDS}")
-    assert [case.deed for case in learned(office)] == [Deed.SENT_EVIDENCE]
+    assert [case.outcome for case in learned(office)] == [ReviewOutcome.SENT_EVIDENCE]
 
 
 def test_the_memory_is_that_of_the_moment_of_giving_up(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Failure: an ended question looks as if a draft could never be, and a person's deed teaches nothing."""
+    """Failure: an ended question looks as if a draft could never be, and a person's answer teaches nothing."""
     escalated(office, monkeypatch, "Dear Anna, no.")
     (case,) = learned(office)
     assert case.memory == OPEN
@@ -124,11 +124,11 @@ def test_a_case_that_nobody_answered_through_the_desk_teaches_nothing(
 def test_cases_are_told_apart_and_come_in_the_order_of_their_answers(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rule: what a person did in one case is no deed in another."""
+    """Rule: what a person did in one case does not count in another."""
     escalated(office, monkeypatch, f"See {SIGN_IN}", text=OFF_TOPIC)
     office.handle(write(REFUND))
     escalated(office, monkeypatch, "No table is free.", text=f"{OFF_TOPIC} Or on Sunday?")
-    assert [case.deed for case in learned(office)] == [Deed.SENT_OTHER, Deed.WROTE]
+    assert [case.outcome for case in learned(office)] == [ReviewOutcome.SENT_OTHER, ReviewOutcome.WROTE]
 
 
 def twin(number: int, url: str, body: str) -> Document:
@@ -143,11 +143,11 @@ def test_what_two_documents_have_in_common_is_the_one_that_was_found(
     shared = "Write to us whenever something is not clear to you."
     documents = [twin(1, REFUNDS, shared), twin(2, REFUNDS, f"{shared}\n\nA refund takes ten days at the very most.")]
     escalated(office, monkeypatch, f"{shared} See {REFUNDS}.")
-    assert [case.deed for case in escalated_cases(office.store, documents)] == [Deed.SENT_EVIDENCE]
+    assert [case.outcome for case in escalated_cases(office.store, documents)] == [ReviewOutcome.SENT_EVIDENCE]
 
 
 def test_evidence_of_the_web_is_no_document(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rule: the machine sends documents of the company only, so what a page said needed a person."""
     web: Memory = begin("case", "?", [Evidence(source="https://elsewhere.example/1", first=0, last=0)])
     escalated(office, monkeypatch, f"See {REFUNDS}", memory=ended(web, Ending.ESCALATED).model_dump_json())
-    assert [case.deed for case in learned(office)] == [Deed.SENT_OTHER]
+    assert [case.outcome for case in learned(office)] == [ReviewOutcome.SENT_OTHER]

@@ -11,11 +11,11 @@ import pytest
 
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.app import dry_run_of
-from support_agent.cli.printing import trial
+from support_agent.cli import case_printing
 from support_agent.desk.decision import Decision
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.message import parse
-from support_agent.ops.dry_run import Tried, read_mail
+from support_agent.ops.dry_run import DryRunResult, read_mail
 from support_agent.store.records import LetterKind
 from support_agent.workflow.decide import Decider
 from tests.dkim_signing import Names, make_key, sign
@@ -28,7 +28,7 @@ KEYS = ["file", "outcome", "reason", "level", "calls", "answer", "seconds", "for
 
 def tried(
     office: Office, raw: bytes, *, as_level: int | None = None, as_customer: str | None = None, model: bool = True
-) -> Tried:
+) -> DryRunResult:
     def decider() -> Decider:
         assert model, "the model was asked for"
         return office.decider
@@ -37,9 +37,9 @@ def tried(
     return dry_run.try_mail("m.eml", raw, NOON, as_level=as_level, as_customer=as_customer)
 
 
-def line(done: Tried) -> dict[str, Any]:
+def line(done: DryRunResult) -> dict[str, Any]:
     """What a script reads."""
-    read = json.loads(done.trial.model_dump_json())
+    read = json.loads(done.line.model_dump_json())
     assert isinstance(read, dict)
     return read
 
@@ -119,8 +119,11 @@ def test_reason_is_the_code_that_the_store_has(office: Office, raw: bytes, reaso
 def test_answer_to_an_address_that_cannot_be_written_to_is_not_promised(office: Office) -> None:
     """Failure: an answer was shown which the journey never makes; it says why."""
     done = tried(office, write(CANCEL, sender="j\u00fcrgen@example.org"))
-    assert (done.trial.outcome, done.trial.reason, done.trial.answer) == ("escalate", "unwritable", None)
-    assert "outcome    escalate: unwritable: j\u00fcrgen@example.org has characters before the @" in trial(done)
+    assert (done.line.outcome, done.line.reason, done.line.answer) == ("escalate", "unwritable", None)
+    assert (
+        "outcome    escalate: unwritable: j\u00fcrgen@example.org has characters before the @"
+        in case_printing.dry_run(done)
+    )
     assert line(tried(office, write(CANCEL, sender="jurgen@example.org")))["outcome"] == "answer"
 
 
@@ -191,5 +194,5 @@ def test_s21_our_own_check_of_signatures_counts_here_too(office: Office) -> None
     raw = sign(write(SEATS, proof=None), key, "example.net")
     for verifies, level in ((False, 0), (True, 3)):
         house = replace(with_agent(office, verify_dkim=verifies), lookup_txt=lookup)
-        assert house.dry_run.try_mail("m.eml", raw, NOON).trial.level == level
+        assert house.dry_run.try_mail("m.eml", raw, NOON).line.level == level
         assert len(lookup.asked) == int(verifies)

@@ -191,8 +191,8 @@ def test_spans_of_another_text_are_a_problem(office: Office) -> None:
     ("statement", "problem"),
     [
         ("DELETE FROM letters", "what it was made from is not stored"),
-        ("DELETE FROM template_sets", "it cannot be made again: templates"),
-        ("UPDATE letters SET payload = '{}'", "it cannot be made again:"),
+        ("DELETE FROM template_sets", "it cannot be rendered again: templates"),
+        ("UPDATE letters SET payload = '{}'", "it cannot be rendered again:"),
         ("UPDATE outbox SET recipient = 'eve@elsewhere.example'", "it went to eve@elsewhere.example, but was made for"),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_database_at_work_counts_its_mails(settings: Settings, store: Store) -
 @pytest.mark.parametrize(
     ("status", "what", "todo"),
     [
-        (OutboxStatus.UNCERTAIN, "1 mail may or may not have gone out", "Sent folder"),
+        (OutboxStatus.UNCERTAIN, "1 mail may or may not have been sent", "Sent folder"),
         (OutboxStatus.FAILED, "1 mail could not be delivered", "support-agent show CASE"),
     ],
 )
@@ -94,7 +94,7 @@ def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Stor
         store.mails.end(mail_id, MailStatus.SET_ASIDE, "engine", "why", NOON)
     _, warning = of(diagnose(settings, Outside().probes()), "database")
     assert warning.severity is Health.WARNING
-    assert warning.what.startswith("7 mails could not be handled and were set aside: '<1\\x1b[2J@example")
+    assert warning.what.startswith("7 mails could not be handled and were quarantined: '<1\\x1b[2J@example")
     assert warning.what.endswith("(engine) and 2 more")
 
 

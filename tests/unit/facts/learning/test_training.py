@@ -32,8 +32,8 @@ from support_agent.facts.learning.policy_weights import PolicyWeights
 from support_agent.facts.learning.recorded import play, returns
 from support_agent.facts.learning.training import (
     Course,
-    Deed,
     EscalatedCase,
+    ReviewOutcome,
     handed_over,
     imitated,
     sampled,
@@ -104,19 +104,19 @@ WRONG = Utility(failures=(Failure(check=Check.NUMBER),))
 
 
 @pytest.mark.parametrize(
-    ("memory", "deed", "action"),
+    ("memory", "outcome", "action"),
     [
-        (judged(SOUND), Deed.SENT_EVIDENCE, Action.ANSWER),
-        (judged(WRONG), Deed.SENT_EVIDENCE, Action.DRAFT),
-        (judged(WRONG, WRONG, WRONG), Deed.SENT_EVIDENCE, Action.ESCALATE),
-        (judged(SOUND), Deed.SENT_OTHER, Action.ACQUIRE),
-        (judged(SOUND), Deed.WROTE, Action.ESCALATE),
+        (judged(SOUND), ReviewOutcome.SENT_EVIDENCE, Action.ANSWER),
+        (judged(WRONG), ReviewOutcome.SENT_EVIDENCE, Action.DRAFT),
+        (judged(WRONG, WRONG, WRONG), ReviewOutcome.SENT_EVIDENCE, Action.ESCALATE),
+        (judged(SOUND), ReviewOutcome.SENT_OTHER, Action.ACQUIRE),
+        (judged(SOUND), ReviewOutcome.WROTE, Action.ESCALATE),
     ],
 )
-def test_a_person_shows_what_should_have_been_done(memory: Memory, deed: Deed, action: Action) -> None:
+def test_a_person_shows_what_should_have_been_done(memory: Memory, outcome: ReviewOutcome, action: Action) -> None:
     """Rule: what the person did becomes likelier in such a state, and with it what can be done at all."""
     before = np.zeros((len(ACTIONS), len(FEATURES)))
-    cases = [EscalatedCase(memory=memory, deed=deed)] * 3
+    cases = [EscalatedCase(memory=memory, outcome=outcome)] * 3
     after = taught(before, cases, Limits(), Course(people_steps=300))
 
     def likely(weights: Floats) -> float:
@@ -137,6 +137,6 @@ def test_a_memory_from_the_store_teaches_as_it_did_when_it_was_handed_over(memor
 
 
 def test_people_are_counted_and_change_the_weights() -> None:
-    weights = last(0, 5, (EscalatedCase(memory=judged(SOUND), deed=Deed.WROTE),) * 2)
+    weights = last(0, 5, (EscalatedCase(memory=judged(SOUND), outcome=ReviewOutcome.WROTE),) * 2)
     assert weights.people == 2
     assert weights.values != last(0, 5).values

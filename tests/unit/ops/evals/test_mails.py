@@ -11,7 +11,7 @@ from support_agent.core.levels import Level
 from support_agent.errors import ConfigError
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.senders.identity import Sender
-from support_agent.ops.dry_run import Trial, Tried, TriedCall
+from support_agent.ops.dry_run import DryRunCall, DryRunLine, DryRunResult
 from support_agent.ops.evals.mail_labels import Label, Sections, acceptable, read_labels, topic_of
 from support_agent.ops.evals.mails import Result, Sent, evaluate, line_of, outcomes_of, report_of, score, table
 
@@ -142,9 +142,9 @@ def test_the_topic_of_an_outcome(outcome: str, topic: str | None) -> None:
     assert topic_of(outcome) == topic
 
 
-def _tried(*sent: int, seconds: float = 1.0, sure: float = 0.9) -> Tried:
-    calls = tuple(TriedCall(tool="send_document", args={"number": number}, confidence=sure) for number in sent)
-    trial = Trial(
+def _tried(*sent: int, seconds: float = 1.0, sure: float = 0.9) -> DryRunResult:
+    calls = tuple(DryRunCall(tool="send_document", args={"number": number}, confidence=sure) for number in sent)
+    line = DryRunLine(
         file="1.eml",
         outcome="answer" if sent else "escalate",
         reason=None if sent else "unsure",
@@ -155,13 +155,16 @@ def _tried(*sent: int, seconds: float = 1.0, sure: float = 0.9) -> Tried:
         forward_passes=0,
     )
     screening = Screening(verdict=Verdict.ANSWER, rule="", why="")
-    return Tried(trial=trial, sender=Sender(address="", level=2, why=""), screening=screening, decision=None, why="")
+    return DryRunResult(
+        line=line, sender=Sender(address="", level=2, why=""), screening=screening, decision=None, why=""
+    )
 
 
 def _result(expected: str, *sent: int, kind: str = "document", language: str = "en", seconds: float = 1.0) -> Result:
     label = Label(Path(f"{kind}.eml"), None, 2, kind, language, expected=((expected,),))
     outcomes = Sent(tuple(f"send_document({number})" for number in sent))
-    return Result(label, _tried(*sent, seconds=seconds), score(label, outcomes))
+    own = score(label, outcomes).model_copy(update={"seconds": (seconds,)})
+    return Result(label, _tried(*sent, seconds=seconds), own)
 
 
 def test_mails_are_counted_by_kind_and_language_with_their_seconds() -> None:
@@ -195,5 +198,5 @@ def test_each_mail_is_tried_and_told_in_a_line() -> None:
     assert line_of(result) == "person 1.eml en mail: unsure  expected send_document(1)"
 
 
-def _call(tool: str, **args: str | int) -> TriedCall:
-    return TriedCall(tool=tool, args=dict(args), confidence=1.0)
+def _call(tool: str, **args: str | int) -> DryRunCall:
+    return DryRunCall(tool=tool, args=dict(args), confidence=1.0)

@@ -1,0 +1,273 @@
+"""Prints mails and cases for people: `try`, `show`, `why` and `replay`.
+
+Invariant: text from outside (mails, headers, database, servers) reaches the terminal without control, escape
+or bidirectional characters, so that no mail can draw on an operator's screen. Checked by
+tests/unit/cli/test_printing.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from support_agent.answer.formatting import clean_line, clean_lines, format_confidence
+from support_agent.cli.terminal import (
+    NOTHING,
+    as_table,
+    counted,
+    cut,
+    indented,
+    instant_text,
+    number_text,
+    padded,
+    quoted,
+    wrapped,
+)
+
+if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
+    from support_agent.desk.decision import Decision
+    from support_agent.ops.dry_run import DryRunResult
+    from support_agent.ops.explain import CallStory, CaseStory, Considered, MailStory, PlanStory, SentStory, WhyMail
+    from support_agent.ops.provenance_report import WhyHeader, WhyLine, WhySource
+    from support_agent.ops.replay import Replanned, Replayed, Report, Said, Status
+    from support_agent.ops.retrieval_report import RetrievalReport
+
+RUNNERS_UP = 4
+"""Options shown of a choice, the chosen one among them."""
+TEXT_CELLS = 64
+"""Width of the sent text in `why`, in cells of the terminal; longer lines go on below."""
+QUOTE_CELLS = 40
+"""Width of a quoted part of a line, beside its source."""
+
+
+def timeline(story: CaseStory) -> str:
+    """A case from its first mail to now."""
+    head = as_table(
+        [
+            ("case", story.case_id),
+            ("customer", story.customer_address),
+            ("subject", story.subject),
+            ("state", f"{story.state.value}, opened {instant_text(story.opened_at)}"),
+        ]
+    )
+    return "\n".join([head, *(line for mail in story.mails for line in _mail(mail))])
+
+
+def why(mails: Sequence[WhyMail]) -> str:
+    """Each line that customers were sent beside its sources, then the headers and the queries.
+
+    A desk packet is only named: staff have it, and `--json` explains its lines too.
+    """
+    if not mails:
+        return "nothing was sent in this case"
+    return "\n\n".join("\n".join(_why_mail(mail)) for mail in mails)
+
+
+def replay(report: Report) -> str:
+    """The mails that were rendered again, then the mails that were decided again."""
+    again = "" if report.replanned is None else f"\n{_replanned(report.replanned, report.counts)}"
+    return f"{_replayed(report.replayed)}{again}"
+
+
+def _replayed(entries: Sequence[Replayed]) -> str:
+    """One line for each outgoing mail, its differences below it, and a summary."""
+    lines: list[str] = []
+    for entry in entries:
+        verdict = "identical" if entry.is_identical else "DIFFERS"
+        lines.append(f"{entry.case_id or NOTHING}  {entry.kind.value:<15}  {verdict}")
+        lines += [f"    {clean_line(problem)}" for problem in entry.problems]
+        lines += indented(entry.diff, 4)
+    differ = sum(not entry.is_identical for entry in entries)
+    summary = "identical" if not differ else f"{differ} of them differ"
+    return "\n".join([*lines, f"{counted(len(entries), 'mail')} replayed: {summary if entries else 'nothing to do'}"])
+
+
+def _replanned(entries: Sequence[Replanned], counts: Mapping[Status, int]) -> str:
+    """The difference in each mail, and the number of mails with each status."""
+    lines: list[str] = []
+    for entry in entries:
+        if entry.is_changed:
+            lines += [
+                f"{entry.case_id or NOTHING}  {entry.status}  {clean_line(entry.subject)}",
+                *_change(entry),
+                "",
+            ]
+    counted_by_status = ", ".join(f"{number} {status.replace('_', ' ')}" for status, number in counts.items())
+    return "\n".join([*lines, f"{counted(len(entries), 'mail')} planned again: {counted_by_status}"])
+
+
+def dry_run(tried: DryRunResult) -> str:
+    """One dry run: sender, calls, answer or the reason why there is none, and time."""
+    line, sender = tried.line, tried.sender
+    cost = f"{line.seconds:.2f} s, {counted(line.forward_passes, 'forward pass', 'forward passes')}"
+    why = "" if tried.screening.why and tried.screening.why in tried.why else tried.why  # it is shown there already
+    outcome = ": ".join(part for part in (line.outcome, line.reason, why) if part)
+    known = (
+        f"{sender.address or NOTHING}, level {sender.level} ({sender.why})" if sender is not None else "not looked at"
+    )
+    rows = [
+        ("from", known),
+        ("screening", f"{tried.screening.verdict.value}{_by_rule(tried.screening.rule)}: {tried.screening.why}"),
+        ("outcome", outcome),
+        ("took", cost),
+    ]
+    lines = [clean_line(line.file), *indented(as_table(rows), 2)]
+    if tried.decision is not None:
+        lines += indented(as_table(_tried_calls(tried.decision)), 2)
+    if line.answer is not None:
+        lines += ["", f"  Subject: {clean_line(line.answer.subject)}", "", *quoted(line.answer.text)]
+    return "\n".join([*lines, ""])
+
+
+def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
+    """The calls that carry a choice."""
+    from support_agent.desk.packing import call_text  # with what decides, for which `pause` must not wait
+
+    return [
+        ("call", call_text(call.tool, call.args), format_confidence(call.confidence), call.status.replace("_", " "))
+        for call in decision.plan.calls
+        if call.considered
+    ]
+
+
+def _mail(mail: MailStory) -> Iterator[str]:
+    level = NOTHING if mail.level is None else f"{mail.level} ({mail.level_why})"
+    reason = ": ".join(part for part in (mail.reason_code, mail.why) if part)
+    yield ""
+    yield f"{instant_text(mail.received_at)}  mail from {clean_line(mail.from_address) or '(no single address)'}"
+    yield from indented(
+        as_table(
+            [
+                ("subject", mail.subject),
+                ("level", level),
+                ("screening", f"{mail.screening_verdict or NOTHING}{_by_rule(mail.screening_rule)}"),
+                ("outcome", mail.status.value + (f" ({reason})" if reason else "")),
+            ]
+        ),
+        2,
+    )
+    yield from quoted(mail.text)
+    if mail.plan is not None:
+        yield from _plan(mail.plan)
+    for sent in mail.sent:
+        yield from _sent(sent)
+
+
+def _by_rule(rule: str | None) -> str:
+    return "" if rule is None else f" by rule {rule}"
+
+
+def _plan(plan: PlanStory) -> Iterator[str]:
+    reason = "" if plan.reason is None else f" ({plan.reason})"
+    passes = counted(plan.forward_passes, "forward pass", "forward passes")
+    cost = f"{plan.seconds:.2f} s, {passes}, {counted(plan.tokens, 'token', 'tokens')}"
+    model = f", model {plan.model}" if plan.model else ""
+    yield f"{instant_text(plan.planned_at)}  plan: {plan.outcome}{reason}, {cost}{model}"
+    for number, question in enumerate(plan.questions, start=1):
+        yield f"  question {number}: {clean_line(question)}"
+        calls = [call for call in plan.calls if call.question == number]
+        before: tuple[Considered, ...] = ()
+        for call in calls:
+            yield from _call(call, show_considered=call.considered != before)
+            before = call.considered or before
+        for report in (report for report in plan.retrievals if report.question == number):
+            yield from _retrieved(report)
+
+
+def _retrieved(report: RetrievalReport) -> Iterator[str]:
+    passes = counted(report.forward_passes, "forward pass", "forward passes")
+    yield f"    retrieved: {report.reason}, {report.seconds:.2f} s, {passes}, {counted(report.tokens, 'token')}"
+    for evidence in report.evidence:
+        places = ", ".join(str(sentence.position) for sentence in evidence.sentences)
+        yield f"      document {evidence.number}, grade {number_text(evidence.grade)}, sentences {places}"
+    for written in report.written:
+        yield f"      the model's {clean_line(written.kind)}, sent to nobody: {clean_line(written.text)}"
+
+
+def _call(call: CallStory, *, show_considered: bool) -> Iterator[str]:
+    needed = f" of {format_confidence(call.threshold)} needed" if call.threshold else ""
+    sure = f"{format_confidence(call.confidence)}{needed}"
+    outcome = call.status.replace("_", " ") + (f": {clean_line(call.result)}" if call.result else "")
+    yield f"    {clean_line(call.call)}, {sure}, {outcome}"
+    if show_considered and call.considered:
+        shown = ", ".join(
+            f"{option.key} {format_confidence(option.probability)}" for option in call.considered[:RUNNERS_UP]
+        )
+        yield f"      of {clean_line(shown)}"
+
+
+def _sent(sent: SentStory) -> Iterator[str]:
+    tries = counted(sent.attempts, "try", "tries")
+    when = f" at {instant_text(sent.sent_at)}" if sent.sent_at is not None else ""
+    yield f"{sent.kind.value} to {clean_line(sent.recipient)}: {sent.status.value}{when} after {tries}"
+    rows = [("subject", sent.subject), ("id", sent.message_id)]
+    if sent.detail:
+        rows.append(("server", sent.detail))
+    for entry in sent.settled:
+        change = f"{entry.before.value} to {entry.after.value} by {entry.by.value}: {entry.detail}"
+        rows.append(("confirmed", f"{instant_text(entry.settled_at)}  {change}"))
+    rows.append(("templates", f"version {sent.templates_version[:12]}"))
+    rows += [("item", f"{item.says}  [{item.source}]") for item in sent.items]
+    yield from indented(as_table(rows), 2)
+    if not sent.kind.is_for_desk:
+        yield from quoted(sent.text)
+
+
+def _why_mail(mail: WhyMail) -> Iterator[str]:
+    yield f"{mail.kind.value} to {clean_line(mail.recipient)}  {clean_line(mail.message_id)}"
+    if mail.kind.is_for_desk:
+        return
+    yield ""
+    lines = [mail.subject.model_copy(update={"text": f"Subject: {mail.subject.text}"}), *mail.lines]
+    for line in lines:
+        yield from _beside(line)
+    yield ""
+    yield from _headers(mail.headers)
+    queries = {part.name: part.query for line in mail.lines for part in line.sources if part.query is not None}
+    if queries:
+        yield ""
+        yield "queries, as accounts.toml had them then"
+        yield from indented(as_table([(name or NOTHING, query) for name, query in queries.items()]), 2)
+
+
+def _beside(line: WhyLine) -> Iterator[str]:
+    """The text on the left, its sources on the right; a line with several parts quotes each."""
+    text = clean_lines(line.text)[:1]
+    if not text:
+        yield ""
+        return
+    sources = _in_words(line.sources)
+    for left, right in zip_longest(wrapped(text[0], TEXT_CELLS), sources, fillvalue=""):
+        yield f"{padded(left, TEXT_CELLS)} | {right}".rstrip(" ")
+
+
+def _in_words(sources: Sequence[WhySource]) -> list[str]:
+    """The sources of the parts that contain a word; a lone comma has the template of its neighbour."""
+    spoken = [source for source in sources if any(map(str.isalnum, source.text))] or sources
+    if len(spoken) == 1:
+        return [clean_line(spoken[0].what)]
+    return [f'"{cut(clean_line(source.text), QUOTE_CELLS)}": {clean_line(source.what)}' for source in spoken]
+
+
+def _headers(headers: Iterable[WhyHeader]) -> Iterator[str]:
+    yield "headers"
+    yield from indented(as_table([(header.name, header.what, header.value) for header in headers]), 2)
+
+
+def _change(entry: Replanned) -> Iterator[str]:
+    match entry.status:
+        case "changed":
+            yield from indented(entry.diff, 4)
+        case "newly_answered":
+            yield f"    before: {_reason(entry.before)}"
+            yield from indented(entry.after.text, 4, mark="+")
+        case "newly_escalated":
+            yield f"    now: {_reason(entry.after)}"
+            yield from indented(entry.before.text, 4, mark="-")
+        case "same":
+            return
+
+
+def _reason(said: Said) -> str:
+    return f"a person ({clean_line(said.reason or 'no reason recorded')})"

@@ -1,0 +1,69 @@
+"""Opens the search and the chooser that `eval intents` and `calibrate` measure with.
+
+Invariant: the search is in memory, so no measurement changes the index of the worker. Checked by
+tests/unit/cli/test_eval.py and tests/unit/cli/test_calibrate.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+
+from support_agent.config.settings import Settings
+from support_agent.errors import PermanentError
+from support_agent.facts.opening import open_topic_search
+from support_agent.facts.search import CompanySearch
+from support_agent.facts.topics import Topic
+from support_agent.models.language_model import Prompt, Scores
+from support_agent.models.opening import close, open_model
+from support_agent.models.progress import stderr_progress
+from support_agent.ops.evals.intents import Way
+from support_agent.planner.choice import Chooser, Option
+from support_agent.planner.combiner import committed
+
+_NUMBERS = count(1)
+"""Each search gets a collection of its own: collections in memory share one store."""
+
+
+class _NoModel:
+    """Takes the place of the language model where it has no vote."""
+
+    name = "none"
+
+    def score(self, prompt: Prompt, options: Sequence[str]) -> Scores:
+        raise PermanentError("the language model has no vote here")
+
+
+def open_search(settings: Settings) -> CompanySearch:
+    """An empty search in memory.
+
+    Raises:
+        ConfigError: an embedding model cannot be used.
+    """
+    return open_topic_search(settings, in_memory=True, name=f"measured-{next(_NUMBERS)}")
+
+
+@contextmanager
+def open_chooser(settings: Settings) -> Iterator[Chooser]:
+    """A chooser of topics without a calibration. It loads the language model only if `planner.model_votes` needs it."""
+    votes = settings.planner.model_votes
+    model = _NoModel() if votes == "never" else open_model(settings, stderr_progress())
+    try:
+        yield Chooser(model, committed(tuple(settings.embedding.models)), model_votes=votes)
+    finally:
+        close(model)
+
+
+@contextmanager
+def open_intents(settings: Settings, topics: Sequence[Topic]) -> Iterator[tuple[CompanySearch, Way]]:
+    """A search over these topics, and the way to decide a question about them.
+
+    Raises:
+        ConfigError: a model cannot be used.
+    """
+    search = open_search(settings)
+    search.update(topics)
+    options = {topic.key: Option(key=topic.key, title=topic.title) for topic in topics}
+    with open_chooser(settings) as chooser:
+        yield search, Way(chooser, options, settings.planner.threshold_answer, settings.planner.shortlist)
