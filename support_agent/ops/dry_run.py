@@ -11,8 +11,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -29,23 +29,26 @@ from support_agent.core.frozen import Frozen
 from support_agent.core.levels import CUSTOMER, Level
 from support_agent.desk.decision import Decision
 from support_agent.engine.steps import Steps, Work
-from support_agent.errors import ConfigError
-from support_agent.mail.machines.screening import Screening
+from support_agent.errors import ConfigError, SupportAgentError
+from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import parse, read_file
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import LetterKind, MailId, MailRecord, MailStatus
+from support_agent.store.records import LetterKind, MailId, MailStatus
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery, Transport
 
 Journey = Callable[[MailId, Steps], str]
 Clock = Callable[[], datetime]
 JourneyOn = Callable[[Settings, Store, Transport, Clock], Journey]
-Outcome = Literal["answer", "escalate", "filed"]
+Outcome = Literal["answer", "escalate", "filed", "held"]
+HELD = "held"
+"""What the journey of a mail that has to wait ends with."""
 
 OUTCOMES: Mapping[str, Outcome] = {
     MailStatus.ANSWERED: "answer",
     MailStatus.ESCALATED: "escalate",
     MailStatus.FILED: "filed",
+    HELD: "held",
 }
 NO_ADDRESS = "nobody@dry-run.invalid"
 """Replaces an address that is not configured yet: a dry run needs none."""
@@ -67,13 +70,13 @@ class DryRunAnswer(Frozen):
 class DryRunLine(Frozen):
     """One line of `try --json`; `reason` is the stored reason code, or the rule that filed the mail.
 
-    `level` is None for a mail that was filed before its sender was identified.
+    `level` is 0, too, for a mail that was filed before its sender was identified.
     """
 
     file: str
     outcome: Outcome
     reason: str | None
-    level: Level | None
+    level: Level
     calls: tuple[DryRunCall, ...]
     answer: DryRunAnswer | None
     seconds: float
@@ -93,15 +96,11 @@ class DryRunResult(NamedTuple):
     why: str
 
 
-@dataclass
-class KeptMails:
+class DryTransport:
     """The transport of a dry run: accepts every mail, as a server would, and sends none."""
 
-    given: list[tuple[str, bytes]] = field(default_factory=list)
-
     def deliver(self, raw: bytes, envelope_from: str, recipient: str, envelope_id: str = "") -> Delivery:
-        """Take the mail."""
-        self.given.append((recipient, raw))
+        """Accept the mail."""
         return Delivery(status="sent", detail="a dry run sends nothing")
 
     def close_idle(self) -> None:
@@ -118,6 +117,11 @@ class DryRun:
     settings: Settings
     accounts: Accounts
     journey_on: JourneyOn
+
+    @property
+    def memory(self) -> timedelta:
+        """How long the sender's other mails matter: for repeated answers, and for the limits of a day."""
+        return timedelta(days=max(self.settings.agent.identical_answer_days, 1))
 
     def try_mail(
         self, file: str, raw: bytes, now: datetime, *, as_level: int | None = None, as_customer: str | None = None
@@ -142,8 +146,10 @@ class DryRun:
     def run(self, file: str, store: Store, mail_id: MailId, now: datetime) -> DryRunResult:
         """Take a mail through its journey; it is `new` in a temporary store.
 
+        A journey that fails escalates the mail, as the worker does (`Notices.set_aside`).
+
         Raises:
-            SupportAgentError: the mail would be quarantined, or a part cannot be opened.
+            ConfigError: a part cannot be opened.
         """
         recorded: dict[str, JsonValue] = {}
 
@@ -151,28 +157,38 @@ class DryRun:
             recorded[name] = work()
             return recorded[name]
 
-        once = self.settings.engine.model_copy(update={"step_attempts": 1})
         started = time.monotonic()
+        failure: SupportAgentError | None = None
         with tempfile.TemporaryDirectory() as folder:
-            settings = _unpaused(self.settings, Path(folder))
-            outcome = self.journey_on(settings, store, KeptMails(), lambda: now)(mail_id, Steps(record, once, _no_wait))
+            settings = _runnable(self.settings, Path(folder), store.mails.raw(mail_id))
+            journey = self.journey_on(settings, store, DryTransport(), lambda: now)
+            try:
+                ended = journey(mail_id, Steps(record, settings.engine, _no_wait))
+            except ConfigError:
+                raise
+            except SupportAgentError as error:
+                ended, failure = MailStatus.ESCALATED.value, error
         mail = store.mails.get(mail_id)
+        reason, why = (mail.reason_code, mail.why or "") if mail is not None else (None, "")
+        if failure is not None:
+            reason, why = failure.code, str(failure)
         decision = Decision.model_validate(recorded["plan"]) if "plan" in recorded else None
+        unscreened = Screening(verdict=Verdict.DESK, rule=None, why=why)
         return DryRunResult(
             line=DryRunLine(
                 file=file,
-                outcome=OUTCOMES[outcome],
-                reason=mail.reason_code if mail is not None else None,
-                level=mail.level if mail is not None else None,
+                outcome=OUTCOMES[ended],
+                reason=reason,
+                level=0 if mail is None or mail.level is None else mail.level,
                 calls=() if decision is None else _calls(decision),
-                answer=_answer(store, mail_id),
+                answer=None if failure is not None else _answer(store, mail_id),
                 seconds=round(time.monotonic() - started, 3),
                 forward_passes=0 if decision is None else decision.forward_passes,
             ),
-            screening=Screening.model_validate(recorded["screen"]),
+            screening=Screening.model_validate(recorded["screen"]) if "screen" in recorded else unscreened,
             sender=Sender.model_validate(recorded["identify"]) if "identify" in recorded else None,
             decision=decision,
-            why=_why(mail),
+            why=why,
         )
 
     def _assumed(self, raw: bytes, level: int | None, customer: str | None) -> tuple[str, Level, str] | None:
@@ -226,13 +242,17 @@ def read_mail(path: Path, max_bytes: int) -> bytes:
         raise ConfigError(f"{path}: {error.strerror}: name a readable .eml file") from error
 
 
-def _unpaused(settings: Settings, folder: Path) -> Settings:
-    """The settings of a worker that is not paused, with placeholders for the addresses and the key it lacks."""
+def _runnable(settings: Settings, folder: Path, raw: bytes) -> Settings:
+    """The settings of a worker that is not paused, completed with what only a mail that is sent needs.
+
+    Where no address of ours is configured yet, the mail's own recipient stands for it: it was written to us.
+    """
     agent, desk = settings.agent, settings.desk
+    to = next((address.addr for address in parse(raw).to if address.addr), NO_ADDRESS) if not agent.address else ""
     own = {
         "paused": False,
-        "pause_file": folder / agent.pause_file.name,
-        "address": agent.address or NO_ADDRESS,
+        "pause_file": folder / "paused",
+        "address": agent.address or to,
         "secret": agent.secret if agent.secret.get_secret_value() else NO_SECRET,
     }
     desk = desk.model_copy(update={"address": desk.address or NO_ADDRESS})
@@ -253,10 +273,6 @@ def _answer(store: Store, mail_id: MailId) -> DryRunAnswer | None:
         return None
     rendered = RenderedAnswer.model_validate(letter.rendered)
     return DryRunAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
-
-
-def _why(mail: MailRecord | None) -> str:
-    return mail.why or "" if mail is not None else ""
 
 
 def _no_wait(_s: float) -> None:

@@ -41,11 +41,12 @@ from support_agent.store.store import Store
 CONTEXT_LINES = 2
 """Unchanged lines around each change of a diff."""
 TemplatesLookup = Callable[[str], Templates]
-Status = Literal["same", "changed", "newly_answered", "newly_escalated", "newly_filed"]
+Status = Literal["same", "changed", "newly_answered", "newly_escalated", "newly_filed", "newly_held"]
 NEWLY: Mapping[Outcome, Status] = {
     "answer": "newly_answered",
     "escalate": "newly_escalated",
     "filed": "newly_filed",
+    "held": "newly_held",
 }
 
 
@@ -238,7 +239,7 @@ def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[
 def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord) -> Replanned:
     before = _said_before(store, mail, plan)
     with temporary_store() as then:
-        copy_history(store.database, then.database, mail.id, plan.planned_at)
+        copy_history(store.database, then.database, mail.id, plan.planned_at, plan.planned_at - dry_run.memory)
         after = _said_now(dry_run.run(mail.id, then, mail.id, plan.planned_at))
     status = _status(before, after)
     diff = _text_diff(before.text, after.text) or _text_diff(before.html, after.html)

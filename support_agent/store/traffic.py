@@ -99,7 +99,6 @@ class Traffic:
         level: Level,
         *,
         since: datetime,
-        until: datetime = FOREVER,
         but_for: MailId,
     ) -> tuple[EarlierAnswer, ...]:
         """Return the answers in a case, and to a sender in other cases, the newest first; failed answers do not count.
@@ -109,7 +108,6 @@ class Traffic:
             address: This sender's answers in other cases are returned; "" for nobody.
             level: As in `for_sender`, for answers in other cases.
             since: Answers in other cases count only if created at this instant or later.
-            until: Only answers created before this instant.
             but_for: Leave out the answer to this mail.
         """
         is_senders = and_(
@@ -131,7 +129,6 @@ class Traffic:
                 col(OutboxRow.kind) == LetterKind.ANSWER,
                 col(OutboxRow.status) != OutboxStatus.FAILED,
                 or_(col(OutboxRow.case_id) == case_id, is_senders) if case_id else is_senders,
-                col(OutboxRow.created_at) < until,
                 col(OutboxRow.mail_id) != but_for,
             )
             .order_by(col(OutboxRow.created_at).desc(), col(OutboxRow.id))

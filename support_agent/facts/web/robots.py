@@ -6,6 +6,7 @@ file and matching a path take bounded time, whatever they are. Checked by tests/
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import structlog
@@ -18,6 +19,9 @@ MAX_CHARACTERS = 512_000
 MAX_STEPS = 500_000
 """Names of crawlers times lines, as Protego keeps each rule once for each name."""
 MAX_DELAY_S = 60.0
+
+
+AGENT_LINE = re.compile(r"^([ \t]*user-?agent[ \t]*:[ \t]*)([^\s#]*)", re.IGNORECASE | re.MULTILINE)
 
 
 class Robots(NamedTuple):
@@ -43,8 +47,14 @@ def read_robots(text: str, agent: str) -> Robots:
     if text.lower().count("agent") * len(text.splitlines()) > MAX_STEPS:
         log.warning("robots_too_long", characters=len(text))
         return NOTHING_ALLOWED
-    rules = Protego.parse(text)
+    rules = Protego.parse(AGENT_LINE.sub(lambda line: _whole_name(line, agent), text))
     return Robots(rules, agent, min(rules.crawl_delay(agent) or 0.0, MAX_DELAY_S), tuple(rules.sitemaps))
+
+
+def _whole_name(line: re.Match[str], agent: str) -> str:
+    """The line with a name that is not ours made one of nobody: Protego takes any beginning of ours for ours."""
+    name = line[2].partition("/")[0].lower()
+    return line[0] if name in ("*", agent.lower()) else f"{line[1]}-"
 
 
 EVERYTHING_ALLOWED = read_robots("", "")

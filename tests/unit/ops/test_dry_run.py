@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.app import dry_run_of
 from support_agent.cli import case_printing
 from support_agent.desk.decision import Decision
-from support_agent.errors import ConfigError, PermanentError
+from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.mail.message import parse
-from support_agent.ops.dry_run import DryRunResult, read_mail
+from support_agent.ops.dry_run import DryRunResult, read_mail, temporary_store
+from support_agent.store.mails import Mails
 from support_agent.store.records import LetterKind
 from support_agent.workflow.decide import Decider
+from tests.contract.store.examples import CASE, case, cursor
 from tests.dkim_signing import Names, make_key, sign
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, with_agent, write
 
@@ -196,3 +199,47 @@ def test_s21_our_own_check_of_signatures_counts_here_too(office: Office) -> None
         house = replace(with_agent(office, verify_dkim=verifies), lookup_txt=lookup)
         assert house.dry_run.try_mail("m.eml", raw, NOON).line.level == level
         assert len(lookup.asked) == int(verifies)
+
+
+def test_a_workspace_that_is_not_filled_in_yet_can_be_tried(office: Office) -> None:
+    """Failure: without an address of ours every mail was for somebody else, and went to a person."""
+    desk = office.settings.desk.model_copy(update={"address": ""})
+    agent = office.settings.agent.model_copy(update={"address": "", "secret": SecretStr("")})
+    bare = replace(office, settings=office.settings.model_copy(update={"agent": agent, "desk": desk}))
+    assert line(tried(bare, write(SEATS, sender=JAMES)))["outcome"] == "answer"
+
+
+@pytest.mark.parametrize("pause_file", ["paused", "."])
+def test_a_paused_agent_can_be_tried(office: Office, tmp_path: Path, pause_file: str) -> None:
+    """Rule: the pause stops what goes to customers, not what an admin looks at."""
+    paused = with_agent(office, pause_file=tmp_path / pause_file, paused=True)
+    (tmp_path / "paused").touch()
+    assert line(tried(paused, write(SEATS, sender=JAMES)))["outcome"] == "answer"
+
+
+def test_a_mail_that_meets_a_defect_escalates_and_the_next_is_still_tried(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule: as the worker does; a database that is busy once is asked again."""
+    errors: list[Exception] = [TransientError("busy", code="database"), RecursionError("too deep")]
+    real = Mails.save_screening
+
+    def failing(mails: Mails, *values: Any) -> None:
+        if errors:
+            raise errors.pop(0)
+        real(mails, *values)
+
+    monkeypatch.setattr(Mails, "save_screening", failing)
+    read = [line(tried(office, write(SEATS, sender=JAMES))) for _ in range(2)]
+    assert [(one["outcome"], one["reason"]) for one in read] == [("escalate", "unexpected"), ("answer", None)]
+
+
+def test_a_mail_that_would_have_to_wait_is_held(office: Office) -> None:
+    """Rule: it is said, whatever limit a configuration has."""
+    tried_out = office.dry_run
+    with temporary_store() as store:
+        older = store.mails.record(write(CANCEL, sender=JAMES), "<1@x.example>", cursor(1), NOON).id
+        later = store.mails.record(write(SEATS, sender=JAMES), "<2@x.example>", cursor(2), NOON).id
+        store.cases.open(case(), older)
+        store.cases.join(later, CASE)
+        assert tried_out.run("m.eml", store, later, NOON).line.outcome == "held"
