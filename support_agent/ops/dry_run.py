@@ -33,7 +33,7 @@ from support_agent.errors import ConfigError
 from support_agent.mail.machines.screening import Screening
 from support_agent.mail.message import parse, read_file
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import LetterKind, MailId, MailRecord, MailStatus
+from support_agent.store.records import LetterKind, MailId, MailStatus
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery, Transport
 
@@ -165,14 +165,14 @@ class DryRun:
                 reason=mail.reason_code if mail is not None else None,
                 level=mail.level if mail is not None else None,
                 calls=() if decision is None else _calls(decision),
-                answer=_answer(store, mail_id),
+                answer=answer_of(store, mail_id),
                 seconds=round(time.monotonic() - started, 3),
                 forward_passes=0 if decision is None else decision.forward_passes,
             ),
             screening=Screening.model_validate(recorded["screen"]),
             sender=Sender.model_validate(recorded["identify"]) if "identify" in recorded else None,
             decision=decision,
-            why=_why(mail),
+            why=(mail.why if mail is not None else None) or "",
         )
 
     def _assumed(self, raw: bytes, level: int | None, customer: str | None) -> tuple[str, Level, str] | None:
@@ -247,16 +247,13 @@ def _calls(decision: Decision) -> tuple[DryRunCall, ...]:
     )
 
 
-def _answer(store: Store, mail_id: MailId) -> DryRunAnswer | None:
+def answer_of(store: Store, mail_id: MailId) -> DryRunAnswer | None:
+    """The answer to a mail in the outbox; None: there is none."""
     letter = store.outbox.letter(mail_id, LetterKind.ANSWER)
     if letter is None:
         return None
     rendered = RenderedAnswer.model_validate(letter.rendered)
     return DryRunAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
-
-
-def _why(mail: MailRecord | None) -> str:
-    return mail.why or "" if mail is not None else ""
 
 
 def _no_wait(_s: float) -> None:
