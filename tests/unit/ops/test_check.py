@@ -228,7 +228,7 @@ def test_a_clarification_between_unknown_documents_is_found(workspace: Path, edi
             'about_records = "orders"',
             "question 4 is about the records 'orders', which do",
         ),
-        ("between = [3, 4, 5]", 'about_records = "invoices"', "question 4 is about the records 'invoices', but question"),
+        ("between = [3, 4, 5]", 'about_records = "invoices"', "question 4 is about the records 'invoices', but"),
     ],
 )
 def test_a_clarification_about_unknown_records_or_the_same_as_another_is_found(

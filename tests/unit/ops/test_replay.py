@@ -193,7 +193,7 @@ def test_spans_of_another_text_are_a_problem(office: Office) -> None:
         ("DELETE FROM letters", "its sources are not stored"),
         ("DELETE FROM template_sets", "it cannot be rendered again: templates"),
         ("UPDATE letters SET payload = '{}'", "it cannot be rendered again:"),
-        ("UPDATE outbox SET recipient = 'eve@elsewhere.example'", "it was sent to eve@elsewhere.example, but rendered for"),
+        ("UPDATE outbox SET recipient = 'eve@elsewhere.example'", "it was sent to eve@elsewhere.example, but rendered"),
     ],
 )
 def test_damaged_store_is_a_problem_and_no_crash(office: Office, statement: str, problem: str) -> None:
