@@ -26,6 +26,16 @@ class Finding(Frozen):
     what: str
     todo: str
 
+    @classmethod
+    def error(cls, path: Path | None, line: int | None, what: str, todo: str) -> Finding:
+        """A finding that makes `check` fail."""
+        return cls(severity=Severity.ERROR, path=path, line=line, what=what, todo=todo)
+
+    @classmethod
+    def warning(cls, path: Path | None, line: int | None, what: str, todo: str) -> Finding:
+        """A finding that does not."""
+        return cls(severity=Severity.WARNING, path=path, line=line, what=what, todo=todo)
+
     def __str__(self) -> str:
         """One line for an operator: file:line: what: what to do."""
         place = "" if self.path is None else f"{self.path}:{self.line}: " if self.line else f"{self.path}: "

@@ -89,17 +89,17 @@ def _settings(workspace: Path, servers: DemoServers) -> Settings:
     return load(workspace / CONFIG_FILE, overrides)
 
 
-def _watch(agent: Worker, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write) -> list[list[str]]:
+def _watch(worker: Worker, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write) -> list[list[str]]:
     """Let the worker empty the mailbox, and print each mail's story as soon as it is handled."""
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="agent") as pool:
-        work = pool.submit(agent.run_once, Event())
-        lines = _report(agent, servers, mails, write, work)
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="worker") as pool:
+        work = pool.submit(worker.run_once, Event())
+        lines = _report(worker, servers, mails, write, work)
         work.result()
     return lines
 
 
 def _report(
-    agent: Worker, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write, work: Future[None]
+    worker: Worker, servers: DemoServers, mails: tuple[tuple[str, bytes], ...], write: Write, work: Future[None]
 ) -> list[list[str]]:
     """Print the stories in the order in which the mails are handled; mails that were not come last."""
     lines: list[list[str]] = []
@@ -107,20 +107,20 @@ def _report(
     while waiting:
         is_over = work.done()
         for mail_id, (name, raw) in tuple(waiting.items()):
-            record = agent.store.mails.get(mail_id)
+            record = worker.store.mails.get(mail_id)
             if record is not None and (is_over or record.status is not MailStatus.NEW):
                 del waiting[mail_id]
-                write(_story(agent, servers, name, raw, record))
-                lines.append(_line(agent, name, record))
+                write(_story(worker, servers, name, raw, record))
+                lines.append(_line(worker, name, record))
         if is_over:
             break
         time.sleep(LOOK_EVERY_S)
     return lines
 
 
-def _story(agent: Worker, servers: DemoServers, name: str, raw: bytes, record: MailRecord) -> str:
+def _story(worker: Worker, servers: DemoServers, name: str, raw: bytes, record: MailRecord) -> str:
     message = parse(raw)
-    plan = agent.store.plans.get(record.id)
+    plan = worker.store.plans.get(record.id)
     out = ["", "=" * WIDTH, f"{name}   from {message.from_.addr if message.from_ else '?'}, level {record.level}"]
     spent = f" ({plan.seconds:.1f} s, {plan.forward_passes} forward passes)" if plan else ""
     out += [f"  subject: {message.subject}", f"  outcome: {record.status.value}{spent}", ""]
@@ -133,7 +133,7 @@ def _story(agent: Worker, servers: DemoServers, name: str, raw: bytes, record: M
             for vote in votes[1 : 1 + CONSIDERED]:
                 if isinstance(vote, dict):
                     out.append(f"      rather than {vote['key']!s:41} {cast(float, vote['probability']):5.2f}")
-    for mail in agent.store.outbox.find(mail_id=record.id):
+    for mail in worker.store.outbox.find(mail_id=record.id):
         if mail.kind.is_for_desk:
             out.append(f"  -> the desk has a {mail.kind.value} ({mail.recipient})")
             continue
@@ -150,8 +150,8 @@ def _story(agent: Worker, servers: DemoServers, name: str, raw: bytes, record: M
     return "\n".join(out)
 
 
-def _line(agent: Worker, name: str, record: MailRecord) -> list[str]:
-    plan = agent.store.plans.get(record.id)
+def _line(worker: Worker, name: str, record: MailRecord) -> list[str]:
+    plan = worker.store.plans.get(record.id)
     sent = [
         f"{call_text(call.tool, call.args)} {call.confidence:.2f}"
         for call in (plan.calls if plan else ())

@@ -40,6 +40,12 @@ from support_agent.tools.fact_room import FindingReason
 _AT_LINE = re.compile(r"\(at line (\d+),")
 """How tomllib names the line of a syntax error."""
 _TITLE = re.compile(r"^title\s*:")
+NO_AUTHSERV_ID = (
+    "agent.authserv_ids is empty, so every sender has level 0 and nothing is answered",
+    "add the authserv-id that your own border server writes into Authentication-Results (RFC 8601),"
+    " or set agent.verify_dkim where it writes none",
+)
+"""What is wrong without it, and what to do."""
 
 
 def check_file(path: Path, today: date) -> list[Finding]:
@@ -154,8 +160,7 @@ class _Config:
                 line = _line_of_key(self.file.text, key)
             elif not key or key in self.file.data.get(section, {}):
                 line = self.file.line(section, key)
-        path = self.path if line else None
-        return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo="correct it")
+        return Finding.error(self.path if line else None, line, what, "correct it")
 
 
 def _line_of_key(text: str, key: str) -> int | None:
@@ -169,7 +174,7 @@ def _unreadable(path: Path, text: str) -> Finding:
     what = text.removeprefix(f"{path}: ")
     line = int(match.group(1)) if (match := _AT_LINE.search(what)) else None
     is_of_file = what != text
-    return Finding(severity=Severity.ERROR, path=path if is_of_file else None, line=line, what=what, todo="correct it")
+    return Finding.error(path if is_of_file else None, line, what, "correct it")
 
 
 def _addresses(config: _Config, key: str, addresses: Iterable[str], meaning: str) -> Iterator[Finding]:
@@ -195,10 +200,7 @@ def _servers(settings: Settings, path: Path | None) -> Iterator[Finding]:
             what = f"{key} is not set, so the login will be refused"
             yield config.finding(key, what, todo, severity=Severity.WARNING)
     if not settings.agent.can_identify:
-        what = "agent.authserv_ids is empty, so every sender has level 0 and nothing is answered"
-        todo = "add the authserv-id that your own border server writes into Authentication-Results (RFC 8601)"
-        todo += ", or set agent.verify_dkim where it writes none"
-        yield config.finding("agent.authserv_ids", what, todo, severity=Severity.WARNING)
+        yield config.finding("agent.authserv_ids", *NO_AUTHSERV_ID, severity=Severity.WARNING)
 
 
 def _missing_login(section: str, server: Server, oauth: OAuthSettings) -> str:
@@ -226,12 +228,11 @@ def _documents_told_apart(settings: CompanySettings) -> Iterator[Finding]:
         unknown = sorted(set(question.get("between", ())) - known)
         if unknown:
             numbers = ", ".join(map(str, unknown))
-            yield Finding(
-                severity=Severity.ERROR,
-                path=path,
-                line=file.line("question", "between", nth),
-                what=f"question {question['number']} is about document {numbers}, which does not exist",
-                todo="name documents by the numbers of their files, or delete `between`",
+            yield Finding.error(
+                path,
+                file.line("question", "between", nth),
+                f"question {question['number']} is about document {numbers}, which does not exist",
+                "name documents by the numbers of their files, or delete `between`",
             )
 
 
@@ -254,12 +255,10 @@ def _records_asked_about(settings: CompanySettings) -> Iterator[Finding]:
         line = file.line("question", "about_records", numbers.index(question.number))
         if kind not in specs.records:
             known = f"name one of {', '.join(specs.records)}, or " if specs.records else ""
-            yield Finding(
-                severity=Severity.ERROR, path=path, line=line, what=f"{what}which do not exist", todo=known + todo
-            )
+            yield Finding.error(path, line, f"{what}which do not exist", known + todo)
         elif twin != question.number:
             what = f"{what}but question {twin} is about them too, and only that one is asked"
-            yield Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=f"{todo} of one of them")
+            yield Finding.error(path, line, what, f"{todo} of one of them")
 
 
 def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding]:
@@ -275,12 +274,11 @@ def _languages(settings: CompanySettings, path: Path | None) -> Iterator[Finding
     for language in languages_of(settings.policies):
         if not templates.has_language(language):
             what = f"there are no templates for {language!r}, so no customer gets the documents in it"
-            yield Finding(
-                severity=Severity.WARNING,
-                path=settings.policies / language,
-                line=None,
-                what=what,
-                todo=f"add {settings.templates.name}/{language}, or move the documents elsewhere",
+            yield Finding.warning(
+                settings.policies / language,
+                None,
+                what,
+                f"add {settings.templates.name}/{language}, or move the documents elsewhere",
             )
     yield from untranslated(settings.accounts, settings.policies / QUESTIONS_FILE, templates.languages)
 
@@ -296,12 +294,11 @@ def _same_titles(policies: Path) -> Iterator[Finding]:
         twin = first.setdefault(document.head.title.strip().casefold(), document.number)
         if twin != document.number:
             lines = document.path.read_text("utf-8-sig").splitlines()
-            yield Finding(
-                severity=Severity.ERROR,
-                path=document.path,
-                line=next((number for number, line in enumerate(lines, 1) if _TITLE.match(line)), None),
-                what=f"the title is also that of document {twin}, so the model cannot tell them apart",
-                todo="give one of them another title",
+            yield Finding.error(
+                document.path,
+                next((number for number, line in enumerate(lines, 1) if _TITLE.match(line)), None),
+                f"the title is also that of document {twin}, so the model cannot tell them apart",
+                "give one of them another title",
             )
 
 
@@ -319,10 +316,9 @@ def _same_labels(accounts: Path) -> Iterator[Finding]:
         for name, spec in entries.items():
             twin = first.setdefault(spec.label_for(FALLBACK_LOCALE).strip().casefold(), name)
             if twin != name:
-                yield Finding(
-                    severity=Severity.ERROR,
-                    path=accounts,
-                    line=file.line(f"{kind}.{name}", "label"),
-                    what=f"the English label is also that of {twin}, so the model cannot tell them apart",
-                    todo="give one of them another label",
+                yield Finding.error(
+                    accounts,
+                    file.line(f"{kind}.{name}", "label"),
+                    f"the English label is also that of {twin}, so the model cannot tell them apart",
+                    "give one of them another label",
                 )

@@ -17,14 +17,14 @@ from support_agent.config.facts import Retrieve
 from support_agent.config.settings import AgentSettings, ChromaSettings, ModelSettings, SentCopies, Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.diagnosis import Diagnosis, error, mails, ok, warning
-from support_agent.core.findings import Severity
+from support_agent.core.findings import Finding, Severity
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.models.embedders import needed_models
 from support_agent.models.language_model import Scores
 from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.models.progress import progress_on
 from support_agent.models.pulling import State, cache_dir, language_model, listing
-from support_agent.ops.check import check_agent, check_calibration
+from support_agent.ops.check import NO_AUTHSERV_ID, check_agent, check_calibration
 from support_agent.ops.store_health import look_at_clock, look_at_database, look_at_traffic, read_progress
 from support_agent.planner.calibration import read_calibration
 
@@ -90,16 +90,16 @@ def _failure(subject: str, failure: SupportAgentError) -> Diagnosis:
 
 def _configuration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     subject, findings = "configuration", check_agent(settings)
-    for finding in findings:
-        say = error if finding.severity is Severity.ERROR else warning
-        yield say(subject, finding.what, finding.todo)
+    yield from (_diagnosed(subject, finding, finding.what) for finding in findings)
     if not settings.agent.can_identify:
-        what = "agent.authserv_ids is empty, so every sender has level 0 and nothing is answered"
-        todo = "add the authserv-id that your own border server writes into Authentication-Results"
-        todo += ", or set agent.verify_dkim where it writes none"
-        yield error(subject, what, todo)
+        yield error(subject, *NO_AUTHSERV_ID)
     elif not findings:
         yield ok(subject, f"answers come from {settings.agent.address}, people are {settings.desk.address}")
+
+
+def _diagnosed(subject: str, finding: Finding, what: str) -> Diagnosis:
+    say = error if finding.severity is Severity.ERROR else warning
+    return say(subject, what, finding.todo)
 
 
 def _senders(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
@@ -199,9 +199,7 @@ def _stored(subject: str, name: str, settings: ModelSettings) -> Diagnosis:
 
 def _calibration(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     subject, problems = "calibration", check_calibration(settings)
-    for problem in problems:
-        say = error if problem.severity is Severity.ERROR else warning
-        yield say(subject, f"{problem.path}: {problem.what}", problem.todo)
+    yield from (_diagnosed(subject, problem, f"{problem.path}: {problem.what}") for problem in problems)
     if problems:
         return
     found = read_calibration(settings.planner.calibration)

@@ -181,7 +181,7 @@ class DryRun:
                 reason=reason,
                 level=0 if mail is None or mail.level is None else mail.level,
                 calls=() if decision is None else _calls(decision),
-                answer=None if failure is not None else _answer(store, mail_id),
+                answer=None if failure is not None else answer_of(store, mail_id),
                 seconds=round(time.monotonic() - started, 3),
                 forward_passes=0 if decision is None else decision.forward_passes,
             ),
@@ -267,7 +267,8 @@ def _calls(decision: Decision) -> tuple[DryRunCall, ...]:
     )
 
 
-def _answer(store: Store, mail_id: MailId) -> DryRunAnswer | None:
+def answer_of(store: Store, mail_id: MailId) -> DryRunAnswer | None:
+    """The answer to a mail in the outbox; None: there is none."""
     letter = store.outbox.letter(mail_id, LetterKind.ANSWER)
     if letter is None:
         return None

@@ -170,7 +170,7 @@ def timeline(store: Store, case_id: str) -> CaseStory:
         ConfigError: there is no such case.
         PermanentError: another version of the program wrote a record that this one cannot read.
     """
-    found = _timeline(store, case_id)
+    found = case_timeline(store, case_id)
     return CaseStory(
         case_id=found.case.id,
         customer_address=found.case.customer_address,
@@ -189,7 +189,7 @@ def why(store: Store, case_id: str) -> tuple[WhyMail, ...]:
     """
     return tuple(
         _why(row, record, queries)
-        for entry in _timeline(store, case_id).mails
+        for entry in case_timeline(store, case_id).mails
         for queries in [_queries(store, entry)]
         for row, record in _composed(entry)
     )
@@ -218,7 +218,12 @@ def _why(row: OutboxRecord, record: LetterRecord, queries: Queries | None) -> Wh
     )
 
 
-def _timeline(store: Store, case_id: str) -> Timeline:
+def case_timeline(store: Store, case_id: str) -> Timeline:
+    """The records of a case.
+
+    Raises:
+        ConfigError: there is no such case.
+    """
     found = store.cases.timeline(CaseId(case_id))
     if found is None:
         raise ConfigError(f"no case {case_id}: `support-agent cases` lists them", code="no_case")

@@ -24,8 +24,10 @@ from support_agent.core.frozen import Frozen
 from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
-from support_agent.ops.dry_run import DryRun, DryRunResult, Outcome, temporary_store
+from support_agent.ops.dry_run import DryRun, DryRunAnswer, DryRunResult, Outcome, answer_of, temporary_store
+from support_agent.ops.explain import case_timeline
 from support_agent.outbound.letters import Headers, Letter, rerendered
+from support_agent.planner.plan import Call
 from support_agent.store.history import copy_history
 from support_agent.store.records import (
     CaseId,
@@ -35,6 +37,7 @@ from support_agent.store.records import (
     MailRecord,
     OutboxRecord,
     PlanRecord,
+    ToolCallRecord,
 )
 from support_agent.store.store import Store
 
@@ -130,10 +133,7 @@ def chosen(store: Store, *, case: str | None = None, since: datetime | None = No
     """
     if case is None:
         return tuple(mail.id for mail in store.mails.find(since=since))
-    timeline = store.cases.timeline(CaseId(case))
-    if timeline is None:
-        raise ConfigError(f"no case {case}: `support-agent cases` lists them", code="no_case")
-    return tuple(entry.mail.id for entry in timeline.mails)
+    return tuple(entry.mail.id for entry in case_timeline(store, case).mails)
 
 
 def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
@@ -256,27 +256,25 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
 
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
     """What was sent; a plan whose answer the gate refused counts as escalated."""
-    calls = tuple(call_text(call.tool, call.args) for call in plan.calls if call.status == "done")
-    record = store.outbox.letter(mail.id, LetterKind.ANSWER)
-    if record is None:
-        return Said(outcome="escalate", reason=mail.reason_code or plan.reason, calls=calls, text="", html="")
-    rendered = RenderedAnswer.model_validate(record.rendered)
-    return Said(
-        outcome="answer",
-        reason=plan.reason,
-        calls=calls,
-        text=_whole_text(rendered.subject.text, rendered.text.text),
-        html=rendered.html.text,
-    )
+    answer = answer_of(store, mail.id)
+    if answer is None:
+        return _said("escalate", mail.reason_code or plan.reason, plan.calls, None)
+    return _said("answer", plan.reason, plan.calls, answer)
 
 
-def _said_now(tried: DryRunResult) -> Said:
-    answer, calls = tried.line.answer, () if tried.decision is None else tried.decision.plan.calls
+def _said_now(result: DryRunResult) -> Said:
+    calls = () if result.decision is None else result.decision.plan.calls
+    return _said(result.line.outcome, result.line.reason, calls, result.line.answer)
+
+
+def _said(
+    outcome: Outcome, reason: str | None, calls: Sequence[Call | ToolCallRecord], answer: DryRunAnswer | None
+) -> Said:
     return Said(
-        outcome=tried.line.outcome,
-        reason=tried.line.reason,
+        outcome=outcome,
+        reason=reason,
         calls=tuple(call_text(call.tool, call.args) for call in calls if call.status == "done"),
-        text="" if answer is None else _whole_text(answer.subject, answer.text),
+        text="" if answer is None else f"Subject: {answer.subject}\n\n{answer.text}",
         html="" if answer is None else answer.html,
     )
 
@@ -285,10 +283,6 @@ def _status(before: Said, after: Said) -> Status:
     if before.outcome != after.outcome:
         return NEWLY[after.outcome]
     return "same" if (before.text, before.html) == (after.text, after.html) else "changed"
-
-
-def _whole_text(subject: str, text: str) -> str:
-    return f"Subject: {subject}\n\n{text}"
 
 
 def _byte_diff(sent: bytes, made: bytes) -> str:

@@ -60,7 +60,7 @@ def check_templates(directory: Path, codes: Mapping[str, Collection[str]] | None
         ]
     except TemplatesUnusable as error:
         path = directory / error.name if error.name else directory
-        return [_error(path, error.line, error.what, error.todo)]
+        return [Finding.error(path, error.line, error.what, error.todo)]
     if not any(finding.severity is Severity.ERROR for finding in findings):
         for language in sorted(templates.languages):
             findings += dict.fromkeys(_samples(directory, templates, language))
@@ -75,7 +75,7 @@ def _grammar(directory: Path, templates: Templates) -> Iterator[Finding]:
     for file in templates.files:
         if file.name.endswith(".j2"):
             for problem in parse_template(file.name, file.text):
-                yield _error(directory / file.name, problem.line, problem.what, problem.todo)
+                yield Finding.error(directory / file.name, problem.line, problem.what, problem.todo)
 
 
 def _required(directory: Path, templates: Templates) -> Iterator[Finding]:
@@ -92,16 +92,18 @@ def _required(directory: Path, templates: Templates) -> Iterator[Finding]:
     ):
         if name not in english:
             path = directory / FALLBACK_LOCALE / name
-            yield _error(path, None, "the template is missing", "add it; `init` writes a first version")
+            yield Finding.error(path, None, "the template is missing", "add it; `init` writes a first version")
     for language in sorted(templates.languages):
         if not is_locale(language):
             todo = "name the folder after a language, es, or what a country has of its own, pt-BR"
-            yield _error(directory / language, None, f"{language!r} is no locale", todo)
+            yield Finding.error(directory / language, None, f"{language!r} is no locale", todo)
         elif not _is_english(language):
             for name in sorted(english.difference(STAFF_TEMPLATES, [WORDS])):
                 if _is_english(templates.resolve(name, language) or ""):
                     what = "the template is missing, so customers get the English one"
-                    yield _warning(directory / language / name, what, f"translate {FALLBACK_LOCALE}/{name}")
+                    yield Finding.warning(
+                        directory / language / name, None, what, f"translate {FALLBACK_LOCALE}/{name}"
+                    )
 
 
 def _is_english(name: str) -> bool:
@@ -121,12 +123,12 @@ def _words(directory: Path, templates: Templates, codes: Mapping[str, Collection
         for section, line in {section: line for section, _, _, line in reversed(entries)}.items():
             if section not in sections:
                 what = f"there is no section {section!r}{nearest(section, sections)}"
-                yield _error(path, line, what, "use one of " + ", ".join(sections))
+                yield Finding.error(path, line, what, "use one of " + ", ".join(sections))
         for section, code, text, line in entries:
             twin = seen.setdefault((section, text.strip().casefold()), code)
             if twin != code and code not in FOLLOWED_BY_VALUE:
                 what = f"{section}.{code} reads like {section}.{twin}"
-                yield _error(path, line, what, "use other words, so that a reader sees which it is")
+                yield Finding.error(path, line, what, "use other words, so that a reader sees which it is")
         yield from _missing_words(path, templates, language, codes)
 
 
@@ -142,9 +144,9 @@ def _missing_words(
             word = templates.word(section, code, language)
             what, todo = f"no word for {section}.{code}", f"add `{code}:` with its words below `{section}:`"
             if word is None and language == FALLBACK_LOCALE:
-                yield _error(path, None, what, todo)
+                yield Finding.error(path, None, what, todo)
             elif word is not None and _is_english(word.name) and not _is_english(language):
-                yield _warning(path, what, todo)
+                yield Finding.warning(path, None, what, todo)
 
 
 def _samples(directory: Path, templates: Templates, language: str) -> Iterator[Finding]:
@@ -192,14 +194,6 @@ def _item_findings(
 
 def _refused(error: GateRefused, directory: Path, path: Path) -> Finding:
     if isinstance(error, TemplateRefused):
-        return _error(directory / error.name, error.problem.line, error.problem.what, error.problem.todo)
+        return Finding.error(directory / error.name, error.problem.line, error.problem.what, error.problem.todo)
     todo = "print it in the template" if error.code == "missing" else "correct the template"
-    return _error(path, None, str(error), todo)
-
-
-def _error(path: Path, line: int | None, what: str, todo: str) -> Finding:
-    return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=todo)
-
-
-def _warning(path: Path, what: str, todo: str) -> Finding:
-    return Finding(severity=Severity.WARNING, path=path, line=None, what=what, todo=todo)
+    return Finding.error(path, None, str(error), todo)

@@ -24,11 +24,13 @@ from support_agent.answer.render import (
 )
 from support_agent.answer.sources import RenderedAnswer, RenderedPacket
 from support_agent.answer.templates import Templates
-from support_agent.core.findings import Finding, Severity
+from support_agent.core.findings import Finding
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused
 from support_agent.ops.html_as_read import as_read
 from support_agent.ops.template_samples import around
+
+TODO = "correct the test or the template"
 
 
 class Expected(Frozen):
@@ -88,10 +90,10 @@ def load_cases(directory: Path) -> tuple[list[Placed], list[Finding]]:
             nodes = yaml.compose(text, Loader=yaml.SafeLoader)
         except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
             mark = getattr(error, "problem_mark", None)
-            findings.append(_finding(path, mark.line + 1 if mark else None, f"cannot be read: {error}"))
+            findings.append(Finding.error(path, mark.line + 1 if mark else None, f"cannot be read: {error}", TODO))
             continue
         if not isinstance(entries, list) or not isinstance(nodes, yaml.SequenceNode):
-            findings.append(_finding(path, 1, "a file of template tests is a list of cases"))
+            findings.append(Finding.error(path, 1, "a file of template tests is a list of cases", TODO))
             continue
         for entry, node in zip(entries, nodes.value, strict=True):
             line = node.start_mark.line + 1
@@ -100,7 +102,7 @@ def load_cases(directory: Path) -> tuple[list[Placed], list[Finding]]:
             except ValidationError as error:
                 first = error.errors()[0]
                 where = ".".join(str(part) for part in first["loc"])
-                findings.append(_finding(path, line, f"{where}: {first['msg']}"))
+                findings.append(Finding.error(path, line, f"{where}: {first['msg']}", TODO))
     return cases, findings
 
 
@@ -111,7 +113,7 @@ def run_case(placed: Placed, templates: Templates) -> list[Finding]:
         try:
             actual = _rendered(placed.case, locale, templates)
         except GateRefused as error:
-            findings.append(_finding(placed.path, placed.line, f"{placed.case.name!r}, {locale}: {error}"))
+            findings.append(Finding.error(placed.path, placed.line, f"{placed.case.name!r}, {locale}: {error}", TODO))
             continue
         for part, wanted in expected:
             if wanted is None:
@@ -119,7 +121,7 @@ def run_case(placed: Placed, templates: Templates) -> list[Finding]:
             difference = _difference(wanted, actual.get(part, ""))
             if difference:
                 what = f"{placed.case.name!r}, {locale}, {part} differs:\n{difference}"
-                findings.append(_finding(placed.path, placed.line, what, "correct the template or the test"))
+                findings.append(Finding.error(placed.path, placed.line, what, TODO))
     return findings
 
 
@@ -156,7 +158,3 @@ def _difference(wanted: str, actual: str) -> str:
         n=1,
     )
     return "\n".join(f"    {line}" for line in lines)
-
-
-def _finding(path: Path, line: int | None, what: str, todo: str = "correct the test or the template") -> Finding:
-    return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=todo)

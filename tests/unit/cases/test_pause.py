@@ -153,7 +153,7 @@ def test_commands_pause_and_resume_without_a_database(config: Path, capsys: pyte
     assert run("pause", "--reason", "still wrong", "--config", config) == 0
     assert capsys.readouterr().out.splitlines()[1] == f"paused: still wrong (the file {file} exists)"
     assert (run("resume", "--config", config), run("resume", "--config", config)) == (0, 0)
-    assert capsys.readouterr().out.splitlines() == ["goes on", "was not paused"]
+    assert capsys.readouterr().out.splitlines() == ["resumed", "was not paused"]
     assert not file.exists()
 
 

@@ -139,7 +139,7 @@ def test_who_looks_at_the_outbox_reads_that_the_agent_is_paused(run: Run, office
 
 def test_an_outbox_with_nothing_open_says_so(run: Run, office: Office) -> None:
     answer(office, SENT)
-    assert run() == (0, "nothing waits, and nothing is uncertain or failed\n", "")
+    assert run() == (0, "no mail waits, is uncertain or failed\n", "")
     assert run("--json") == (0, "[]\n", "")
 
 
@@ -158,9 +158,9 @@ def test_a_servers_words_do_not_draw_on_the_screen(run: Run, office: Office) -> 
 MAY: dict[tuple[Choice, OutboxStatus], tuple[OutboxStatus, str]] = {
     (Choice.RETRY, UNCERTAIN): (READY, "ready"),
     (Choice.RETRY, FAILED): (READY, "ready"),
-    (Choice.RETRY, READY): (READY, "ready, as it was before"),
+    (Choice.RETRY, READY): (READY, "ready, as before"),
     (Choice.SENT, UNCERTAIN): (SENT, "sent"),
-    (Choice.SENT, SENT): (SENT, "sent, as it was before"),
+    (Choice.SENT, SENT): (SENT, "sent, as before"),
     (Choice.GIVE_UP, UNCERTAIN): (FAILED, "failed"),
     (Choice.GIVE_UP, READY): (FAILED, "failed"),
     (Choice.GIVE_UP, FAILED): (FAILED, "failed"),
@@ -188,7 +188,7 @@ def test_s62_choice_that_makes_sense_is_done_and_said(run: Run, office: Office, 
         assert run(choice.value, record.id) == (0, f"{record.id}: {told}\n", "")
         assert now(office, record).status is after
         before = everything(office)
-        assert run(choice.value, record.id) == (0, f"{record.id}: {after}, as it was before\n", "")
+        assert run(choice.value, record.id) == (0, f"{record.id}: {after}, as before\n", "")
         assert everything(office) == before
 
 
@@ -274,7 +274,7 @@ def test_s62_mail_that_was_given_up_is_neither_sent_nor_listed(run: Run, office:
     """And the desk hears that its customer has no answer."""
     record = answer(office, READY)
     run("give-up", record.id)
-    assert run().out == "nothing waits, and nothing is uncertain or failed\n"
+    assert run().out == "no mail waits, is uncertain or failed\n"
     office.clock = Clock(NOON + timedelta(days=1))
     Shift(office, FakeMailbox([])).work()
     assert [recipient for recipient, _ in office.transport.given] == [JAMES, DESK]

@@ -38,8 +38,8 @@ def test_a_person_is_told_where_it_is_and_what_is_theirs_to_do(
     """The file, what to look at, what to write, what to do then."""
     assert run("gifts.txt", "--url", "https://harborfile.example/gifts") == 0
     assert capsys.readouterr().out.splitlines() == [
-        f"{folder}/policies/002-gift-cards.md: document 2, 1 sentence, not reviewed, so nobody is sent it",
-        "look at: 1 invisible or control characters are left out",
+        f"{folder}/policies/002-gift-cards.md: document 2, 1 sentence, not reviewed, so no customer gets it",
+        "check: 1 invisible or control characters are left out",
         "to write: summary, valid_from, audience",
         "then change its line to `reviewed: true`, and run `support-agent check`",
     ]

@@ -47,7 +47,7 @@ def test_a_person_is_told_where_they_are_and_no_document_changes(
     before = {path: path.read_bytes() for path in workspace.rglob("policies/**/*") if path.is_file()}
     assert run(monkeypatch, ["Will it run on ReactOS?\nOh."], "--document", "3", "--count", "1") == 0
     assert capsys.readouterr().out.splitlines() == [
-        "suggested-questions.yaml: proposed by scripted, used for nothing until a person has copied it",
+        "suggested-questions.yaml: proposed by scripted, not used until a person has copied it",
         "document 3 (Installation on Windows): 1 question proposed, 0 left out",
         "read them, copy what is good into `questions:` of the documents, and run `support-agent check`",
     ]

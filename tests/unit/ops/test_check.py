@@ -217,7 +217,7 @@ def test_a_clarification_between_unknown_documents_is_found(workspace: Path, edi
     finding = the_error(workspace)
     path = workspace / "policies" / "questions.toml"
     assert (finding.path, finding.line) == (path, line_of(path, "between"))
-    assert finding.what == "question 1 tells apart document 98, 99, which does not exist"
+    assert finding.what == "question 1 is about document 98, 99, which does not exist"
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_clarification_between_unknown_documents_is_found(workspace: Path, edi
             'about_records = "orders"',
             "question 4 is about the records 'orders', which do",
         ),
-        ("between = [3, 4, 5]", 'about_records = "invoices"', "question 4 is about the records 'invoices', and so is"),
+        ("between = [3, 4, 5]", 'about_records = "invoices"', "question 4 is about the records 'invoices', but"),
     ],
 )
 def test_a_clarification_about_unknown_records_or_the_same_as_another_is_found(
@@ -244,7 +244,7 @@ def test_a_clarification_about_unknown_records_or_the_same_as_another_is_found(
 def test_a_clarification_between_documents_that_are_not_reviewed_is_found(workspace: Path, edit: Edit) -> None:
     """Nobody is sent one, so there is nothing to tell apart."""
     edit("policies/004-installation-macos.md", "---\nnumber: 4", "---\nreviewed: false\nnumber: 4")
-    assert the_error(workspace).what == "question 1 tells apart document 4, which does not exist"
+    assert the_error(workspace).what == "question 1 is about document 4, which does not exist"
 
 
 def test_a_clarification_between_a_broken_document_is_no_second_finding(workspace: Path) -> None:

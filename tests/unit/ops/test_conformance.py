@@ -124,7 +124,7 @@ def test_a_row_whose_mail_comes_out_otherwise_fails(tmp_path: Path) -> None:
 
 
 def test_an_installation_that_lacks_a_mail_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=re.escape("lacks its conformance/rows.toml")):
+    with pytest.raises(ConfigError, match=re.escape("lacks conformance/rows.toml")):
         run_rows(tmp_path)
 
 

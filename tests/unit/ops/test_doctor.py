@@ -271,10 +271,10 @@ def test_the_vector_store_is_told_with_its_texts(settings: Settings, entries: in
 @pytest.mark.parametrize(
     ("section", "values", "what"),
     [
-        ("facts", {}, "retrieve: doubtful, policy always, without drafts; no web is asked"),
+        ("facts", {}, "retrieve: doubtful, policy always, without drafts; no web search"),
         ("facts", {"retrieve": "never"}, "off: a document answers by the choice alone"),
-        ("grading", {"drafts": True}, "policy always, with drafts; no web is asked"),
-        ("search", {"sources": ("wikipedia",)}, "questions leave the house for wikipedia"),
+        ("grading", {"drafts": True}, "policy always, with drafts; no web search"),
+        ("search", {"sources": ("wikipedia",)}, "questions are sent to wikipedia"),
     ],
 )
 def test_the_fact_room_is_told_with_what_leaves_the_house(

@@ -99,7 +99,7 @@ def test_other_line_ends_are_a_difference(office: Office) -> None:
     raw = office.sent(mail_id)[LetterKind.ANSWER].raw
     execute(office, "UPDATE outbox SET raw = :raw", raw=raw.replace(b"\r\n", b"\n"))
     (entry,) = replay_all(office)
-    assert (entry.is_identical, entry.diff) == (False, "the bytes differ in their line ends alone")
+    assert (entry.is_identical, entry.diff) == (False, "the bytes differ in their line ends only")
 
 
 def change_answer(office: Office, mail_id: MailId, **changes: object) -> None:
@@ -190,10 +190,10 @@ def test_spans_of_another_text_are_a_problem(office: Office) -> None:
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("DELETE FROM letters", "what it was made from is not stored"),
+        ("DELETE FROM letters", "its sources are not stored"),
         ("DELETE FROM template_sets", "it cannot be rendered again: templates"),
         ("UPDATE letters SET payload = '{}'", "it cannot be rendered again:"),
-        ("UPDATE outbox SET recipient = 'eve@elsewhere.example'", "it went to eve@elsewhere.example, but was made for"),
+        ("UPDATE outbox SET recipient = 'eve@elsewhere.example'", "it was sent to eve@elsewhere.example, but rendered"),
     ],
 )
 def test_damaged_store_is_a_problem_and_no_crash(office: Office, statement: str, problem: str) -> None:
