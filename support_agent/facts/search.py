@@ -36,7 +36,7 @@ from support_agent.facts.sections import SectionVote
 from support_agent.facts.topics import Topic
 from support_agent.models.embedding.port import Embedder, Vectors
 from support_agent.tools.base import Examples, Match, Reading
-from support_agent.tools.signs import Signs, TextKind
+from support_agent.tools.signals import Signs, TextKind
 
 CANDIDATES = 64
 """Topics that each embedder proposes where there are too many to compare with all."""

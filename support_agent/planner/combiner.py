@@ -23,7 +23,7 @@ from pydantic import Field, TypeAdapter
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.tools.base import Match
-from support_agent.tools.signs import Signs, TextKind
+from support_agent.tools.signals import Signs, TextKind
 
 EMBEDDERS = ("minilm", "use", "e5")
 """The embedders that the weights know; one that is not there has no say."""

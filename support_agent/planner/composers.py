@@ -17,7 +17,7 @@ from support_agent.models.language_model import CallModel, Model, Prompt, Scores
 from support_agent.planner.candidates import Argument, Candidate
 from support_agent.planner.choice import BARE_PICK, MENTIONED_WEIGHT, PICKED_WEIGHT, PRIOR, PRIORS, Vote
 from support_agent.planner.combiner import softmax
-from support_agent.planner.hints import Hints
+from support_agent.planner.heuristics import Hints
 from support_agent.tools.catalogue import TOOLS
 
 SYSTEM = (

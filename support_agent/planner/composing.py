@@ -22,13 +22,13 @@ from support_agent.answer.final_answer import Item
 from support_agent.company.periods.periods import mentioned_periods
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import ToolCallRejected
+from support_agent.planner.answer_content import words_of_period
 from support_agent.planner.candidates import Candidate, Scope
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.composers import Composed, Composer, Step
 from support_agent.planner.forms import named_in
-from support_agent.planner.held import words_of_period
-from support_agent.planner.hints import Hints
-from support_agent.planner.work import USUAL_PERIODS, Stop, Work, together
+from support_agent.planner.heuristics import Hints
+from support_agent.planner.plan_run import USUAL_PERIODS, Stop, Work, together
 from support_agent.tools.base import Added, Context, Kind, Pointed, shown
 from support_agent.tools.ending import ENDS, Escalate, Finish, Reason
 

@@ -19,7 +19,7 @@ from typing import Literal
 from babel.numbers import list_currencies
 
 from support_agent.core.frozen import Frozen
-from support_agent.planner.spelling import (
+from support_agent.planner.identifier_keys import (
     CHUNK,
     MIN_BARE_DIGITS,
     endings_of,

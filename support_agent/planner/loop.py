@@ -24,9 +24,9 @@ from support_agent.planner.composers import composer_for
 from support_agent.planner.composing import COMPOSING_VERSION, Composing
 from support_agent.planner.forms import LISTED, NO_FORM, SURE_FORM, Form, are_several, forms_for, votes_for
 from support_agent.planner.plan import Plan
+from support_agent.planner.plan_run import PERIOD_WORDS, USUAL_PERIODS, Stop, Work, log, together
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
-from support_agent.planner.several import SURE, Part, parts_of
-from support_agent.planner.work import PERIOD_WORDS, USUAL_PERIODS, Stop, Work, log, together
+from support_agent.planner.splitting import SURE, Part, parts_of
 from support_agent.tools.base import Added, Context
 from support_agent.tools.ending import ENDS, Reason
 

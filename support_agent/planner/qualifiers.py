@@ -2,7 +2,7 @@
 
 "How many seats does Lisbon use?" is not answered by the seats of the account, true as they are. So after the choice,
 before the gate, every qualifier of the sentences that ask, of the short ones behind them, and of the subject must be
-carried by what the answer is made of (`held`). Else a person gets the question, with the qualifier. What is told before
+carried by what the answer is made of (`answer_content`). Else a person gets the question, with the qualifier. What is told before
 the question ("my boss needs it on Friday") narrows nothing, but a country does where a document tells countries apart.
 
 Invariant: deterministic, and no model is asked. Measured by `python -m tests.benchmarks.mails qualifiers_development`;
@@ -36,7 +36,7 @@ from support_agent.company.words import (
     visible,
 )
 from support_agent.company.words import places_and_currencies as places
-from support_agent.planner.held import Held
+from support_agent.planner.answer_content import Held
 from support_agent.tools.base import Qualifier
 
 QUALIFIERS_VERSION = "qualifiers-2"

@@ -21,7 +21,7 @@ from math import exp, log
 from pydantic import TypeAdapter
 
 from support_agent.company.text import collapse
-from support_agent.planner.pieces import Piece, Read, pieces_of, sentences_of
+from support_agent.planner.segments import Piece, Read, pieces_of, sentences_of
 from support_agent.tools.base import Reading
 
 WEIGHTS_FILE = "questions.json"

@@ -33,7 +33,7 @@ from support_agent.company.vocabulary import Vocabulary
 from support_agent.core.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
 from support_agent.tools.fact_room import FactRoom, Finding
-from support_agent.tools.signs import Signs
+from support_agent.tools.signals import Signs
 
 
 class Kind(StrEnum):

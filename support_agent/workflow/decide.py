@@ -32,9 +32,9 @@ from support_agent.mail.text.attachment_text import asked_text, speaks_through_a
 from support_agent.mail.text.body import LIMIT
 from support_agent.mail.text.person_word import asks_for_person
 from support_agent.planner.loop import Planner
-from support_agent.planner.pieces import Read
 from support_agent.planner.plan import Plan
 from support_agent.planner.questions import questions_of
+from support_agent.planner.segments import Read
 from support_agent.tools.base import AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FactRoom, FactRooms

@@ -29,8 +29,8 @@ from support_agent.mail.text.attachment_text import asked_text
 from support_agent.models.embedders import load_embedders
 from support_agent.models.progress import stderr_progress
 from support_agent.planner import questions
-from support_agent.planner.pieces import pieces_of
 from support_agent.planner.questions import features_of, questions_of, sureness
+from support_agent.planner.segments import pieces_of
 from support_agent.tools.base import Search
 from tests.benchmarks.companies import COMPANIES, demo_settings, mails_of, read_mails, search_of
 from tests.benchmarks.mails import MADE, raw_of

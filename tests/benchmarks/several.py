@@ -17,7 +17,7 @@ from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.combiner import Calibration, Combiner, committed, features_of
 from support_agent.planner.questions import questions_of
-from support_agent.planner.several import Part, parts_of
+from support_agent.planner.splitting import Part, parts_of
 from support_agent.tools.base import Search
 from tests.benchmarks.companies import COMPANIES, TODAY, demo_settings, mails_of, read_mails, search_of, topics_in
 from tests.benchmarks.mails import MADE

@@ -16,7 +16,7 @@ from support_agent.planner.combiner import (
     standardised,
 )
 from support_agent.tools.base import Match
-from support_agent.tools.signs import Signs
+from support_agent.tools.signals import Signs
 from tests.fakes import PLAIN
 
 

@@ -13,7 +13,7 @@ from support_agent.models.openai import OpenAIModel
 from support_agent.planner.candidates import Candidate, Scope
 from support_agent.planner.choice import Option, Vote
 from support_agent.planner.composers import ScoringComposer, ServerComposer, Step, composer_for, schemas
-from support_agent.planner.hints import Hints
+from support_agent.planner.heuristics import Hints
 from support_agent.tools.answers import SendDocument
 from support_agent.tools.data import FetchSeries
 from tests.fakes import ScriptedModel

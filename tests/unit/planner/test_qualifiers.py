@@ -7,7 +7,7 @@ from time import perf_counter
 import pytest
 
 from support_agent.company.vocabulary import Vocabulary
-from support_agent.planner.held import Held
+from support_agent.planner.answer_content import Held
 from support_agent.planner.qualifiers import beside
 from tests.unit.planner.test_loop import Prefers, near, one, plan
 

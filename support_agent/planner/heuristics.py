@@ -14,7 +14,7 @@ from support_agent.answer.final_answer import TableItem
 from support_agent.planner import forms
 from support_agent.planner.candidates import AGGREGATIONS, OPERATIONS, TOPICS, Argument, Candidate, Scope
 from support_agent.planner.choice import NONE_KEY, Option, Vote
-from support_agent.planner.work import PERIOD_WORDS, together
+from support_agent.planner.plan_run import PERIOD_WORDS, together
 from support_agent.tools.base import Kind
 from support_agent.tools.catalogue import TOOLS
 from support_agent.tools.closed import MemberOf, PointerTo, marker_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from support_agent.planner.several import MOST_CHARACTERS, Part, parts_of
+from support_agent.planner.splitting import MOST_CHARACTERS, Part, parts_of
 from tests.fakes_reading import read_apart
 from tests.unit.tools.fakes import TODAY
 

@@ -22,14 +22,14 @@ from support_agent.company.periods.periods import has_inexpressible_period, is_r
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.models.language_model import Usage
+from support_agent.planner.answer_content import held_by
 from support_agent.planner.choice import Choice, Chooser, Option, Vote, is_settled
-from support_agent.planner.held import held_by
 from support_agent.planner.identifiers import Found
-from support_agent.planner.pieces import asks
 from support_agent.planner.plan import Call, Status
 from support_agent.planner.qualifiers import beside
 from support_agent.planner.questions import asked_in
 from support_agent.planner.records import Records, columns_of
+from support_agent.planner.segments import asks
 from support_agent.planner.single_values import over_many
 from support_agent.planner.topics import topic_option
 from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Qualifier, Result, shown

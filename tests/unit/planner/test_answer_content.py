@@ -11,7 +11,7 @@ from support_agent.answer.final_answer import (
 )
 from support_agent.company.values import Text
 from support_agent.company.vocabulary import Vocabulary
-from support_agent.planner.held import Held, held_by
+from support_agent.planner.answer_content import Held, held_by
 from tests.unit.tools.fakes import YEAR, context, document, eur, invoice, operand, record_item
 
 PLAN = FieldItem(field="plan", label="Plan", value=Text(text="Team"))

@@ -6,7 +6,7 @@ might be meant for both), and where the whole is about these two. Each part then
 checks and thresholds, and what cannot be answered goes to a person, which the answer says.
 
 Invariant: the parts hold the question's own words in order, all but the joining one; in doubt it stays whole.
-Checked by tests/unit/planner/test_several.py; measured by `python -m tests.benchmarks.several`.
+Checked by tests/unit/planner/test_splitting.py; measured by `python -m tests.benchmarks.several`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import NamedTuple
 from support_agent.company.periods.periods import mentioned_periods
 from support_agent.company.text import split_sentences
 from support_agent.planner.choice import LEAST_SURE, MARGIN, NONE_KEY
-from support_agent.planner.pieces import Read, asks
 from support_agent.planner.qualifiers import narrows
+from support_agent.planner.segments import Read, asks
 
 Chances = Callable[[str], Mapping[str, float]]
 """Gives the probability of each topic and of `none` for a text, before the language model is asked."""

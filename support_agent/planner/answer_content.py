@@ -1,7 +1,7 @@
 """What an answer is made of, in words: what the qualifiers of a question are looked up in.
 
 A document counts whole, in every language that it has, because an answer is a part of it; of an account value count
-its name, its summary, its example questions and the value itself. Checked by tests/unit/planner/test_held.py.
+its name, its summary, its example questions and the value itself. Checked by tests/unit/planner/test_answer_content.py.
 """
 
 from __future__ import annotations
