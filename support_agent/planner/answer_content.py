@@ -46,7 +46,7 @@ ENDING = 3
 """So many letters longer or shorter, an inflected word may be."""
 
 
-class Held:
+class AnswerContent:
     """Tells what the words of an answer carry."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Held:
         self._words = {*map(str.casefold, WORDS.findall(text)), *vocabulary.common}
         self._numbers = {plain_number(found) for found in digits_in(text)}
 
-    def has(self, text: str) -> bool:
+    def contains(self, text: str) -> bool:
         """Whether all words and numbers of a text are among what the answer says."""
         lower = text.casefold()
         return self._has_phrase(lower) or all(map(self._has_word, lower.split()))
@@ -86,7 +86,7 @@ class Held:
         )
 
 
-def held_by(item: Item, context: Context, others: Sequence[str] = ()) -> Held | None:
+def content_of(item: Item, context: Context, others: Sequence[str] = ()) -> AnswerContent | None:
     """What an item of an answer carries; None where it only asks back and so answers nothing.
 
     Args:
@@ -94,48 +94,50 @@ def held_by(item: Item, context: Context, others: Sequence[str] = ()) -> Held | 
         context: Of the mail in hand.
         others: What further items of the same answer carry.
     """
-    said = _said(item, context)
+    said = _words_of_item(item, context)
     if said is None:
         return None
     words, is_value = said
     languages = likely_languages(context.current_question)[:2]
-    text = " ".join([*words, *others, *_own(context)])
+    text = " ".join([*words, *others, *_customer_words(context)])
     named = frozenset().union(*(countries_in(text, language) for language in ("en", *likely_languages(text)[:1])))
     known = {name for language in languages for name, code in countries(language).items() if code in named}
     money = {name for language in ("en", *languages) for name in currencies_in(text, language)}
-    return Held(" ".join([text, *money, *known]), context.vocabulary, is_value=is_value, countries=named)
+    return AnswerContent(" ".join([text, *money, *known]), context.vocabulary, is_value=is_value, countries=named)
 
 
-def _own(context: Context) -> list[str]:
+def _customer_words(context: Context) -> list[str]:
     """What may stand below a mail and narrows nothing."""
     return [context.customer.address, context.customer.name] if context.customer else []
 
 
-def _said(item: Item, context: Context) -> tuple[list[str], bool] | None:
+def _words_of_item(item: Item, context: Context) -> tuple[list[str], bool] | None:
     """The words of one item, and whether it says a value of the account."""
     accounts = context.accounts
     match item:
         case DocumentItem(number=number):
-            return _of_document(number, context), False
+            return _words_of_document(number, context), False
         case FieldItem(field=name, value=value):
-            return _of_values(accounts.fields[name], [], [value], context), True
+            return _words_of_values(accounts.fields[name], [], [value], context), True
         case RecordItem(record=name, identifier=identifier, columns=columns):
             parts = re.findall(r"[^\W_]+", identifier)
             words = [identifier, *parts, "".join(parts), *(column.label for column in columns)]
-            return _of_values(accounts.records[name], words, [column.value for column in columns], context), True
+            return _words_of_values(accounts.records[name], words, [column.value for column in columns], context), True
         case TableItem(series=name, period=period, steps=steps):
-            return _of_values(accounts.series[name], [*steps, *words_of_period(period, context)], [], context), True
+            return _words_of_values(
+                accounts.series[name], [*steps, *words_of_period(period, context)], [], context
+            ), True
         case AggregateItem(operand=operand):
-            return _of_operands([operand], context), True
+            return _words_of_operands([operand], context), True
         case CalculationItem(left=left, right=right, operation=operation):
-            return [operation, *_of_operands([left, right], context)], True
+            return [operation, *_words_of_operands([left, right], context)], True
         case ClarificationItem():
             return None
         case _ as never:
             assert_never(never)
 
 
-def _of_document(number: int, context: Context) -> list[str]:
+def _words_of_document(number: int, context: Context) -> list[str]:
     versions = [context.documents[number], *filter(None, [context.translations.get(number)])]
     return [
         part
@@ -149,15 +151,15 @@ def _of_document(number: int, context: Context) -> list[str]:
     ]
 
 
-def _of_operands(operands: Sequence[Operand], context: Context) -> list[str]:
+def _words_of_operands(operands: Sequence[Operand], context: Context) -> list[str]:
     words = []
     for operand in operands:
         words += [operand.aggregation, *operand.steps, *words_of_period(operand.period, context)]
     values: list[Value | None] = [operand.value for operand in operands]
-    return _of_values(context.accounts.series[operands[0].series], words, values, context)
+    return _words_of_values(context.accounts.series[operands[0].series], words, values, context)
 
 
-def _of_values(
+def _words_of_values(
     spec: FieldSpec | SeriesSpec | RecordSpec,
     words: Iterable[str],
     values: Iterable[Value | None],

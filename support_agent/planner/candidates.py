@@ -33,7 +33,7 @@ TOPICS: Mapping[str, str] = {"documents": "document", "fields": "field", "series
 MODEL_REASONS = (Reason.NOT_COVERED, Reason.UNSURE, Reason.PERSON_ASKED_FOR)
 """Of the reasons to escalate: those that the model can know."""
 NOT_COMPOSED = frozenset({FetchRecord.name, SendRecord.name})
-"""Which record a question gets follows from what it names, in both ways of planning: see `Work.record_items`."""
+"""Which record a question gets follows from what it names, in both ways of planning: see `PlanRun.record_items`."""
 MOST_CALLS = 2_000
 """A tool with more possible calls is not offered."""
 KEEPS: frozenset[str] = frozenset(get_args(Keep))

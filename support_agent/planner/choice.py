@@ -95,18 +95,18 @@ HOPELESS = 0.25
 """Where all topics together have less than this part of the threshold, the model is not asked either."""
 
 
-class Weighed(NamedTuple):
+class TopicScores(NamedTuple):
     """What is known of a list before the model is asked; `chances` has one more than `topics`, for `none`."""
 
     topics: list[Features]
     none: Features
     chances: list[float]
 
-    def among(self, keys: Sequence[str], kept: Sequence[str]) -> Weighed:
+    def among(self, keys: Sequence[str], kept: Sequence[str]) -> TopicScores:
         """For some of the topics alone, in the order of `kept`; what the others had goes to `none`."""
         places = [keys.index(key) for key in kept]
         chances = [self.chances[place] for place in places]
-        return Weighed([self.topics[place] for place in places], self.none, [*chances, 1.0 - sum(chances)])
+        return TopicScores([self.topics[place] for place in places], self.none, [*chances, 1.0 - sum(chances)])
 
 
 class _Picks(NamedTuple):
@@ -142,11 +142,11 @@ class Chooser:
         self.model_votes = model_votes
         self._priors: dict[tuple[str, tuple[str, ...]], tuple[float, ...]] = {}
 
-    def unasked(self, matches: Sequence[Match]) -> Weighed:
+    def without_model(self, matches: Sequence[Match]) -> TopicScores:
         """What is known before the model is asked: each topic's features and probability, and those of `none`."""
         topics, none = features_of(matches)
         chances = self.combiner.chances(topics, none, None, self.calibration)
-        return Weighed(topics, none, chances)
+        return TopicScores(topics, none, chances)
 
     def topic(self, question: str, matches: Sequence[Match], options: Sequence[Option], least: float) -> Choice:
         """Which option answers the question, or none of them.
@@ -159,8 +159,10 @@ class Chooser:
             options: Those of them that may be chosen, 1..n; the likeliest first.
             least: The probability an answer needs, 0..1; see `is_settled`.
         """
-        weighed = self.unasked(matches).among([match.topic for match in matches], [option.key for option in options])
-        weighed = weighed._replace(chances=_with_named(weighed.chances, options))
+        weighed = self.without_model(matches).among(
+            [match.topic for match in matches], [option.key for option in options]
+        )
+        weighed = weighed._replace(chances=_raise_named(weighed.chances, options))
         listed = [*options, Option(key=NONE_KEY, title=NONE_TITLE)]
         near = {match.topic: match.score for match in matches}
         is_sure = self.model_votes == "doubtful" and is_settled(weighed.chances, least)
@@ -179,14 +181,14 @@ class Chooser:
         self,
         listed: Sequence[Option],
         near: Mapping[str, float],
-        weighed: Weighed,
+        weighed: TopicScores,
         votes: Sequence[Votes] | None,
         usage: Usage,
     ) -> Choice:
         chances = weighed.chances
         if votes is not None:
             asked = self.combiner.chances(weighed.topics, weighed.none, votes, self.calibration)
-            chances = _with_named(asked, listed[:-1])
+            chances = _raise_named(asked, listed[:-1])
         said = votes or [Votes()] * len(listed)
         joined = [
             Vote(
@@ -254,7 +256,7 @@ class Chooser:
         return _Judgements(judged, is_bare, usage)
 
 
-def _with_named(chances: Sequence[float], options: Sequence[Option]) -> list[float]:
+def _raise_named(chances: Sequence[float], options: Sequence[Option]) -> list[float]:
     """The probabilities where the customer names some of the options outright; `None` comes last."""
     raised = [
         chance * exp(MENTIONED_WEIGHT * option.mentioned) for chance, option in zip(chances, options, strict=False)

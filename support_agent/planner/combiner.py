@@ -23,7 +23,7 @@ from pydantic import Field, TypeAdapter
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.tools.base import Match
-from support_agent.tools.signals import Signs, TextKind
+from support_agent.tools.signals import Signals, TextKind
 
 EMBEDDERS = ("minilm", "use", "e5")
 """The embedders that the weights know; one that is not there has no say."""
@@ -64,7 +64,7 @@ class Weights(Frozen):
     none: dict[str, float]
 
 
-class Asked(Frozen):
+class ModelWeights(Frozen):
     """What is added where the language model was asked: how much the score before counts, and its votes.
 
     Those on a topic without examples have a weight on top: it has little else to show.
@@ -95,7 +95,7 @@ class Combiner(Frozen):
 
     version: str
     silent: Weights
-    asked: Asked
+    asked: ModelWeights
 
     def chances(
         self, topics: Sequence[Features], none: Features, votes: Sequence[Votes] | None, calibration: Calibration
@@ -146,31 +146,31 @@ def features_of(matches: Sequence[Match]) -> tuple[list[Features], Features]:
     Args:
         matches: Every topic that may answer, 1..n.
     """
-    signs = [match.signs or _of_score(match.score) for match in matches]
+    signals = [match.signals or _of_score(match.score) for match in matches]
     topics: list[Features] = [
         {"no_examples": float(not own.examples), "account": float(match.topic.startswith(ACCOUNT))}
-        for own, match in zip(signs, matches, strict=True)
+        for own, match in zip(signals, matches, strict=True)
     ]
     for embedder in EMBEDDERS:
-        _add_likeness(topics, signs, embedder)
-    _add_words(topics, signs)
-    _add_classifier(topics, signs)
-    return topics, _of_list(topics, signs)
+        _add_likeness(topics, signals, embedder)
+    _add_words(topics, signals)
+    _add_classifier(topics, signals)
+    return topics, _of_list(topics, signals)
 
 
-def _of_score(score: float) -> Signs:
+def _of_score(score: float) -> Signals:
     """Of a topic of which nothing but a similarity is known."""
-    return Signs(likeness={EMBEDDERS[0]: {"head": score}})
+    return Signals(likeness={EMBEDDERS[0]: {"head": score}})
 
 
-def _add_likeness(topics: list[Features], signs: Sequence[Signs], embedder: str) -> None:
+def _add_likeness(topics: list[Features], signals: Sequence[Signals], embedder: str) -> None:
     """How near each topic is, standardised over the list, as far as the embedder reads the question's language."""
-    fluency = signs[0].fluency.get(embedder, 1.0)
+    fluency = signals[0].fluency.get(embedder, 1.0)
     for kind in KINDS:
-        near = [own.likeness.get(embedder, {}).get(kind) for own in signs]
+        near = [own.likeness.get(embedder, {}).get(kind) for own in signals]
         for features, value in zip(topics, standardised(near), strict=True):
             features[f"{embedder}.{kind}"] = fluency * value
-    nearest = [nearest_of(own, embedder) for own in signs]
+    nearest = [nearest_of(own, embedder) for own in signals]
     for place, (features, value) in enumerate(zip(topics, standardised(nearest), strict=True)):
         features[f"{embedder}.any"] = fluency * value
         features[f"{embedder}.raw"] = fluency * TENTHS * (nearest[place] or 0.0)
@@ -178,9 +178,9 @@ def _add_likeness(topics: list[Features], signs: Sequence[Signs], embedder: str)
         features[f"{embedder}.above"] = fluency * TENTHS * _above(nearest, place)
 
 
-def _add_words(topics: list[Features], signs: Sequence[Signs]) -> None:
-    fluency = signs[0].fluency.get(EMBEDDERS[0], 1.0)
-    words = [own.words for own in signs]
+def _add_words(topics: list[Features], signals: Sequence[Signals]) -> None:
+    fluency = signals[0].fluency.get(EMBEDDERS[0], 1.0)
+    words = [own.words for own in signals]
     for features, own, value in zip(topics, words, standardised(words), strict=True):
         raw = TENTHS / 2 * (own or 0.0)
         features |= {
@@ -191,8 +191,8 @@ def _add_words(topics: list[Features], signs: Sequence[Signs]) -> None:
         }
 
 
-def _add_classifier(topics: list[Features], signs: Sequence[Signs]) -> None:
-    scores = [own.classifier for own in signs]
+def _add_classifier(topics: list[Features], signals: Sequence[Signals]) -> None:
+    scores = [own.classifier for own in signals]
     for place, (features, own, value) in enumerate(zip(topics, scores, standardised(scores), strict=True)):
         known = own is not None
         features["classifier"] = value
@@ -200,13 +200,13 @@ def _add_classifier(topics: list[Features], signs: Sequence[Signs]) -> None:
         features["classifier.lead"] = TENTHS / 2 * _lead(scores, place) if known else 0.0
 
 
-def _of_list(topics: Sequence[Features], signs: Sequence[Signs]) -> Features:
+def _of_list(topics: Sequence[Features], signals: Sequence[Signals]) -> Features:
     """What speaks for `none`: how near the nearest is, how alone it stands, how far the voters agree."""
-    none: Features = {"bias": 1.0, "topics": math.log(len(signs)), "length": math.log(1 + signs[0].characters)}
+    none: Features = {"bias": 1.0, "topics": math.log(len(signals)), "length": math.log(1 + signals[0].characters)}
     tops = []
     for embedder in EMBEDDERS:
-        fluency = signs[0].fluency.get(embedder, 1.0)
-        nearest = [nearest_of(own, embedder) for own in signs]
+        fluency = signals[0].fluency.get(embedder, 1.0)
+        nearest = [nearest_of(own, embedder) for own in signals]
         known = [value for value in nearest if value is not None]
         if not known:
             continue
@@ -216,18 +216,18 @@ def _of_list(topics: Sequence[Features], signs: Sequence[Signs]) -> Features:
         none[f"{embedder}.lead"] = fluency * TENTHS * _lead(nearest, best)
         none[f"{embedder}.above"] = fluency * TENTHS * _above(nearest, best)
     none["words.most"] = max(features["words.raw"] for features in topics)
-    classified = [own.classifier for own in signs if own.classifier is not None]
+    classified = [own.classifier for own in signals if own.classifier is not None]
     if classified:
         none["classifier.most"] = TENTHS / 2 * max(classified)
-        tops.append(max(range(len(signs)), key=lambda place: signs[place].classifier or 0.0))
+        tops.append(max(range(len(signals)), key=lambda place: signals[place].classifier or 0.0))
     none["disagreement"] = float(len(set(tops)))
-    none["fluency"] = signs[0].fluency.get(EMBEDDERS[0], 1.0)
+    none["fluency"] = signals[0].fluency.get(EMBEDDERS[0], 1.0)
     return none
 
 
-def nearest_of(signs: Signs, embedder: str) -> float | None:
+def nearest_of(signals: Signals, embedder: str) -> float | None:
     """The cosine of the nearest text of any kind; None where the embedder has not compared any."""
-    return max(signs.likeness.get(embedder, {}).values(), default=None)
+    return max(signals.likeness.get(embedder, {}).values(), default=None)
 
 
 def standardised(values: Sequence[float | None]) -> list[float]:

@@ -17,7 +17,7 @@ from support_agent.models.language_model import CallModel, Model, Prompt, Scores
 from support_agent.planner.candidates import Argument, Candidate
 from support_agent.planner.choice import BARE_PICK, MENTIONED_WEIGHT, PICKED_WEIGHT, PRIOR, PRIORS, Vote
 from support_agent.planner.combiner import softmax
-from support_agent.planner.heuristics import Hints
+from support_agent.planner.heuristics import Heuristics
 from support_agent.tools.catalogue import TOOLS
 
 SYSTEM = (
@@ -46,7 +46,7 @@ class Step:
     question: str
     so_far: tuple[str, ...]
     calls: tuple[Candidate, ...]
-    hints: Hints
+    heuristics: Heuristics
 
 
 class Composer(Protocol):
@@ -128,12 +128,12 @@ class _Decoding:
         self.usage = Usage()
 
     def call(self) -> Composed:
-        hints, calls = self.step.hints, self.step.calls
+        heuristics, calls = self.step.heuristics, self.step.calls
         tool = self._choose(
             NEXT if self.step.so_far else FIRST,
             list(dict.fromkeys(call.tool for call in calls)),
-            lambda name: hints.title_of_tool(str(name)),
-            lambda name: hints.of_tool(str(name), calls),
+            lambda name: heuristics.tool_title(str(name)),
+            lambda name: heuristics.score_tool(str(name), calls),
         )
         self.left = [call for call in calls if call.tool == tool]
         for place, argument in enumerate(TOOLS[str(tool)].model_fields):
@@ -141,13 +141,13 @@ class _Decoding:
         return Composed(self.left[0], self.probability, self.votes, self.usage)
 
     def _choose_argument(self, tool: str, place: int, argument: str) -> None:
-        hints = self.step.hints
+        heuristics = self.step.heuristics
         values = list(dict.fromkeys(call.arguments[place][1] for call in self.left))
         chosen = self._choose(
-            f"What is done next: {hints.title_of_tool(tool)}. Which {argument}?",
+            f"What is done next: {heuristics.tool_title(tool)}. Which {argument}?",
             values,
-            lambda value: hints.title(tool, argument, value),
-            lambda value: hints.of_value(tool, argument, value, values),
+            lambda value: heuristics.title(tool, argument, value),
+            lambda value: heuristics.score_value(tool, argument, value, values),
         )
         self.left = [call for call in self.left if call.arguments[place][1] == chosen]
 
@@ -156,19 +156,19 @@ class _Decoding:
         ask: str,
         values: Sequence[Argument],
         title: Callable[[Argument], str],
-        hint: Callable[[Argument], float],
+        heuristic: Callable[[Argument], float],
     ) -> Argument:
         """The likeliest of these values; its probability and the votes are put down."""
         if len(values) == 1:
             return values[0]
         titles = _different([title(value) for value in values], values)
         picks = self._picks(ask, titles)
-        hints = [hint(value) for value in values]
-        scores = [PICKED_WEIGHT * pick + MENTIONED_WEIGHT * said for pick, said in zip(picks, hints, strict=True)]
+        expected = [heuristic(value) for value in values]
+        scores = [PICKED_WEIGHT * pick + MENTIONED_WEIGHT * said for pick, said in zip(picks, expected, strict=True)]
         chances = softmax(scores)
         votes = [
             Vote(key=str(value), mentioned=said, picked=pick, probability=chance)
-            for value, said, pick, chance in zip(values, hints, picks, chances, strict=True)
+            for value, said, pick, chance in zip(values, expected, picks, chances, strict=True)
         ]
         self.votes += tuple(sorted(votes, key=lambda vote: -vote.probability))
         best = max(range(len(values)), key=chances.__getitem__)
@@ -192,14 +192,14 @@ class _Decoding:
 def schemas(step: Step) -> tuple[type[BaseModel], ...]:
     """The tools of a step as closed models: each argument an enumeration, its members explained by their titles."""
     tools = dict.fromkeys(call.tool for call in step.calls)
-    return tuple(_schema(tool, [call for call in step.calls if call.tool == tool], step.hints) for tool in tools)
+    return tuple(_schema(tool, [call for call in step.calls if call.tool == tool], step.heuristics) for tool in tools)
 
 
-def _schema(tool: str, calls: Sequence[Candidate], hints: Hints) -> type[BaseModel]:
+def _schema(tool: str, calls: Sequence[Candidate], heuristics: Heuristics) -> type[BaseModel]:
     fields: dict[str, Any] = {"tool": (_literal([tool]), ...)}
     for place, argument in enumerate(TOOLS[tool].model_fields):
         values = list(dict.fromkeys(call.arguments[place][1] for call in calls))
-        titles = "; ".join(f"{value}: {hints.title(tool, argument, value)}" for value in values)
+        titles = "; ".join(f"{value}: {heuristics.title(tool, argument, value)}" for value in values)
         fields[argument] = (_literal(values), Field(description=titles))
     config = ConfigDict(extra="forbid", frozen=True)
     made: type[BaseModel] = create_model(TOOLS[tool].__name__, __config__=config, __doc__=TOOLS[tool].__doc__, **fields)

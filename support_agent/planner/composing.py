@@ -27,16 +27,16 @@ from support_agent.planner.candidates import Candidate, Scope
 from support_agent.planner.choice import NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.composers import Composed, Composer, Step
 from support_agent.planner.forms import named_in
-from support_agent.planner.heuristics import Hints
-from support_agent.planner.plan_run import USUAL_PERIODS, Stop, Work, together
+from support_agent.planner.heuristics import Heuristics
+from support_agent.planner.plan_run import USUAL_PERIODS, PlanRun, Stop, clarification_probability
 from support_agent.tools.base import Added, Context, Kind, Pointed, shown
-from support_agent.tools.ending import ENDS, Escalate, Finish, Reason
+from support_agent.tools.ending import REASON_BY_CODE, Escalate, Finish, Reason
 
 COMPOSING_VERSION = "tools-2"
 """Changes with how a composed call's confidence is made, and with the calls that are offered."""
 
 
-class Composing(Work):
+class ComposedRun(PlanRun):
     """The plan of one mail whose calls the model composes."""
 
     def __init__(
@@ -63,11 +63,11 @@ class Composing(Work):
             raise Stop(Reason.NOT_COVERED)
         return question.answer()
 
-    def carried_by_others(self, item: Item) -> list[str]:
+    def other_content(self, item: Item) -> list[str]:
         """Also every period that is named: each has an item, or the model could not finish."""
         named = mentioned_periods(self.context.current_question, self.context.today)
         words = [word for name in named for word in words_of_period(self.context.periods[name], self.context)]
-        return [*super().carried_by_others(item), *words]
+        return [*super().other_content(item), *words]
 
     def compose(self, step: Step) -> Composed:
         """The model's next call, after a bounded number of tries."""
@@ -83,9 +83,9 @@ class Composing(Work):
 class _Question:
     """One question while its calls are composed."""
 
-    def __init__(self, work: Composing, options: Sequence[Option], topic: Choice) -> None:
-        self.work = work
-        self.context = work.context
+    def __init__(self, plan_run: ComposedRun, options: Sequence[Option], topic: Choice) -> None:
+        self.plan_run = plan_run
+        self.context = plan_run.context
         self.options = options
         self.topic = topic
         question = self.context.current_question
@@ -98,7 +98,7 @@ class _Question:
             periods=named or usual,
             names_periods=bool(named),
         )
-        self.hints = Hints(self.scope, options, topic.votes)
+        self.heuristics = Heuristics(self.scope, options, topic.votes)
         self.so_far: list[str] = []
         self.sure: dict[str, float] = {}
         """How sure the calls were that each pointer came from."""
@@ -109,8 +109,11 @@ class _Question:
 
     def may_ask_back(self) -> bool:
         """Whether a canned question tells documents apart that are together likely enough."""
-        least = self.work.limits.threshold_answer
-        return any(together(number, self.context, self.topic.votes) >= least for number in self.context.clarifications)
+        least = self.plan_run.limits.threshold_answer
+        return any(
+            clarification_probability(number, self.context, self.topic.votes) >= least
+            for number in self.context.clarifications
+        )
 
     def answer(self) -> tuple[Item, ...]:
         """The items that the composed calls add, until the model finishes.
@@ -119,34 +122,34 @@ class _Question:
             Stop: the model escalates, a call is not sure enough or rejected too often, or the steps are used up.
         """
         refused = 0
-        for _ in range(self.work.limits.max_steps):
-            step = Step(self.context.current_question, tuple(self.so_far), self.scope.calls(), self.hints)
-            composed = self.work.compose(step)
+        for _ in range(self.plan_run.limits.max_steps):
+            step = Step(self.context.current_question, tuple(self.so_far), self.scope.calls(), self.heuristics)
+            composed = self.plan_run.compose(step)
             if composed.call.tool == Finish.name:
                 return tuple(self.scope.items)
             if composed.call.tool == Escalate.name:
                 raise Stop(Reason(str(dict(composed.call.arguments)["reason"])))
             try:
-                self._make(composed)
+                self._carry_out(composed)
             except ToolCallRejected as error:
                 refused += 1
-                if error.code in ENDS:
-                    raise Stop(ENDS[error.code]) from error
-                if refused > self.work.limits.max_repairs:
+                if error.code in REASON_BY_CODE:
+                    raise Stop(REASON_BY_CODE[error.code]) from error
+                if refused > self.plan_run.limits.max_repairs:
                     raise Stop(Reason.TOOL_FAILED) from error
                 self.scope.made.add(composed.call)
-                self.so_far.append(f"{_text(composed.call)} -> refused: {error.code}")
+                self.so_far.append(f"{_call_text(composed.call)} -> refused: {error.code}")
         raise Stop(Reason.LIMIT)
 
-    def _make(self, composed: Composed) -> None:
+    def _carry_out(self, composed: Composed) -> None:
         """Check a call, carry it out, and put down what came of it."""
         call = composed.call
         self._check(call)
         topics = frozenset(call.topics).union(*(self.topics[pointer] for pointer in call.pointers))
-        of_topic = self._sureness(call, topics)
+        of_topic = self._topic_probability(call, topics)
         votes = (*(self.topic.votes if call.topics else ()), *composed.votes)
         if of_topic is None:
-            self.work.record(
+            self.plan_run.record(
                 call.tool, dict(call.arguments), 0.0, votes, "below_threshold", "another topic is likelier"
             )
             raise Stop(Reason.UNSURE)
@@ -155,8 +158,8 @@ class _Question:
         sure = math.nan if any(map(math.isnan, parts)) else min(parts)
         for of, value in call.members:
             if of.set_name == "documents":
-                self.work.prepare(int(value), sure)
-        result = self.work.call(call.tool, dict(call.arguments), sure, votes)
+                self.plan_run.retrieve_evidence(int(value), sure)
+        result = self.plan_run.call(call.tool, dict(call.arguments), sure, votes)
         match result:
             case Added(item=item):
                 self.scope.items.append(item)
@@ -164,25 +167,25 @@ class _Question:
                 self.scope.note(call)
             case Pointed(pointer=pointer, description=description):
                 self.sure[pointer], self.topics[pointer] = sure, topics
-                self.hints.told[pointer] = description
+                self.heuristics.descriptions[pointer] = description
                 self.scope.note(call, pointer)
             case _:
                 raise Stop(Reason.TOOL_FAILED)
-        self.so_far.append(f"{_text(call)} -> {shown(result)}")
+        self.so_far.append(f"{_call_text(call)} -> {shown(result)}")
 
     def _check(self, call: Candidate) -> None:
         """What holds for the question of such a call in the guided way, too."""
         sets = {of.set_name for of, _ in call.members}
         if "fields" in sets:
-            self.work.check_field_question()
+            self.plan_run.check_field_question()
         if "series" in sets or call.pointers:
-            self.work.check_series_question()
+            self.plan_run.check_series_question()
 
-    def _sureness(self, call: Candidate, topics: frozenset[str]) -> float | None:
+    def _topic_probability(self, call: Candidate, topics: frozenset[str]) -> float | None:
         """The topic's probability for a call, 0..1; None where another topic is likelier, or the call has none."""
         asked_back = [int(value) for of, value in call.members if of.set_name == "clarifications"]
         if asked_back:
-            return together(asked_back[0], self.context, self.topic.votes) or None
+            return clarification_probability(asked_back[0], self.context, self.topic.votes) or None
         sure = 1.0 if topics else None
         for topic in sorted(topics):
             if call.kind is Kind.DATA:
@@ -200,7 +203,7 @@ class _Question:
         if not others:
             return self.topic
         options = [option for option in self.options if option.key not in others]
-        return self.work.guarded(lambda: self.work.topic(options, others))
+        return self.plan_run.guarded(lambda: self.plan_run.topic(options, others))
 
 
 def _among_other_kinds(topic: str, votes: Sequence[Vote]) -> float | None:
@@ -212,5 +215,5 @@ def _among_other_kinds(topic: str, votes: Sequence[Vote]) -> float | None:
     return best.probability / whole if best.key == topic and whole > 0 else None
 
 
-def _text(call: Candidate) -> str:
+def _call_text(call: Candidate) -> str:
     return f"{call.tool}({', '.join(f'{name}={value}' for name, value in call.arguments)})"

@@ -105,7 +105,7 @@ FORMS: tuple[Form, ...] = (
 )
 TABLES = frozenset(form.key for form in FORMS if form.calls[-1][0] == "send_table" and form.key != "list")
 """What cuts or sorts a list."""
-OVER_MANY = frozenset(["total", "average", "highest", "lowest"])
+AGGREGATE_FORMS = frozenset(["total", "average", "highest", "lowest"])
 """Forms whose number is made of many values, so that no single value tells it."""
 
 

@@ -14,7 +14,7 @@ from support_agent.answer.final_answer import TableItem
 from support_agent.planner import forms
 from support_agent.planner.candidates import AGGREGATIONS, OPERATIONS, TOPICS, Argument, Candidate, Scope
 from support_agent.planner.choice import NONE_KEY, Option, Vote
-from support_agent.planner.plan_run import PERIOD_WORDS, together
+from support_agent.planner.plan_run import PERIOD_WORDS, clarification_probability
 from support_agent.tools.base import Kind
 from support_agent.tools.catalogue import TOOLS
 from support_agent.tools.closed import MemberOf, PointerTo, marker_of
@@ -28,15 +28,15 @@ USUAL = ("all_time", "total", Reason.NOT_COVERED.value)
 
 
 @dataclass
-class Hints:
-    """The words and the votes for one question; `told` is how each pointer was described."""
+class Heuristics:
+    """The words and the votes for one question; `descriptions` is how each pointer was described."""
 
     scope: Scope
     options: Sequence[Option]
     votes: Sequence[Vote]
-    told: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, str] = field(default_factory=dict)
 
-    def title_of_tool(self, tool: str) -> str:
+    def tool_title(self, tool: str) -> str:
         """The first line of the tool's description."""
         return (TOOLS[tool].__doc__ or tool).strip().splitlines()[0].removesuffix(".")
 
@@ -44,7 +44,7 @@ class Hints:
         """A member as the model reads it: a document by its title, a pointer by what it stands for."""
         marker = marker_of(TOOLS[tool].model_fields[argument])
         if isinstance(marker, PointerTo):
-            return f"{value}: {self.told.get(str(value), '')}"
+            return f"{value}: {self.descriptions.get(str(value), '')}"
         if marker is None:
             return next((form.title for form in forms.FORMS if form.key == value), str(value).replace("_", " "))
         if marker.set_name in TOPICS:
@@ -54,7 +54,7 @@ class Hints:
             return self.scope.context.clarifications[int(value)].about
         return PERIOD_WORDS.get(str(value), str(value))
 
-    def of_tool(self, tool: str, calls: Sequence[Candidate]) -> float:
+    def score_tool(self, tool: str, calls: Sequence[Candidate]) -> float:
         """The vote for a tool, given the calls that may come next."""
         wanted = self._wanted(calls)
         if wanted is not None:
@@ -65,9 +65,9 @@ class Hints:
         topics = {topic for call in ours for topic in call.topics}
         if topics:
             return sum(self._probability(topic) for topic in topics)
-        return max((self._told_apart(call) for call in ours), default=0.0)
+        return max((self._clarification_probability(call) for call in ours), default=0.0)
 
-    def of_value(self, tool: str, argument: str, value: Argument, values: Sequence[Argument]) -> float:
+    def score_value(self, tool: str, argument: str, value: Argument, values: Sequence[Argument]) -> float:
         """The vote for a member, among those that are left for this argument."""
         marker = marker_of(TOOLS[tool].model_fields[argument])
         if isinstance(marker, PointerTo):
@@ -118,6 +118,8 @@ class Hints:
             return 0.0
         return next((vote.probability for vote in self.votes if vote.key == topic), 0.0)
 
-    def _told_apart(self, call: Candidate) -> float:
+    def _clarification_probability(self, call: Candidate) -> float:
         numbers = [int(value) for of, value in call.members if of.set_name == "clarifications"]
-        return max((together(number, self.scope.context, self.votes) for number in numbers), default=0.0)
+        return max(
+            (clarification_probability(number, self.scope.context, self.votes) for number in numbers), default=0.0
+        )

@@ -145,7 +145,7 @@ class Identifiers:
 
     def found_in(self, text: str) -> tuple[Found, ...]:
         """What a text names, in its order, each record once."""
-        found = sorted(_Reading(self, plain(text)).found(), key=lambda one: one[0])
+        found = sorted(_Scan(self, plain(text)).found(), key=lambda one: one[0])
         return tuple(dict.fromkeys(one for _, one in found))
 
     def exact(self, key: str) -> list[Own]:
@@ -197,7 +197,7 @@ class _Shapes:
 _RecordsOf = Callable[[range], list[Own]]
 
 
-class _Reading:
+class _Scan:
     """One text while identifiers are looked for in it; `taken` are the chunks that have been told."""
 
     def __init__(self, known: Identifiers, text: str) -> None:
@@ -209,19 +209,19 @@ class _Reading:
         self.others = [(match.start(), match.end()) for match in _NO_IDENTIFIER.finditer(text)]
 
     def found(self) -> Iterator[tuple[int, Found]]:
-        yield from self._told("own", lambda window: self._whole(window) or self._ended(window))
-        self._leave_out()
-        yield from self._told("near", self._near)
+        yield from self._matches("own", lambda window: self._whole(window) or self._ended(window))
+        self._skip_other_numbers()
+        yield from self._matches("near", self._near)
         yield from self._unknown()
 
-    def _told(self, outcome: Literal["own", "near"], records_of: _RecordsOf) -> Iterator[tuple[int, Found]]:
+    def _matches(self, outcome: Literal["own", "near"], records_of: _RecordsOf) -> Iterator[tuple[int, Found]]:
         """The longest windows first; an exact one that means several records is near to each."""
         for window in sorted(self._windows(), key=lambda one: (-len(self._joined(one)), one.start)):
             if self.taken & set(window) or not (records := records_of(window)):
                 continue
             self.taken |= set(window)
-            told = outcome if outcome == "near" or len({kind for kind, _ in records}) == len(records) else "near"
-            yield window.start, Found(written=self._written(window), outcome=told, records=tuple(records))
+            matched = outcome if outcome == "near" or len({kind for kind, _ in records}) == len(records) else "near"
+            yield window.start, Found(written=self._written(window), outcome=matched, records=tuple(records))
 
     def _windows(self) -> Iterator[range]:
         """Neighbouring chunks with a digit among them that may be written as one identifier."""
@@ -293,7 +293,7 @@ class _Reading:
         is_end = key[0] == "0" and len(key) >= MIN_BARE_DIGITS and len(key) in shapes.ends
         return is_end or (len(key) >= MIN_FREE_DIGITS and shapes.has(key))
 
-    def _leave_out(self) -> None:
+    def _skip_other_numbers(self) -> None:
         """Dates, amounts and years are no identifiers, where none of the customer's is written like that."""
         for start, end in self.others:
             inside = (place for place, chunk in enumerate(self.chunks) if start <= chunk.start < end)

@@ -21,14 +21,14 @@ from support_agent.models.language_model import Model, Usage
 from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
-from support_agent.planner.composing import COMPOSING_VERSION, Composing
+from support_agent.planner.composing import COMPOSING_VERSION, ComposedRun
 from support_agent.planner.forms import LISTED, NO_FORM, SURE_FORM, Form, are_several, forms_for, votes_for
 from support_agent.planner.plan import Plan
-from support_agent.planner.plan_run import PERIOD_WORDS, USUAL_PERIODS, Stop, Work, log, together
+from support_agent.planner.plan_run import PERIOD_WORDS, USUAL_PERIODS, PlanRun, Stop, clarification_probability, log
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
-from support_agent.planner.splitting import SURE, Part, parts_of
+from support_agent.planner.splitting import SURE, Part, split_question
 from support_agent.tools.base import Added, Context
-from support_agent.tools.ending import ENDS, Reason
+from support_agent.tools.ending import REASON_BY_CODE, Reason
 
 
 class Planner:
@@ -56,28 +56,28 @@ class Planner:
 
     def plan(self, context: Context) -> Plan:
         """Choose and carry out the calls for `context.questions`. Never raises for what the model or a tool does."""
-        work = self._work(context)
-        work.run()
+        run = self._run_for(context)
+        run.run()
         return Plan(
-            outcome="answer" if work.answers else "escalate",
-            reason=work.reasons[0].value if work.reasons else None,
-            asked=work.answered + len(work.reasons),
-            answered=work.answered,
+            outcome="answer" if run.answers else "escalate",
+            reason=run.reasons[0].value if run.reasons else None,
+            asked=run.answered + len(run.reasons),
+            answered=run.answered,
             questions=context.questions,
-            answers=work.answers,
-            calls=tuple(work.calls),
-            usage=work.usage,
-            seconds=self._clock() - work.started_at,
+            answers=run.answers,
+            calls=tuple(run.calls),
+            usage=run.usage,
+            seconds=self._clock() - run.started_at,
             model=self._model.name,
             combiner=self._combiner(),
         )
 
-    def _work(self, context: Context) -> Work:
+    def _run_for(self, context: Context) -> PlanRun:
         match self._limits.mode:
             case "guided":
-                return _Guided(self._chooser, self._limits, self._clock, context)
+                return _GuidedRun(self._chooser, self._limits, self._clock, context)
             case "tools":
-                return Composing(self._composer, self._chooser, self._limits, self._clock, context)
+                return ComposedRun(self._composer, self._chooser, self._limits, self._clock, context)
             case _ as never:
                 assert_never(never)
 
@@ -87,7 +87,7 @@ class Planner:
         return " ".join([*versions, *filter(None, [self._chooser.calibration.version])])
 
 
-class _Guided(Work):
+class _GuidedRun(PlanRun):
     """The way in which the model chooses topic, period and form, and the calls follow."""
 
     def run(self) -> None:
@@ -102,7 +102,7 @@ class _Guided(Work):
 
     def _parts(self, question: str) -> tuple[Part, ...]:
         try:
-            return parts_of(
+            return split_question(
                 question, self._chances, self.context.search.read, self.limits.threshold_answer, self.context.today
             )
         except SupportAgentError as error:  # the question's own search will tell
@@ -111,7 +111,7 @@ class _Guided(Work):
 
     def _chances(self, text: str) -> Mapping[str, float]:
         matches = self.context.search.nearest(text)
-        chances = self.chooser.unasked(matches).chances if matches else [1.0]
+        chances = self.chooser.without_model(matches).chances if matches else [1.0]
         return dict(zip([*(match.topic for match in matches), NONE_KEY], chances, strict=True))
 
     def _answer(self) -> tuple[Item, ...]:
@@ -128,8 +128,8 @@ class _Guided(Work):
             try:
                 return self._carry_out(choice)
             except ToolCallRejected as error:
-                if error.code in ENDS:
-                    raise Stop(ENDS[error.code]) from error
+                if error.code in REASON_BY_CODE:
+                    raise Stop(REASON_BY_CODE[error.code]) from error
                 refused.add(choice.key)
         raise Stop(Reason.TOOL_FAILED)
 
@@ -142,7 +142,7 @@ class _Guided(Work):
             raise Stop(Reason.NOT_COVERED)
         match kind:
             case "document":
-                self.prepare(int(name), choice.probability)
+                self.retrieve_evidence(int(name), choice.probability)
                 return (self.send("send_document", {"number": int(name)}, choice.probability, choice.votes),)
             case "field":
                 self.check_field_question()
@@ -202,7 +202,7 @@ class _Guided(Work):
             )
             for key in keys
         ]
-        return self._spend(self.chooser.argument(question, "Which period does the customer ask about?", options))
+        return self._count_usage(self.chooser.argument(question, "Which period does the customer ask about?", options))
 
     def _form(self, question: str, period_count: int) -> Choice:
         """By the vote alone where it is sure; else the model picks among the likeliest, in their usual order.
@@ -223,14 +223,14 @@ class _Guided(Work):
         options = [
             Option(key=form.key, title=form.title, mentioned=votes[form.key]) for form in fitting if form in likeliest
         ]
-        return self._spend(
+        return self._count_usage(
             self.chooser.argument(question, "What does the customer want to know of the numbers?", options)
         )
 
     def _clarification(self, choice: Choice) -> Item | None:
         """A canned question, where the customer must mean one of a few documents and did not say which."""
         for number in self.context.clarifications:
-            sure = together(number, self.context, choice.votes)
+            sure = clarification_probability(number, self.context, choice.votes)
             if sure > 0 and sure >= self.limits.threshold_answer:
                 return self.send("ask_clarification", {"number": number}, sure, choice.votes)
         return None

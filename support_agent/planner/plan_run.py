@@ -22,15 +22,15 @@ from support_agent.company.periods.periods import has_inexpressible_period, is_r
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.models.language_model import Usage
-from support_agent.planner.answer_content import held_by
+from support_agent.planner.answer_content import content_of
 from support_agent.planner.choice import Choice, Chooser, Option, Vote, is_settled
 from support_agent.planner.identifiers import Found
 from support_agent.planner.plan import Call, Status
-from support_agent.planner.qualifiers import beside
+from support_agent.planner.qualifiers import missing_qualifier
 from support_agent.planner.questions import asked_in
 from support_agent.planner.records import Records, columns_of
 from support_agent.planner.segments import asks
-from support_agent.planner.single_values import over_many
+from support_agent.planner.single_values import aggregate_asked_for
 from support_agent.planner.topics import topic_option
 from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Qualifier, Result, shown
 from support_agent.tools.catalogue import TOOLS, validated
@@ -73,7 +73,7 @@ class Stop(Exception):
         self.whole_mail = whole_mail
 
 
-class Work(ABC):
+class PlanRun(ABC):
     """The plan of one mail while it is made; the subclasses say how a question is answered."""
 
     def __init__(self, chooser: Chooser, limits: PlannerSettings, clock: Callable[[], float], context: Context) -> None:
@@ -141,7 +141,7 @@ class Work(ABC):
         matches = self.context.found[number]
         if not matches:
             return []
-        chances = self.chooser.unasked(matches).chances[:-1]
+        chances = self.chooser.without_model(matches).chances[:-1]
         ranked = sorted(zip(chances, matches, strict=True), key=lambda pair: -pair[0])[: self.limits.shortlist]
         documents, accounts = self.context.documents, self.context.accounts
         options = [topic_option(match.topic, documents, accounts) for _, match in ranked]
@@ -154,9 +154,9 @@ class Work(ABC):
             return
         try:
             matches = context.search.nearest(context.current_question)
-            chances = self.chooser.unasked(matches).chances if matches else [1.0]
+            chances = self.chooser.without_model(matches).chances if matches else [1.0]
             best = max(range(len(chances)), key=lambda place: chances[place])
-            if best < len(matches) and is_settled(chances, self.least("document")):
+            if best < len(matches) and is_settled(chances, self.threshold_for("document")):
                 kind, _, name = matches[best].topic.partition(":")
                 is_sent = kind == "document" and int(name) in context.sendable
                 if is_sent and self._is_section_sure(int(name)):
@@ -188,13 +188,13 @@ class Work(ABC):
         matches = [match for match in found if match.topic not in left_out]
         matches += [Match(topic=topic, score=0.0) for topic in sorted(unfound)]
         question, least = self.context.current_question, self.limits.threshold_answer
-        return self._spend(self.chooser.topic(question, matches, options, least))
+        return self._count_usage(self.chooser.topic(question, matches, options, least))
 
-    def least(self, kind: str) -> float:
+    def threshold_for(self, kind: str) -> float:
         """How sure an answer about a topic of this kind must be: as calibrated for the company, or as configured."""
         return self.chooser.calibration.thresholds.get(kind, self.limits.threshold_answer)
 
-    def prepare(self, document: int, sure: float) -> None:
+    def retrieve_evidence(self, document: int, sure: float) -> None:
         """Have the fact room retrieve evidence from a document before it is sent.
 
         It does where it does not know yet whether the document answers, and the search alone is not sure. What answers
@@ -204,7 +204,7 @@ class Work(ABC):
             sure: The topic's probability.
         """
         context, number = self.context, self.context.question
-        if context.room is None or not sure >= self.least("document") or document not in context.sendable:
+        if context.room is None or not sure >= self.threshold_for("document") or document not in context.sendable:
             return
         finding = context.findings.get(number)
         is_known = finding is not None and bool(finding.sentences_of(document))
@@ -239,15 +239,15 @@ class Work(ABC):
 
     def record_items(self, kind: str, topic: Choice) -> tuple[Item, ...]:
         """Send columns of the records that are meant, or ask which one is."""
-        wanted = self.records.wanted(kind, self.named)
+        wanted = self.records.selected(kind, self.named)
         if wanted.clarification is not None:
             return (self.send("ask_clarification", {"number": wanted.clarification}, topic.probability, topic.votes),)
         if not wanted.identifiers:
             raise Stop(wanted.reason)
         if not self.named:
             self.check_field_question()
-        choice = self.guarded(lambda: self._spend(self.records.column(kind, self.chooser)))
-        columns, sure = columns_of(choice, topic.probability, self.least("record"))
+        choice = self.guarded(lambda: self._count_usage(self.records.column(kind, self.chooser)))
+        columns, sure = columns_of(choice, topic.probability, self.threshold_for("record"))
         if not columns:
             raise Stop(Reason.UNSURE)
         items, votes = list[Item](), (*topic.votes, *choice.votes)
@@ -285,26 +285,26 @@ class Work(ABC):
         except SupportAgentError as error:
             self.record(tool, arguments, sure, votes, "failed", f"{error.code}: {error}")
             raise Stop(Reason.TOOL_FAILED) from error
-        if isinstance(result, Added) and (found := self._uncarried(result.item)):
+        if isinstance(result, Added) and (found := self._missing_qualifier(result.item)):
             self.record(tool, arguments, sure, votes, "rejected", f"says nothing of {found.text!r}")
             raise Stop(Reason.BESIDE)
         self.record(tool, arguments, sure, votes, "done", shown(result))
         return result
 
-    def _uncarried(self, item: Item) -> Qualifier | None:
+    def _missing_qualifier(self, item: Item) -> Qualifier | None:
         """What narrows the question and is not in the item: true as that is, it would answer something else."""
         context = self.context
-        held = held_by(item, context, self.carried_by_others(item))
+        held = content_of(item, context, self.other_content(item))
         asking = partial(asks, read=context.search.read)
-        found = beside(context.current_question, context.subject, held, asking) if held else None
+        found = missing_qualifier(context.current_question, context.subject, held, asking) if held else None
         if found is None and isinstance(item, FieldItem):
             spec = context.accounts.fields[item.field]
             own = (spec.label_for("en"), spec.summary, *spec.questions)
-            found = over_many(context.current_question, own, context.search)
-        context.beside += [found] if found else []
+            found = aggregate_asked_for(context.current_question, own, context.search)
+        context.missing_qualifiers += [found] if found else []
         return found
 
-    def carried_by_others(self, item: Item) -> list[str]:
+    def other_content(self, item: Item) -> list[str]:
         """What further items of the answer carry: each of the records that are named together has its own."""
         return [found.written for found in self.named if isinstance(item, RecordItem)]
 
@@ -336,7 +336,7 @@ class Work(ABC):
     def _threshold(self, tool: str) -> float:
         match TOOLS[tool].kind:
             case Kind.ANSWER:
-                return self.least(TOPIC_KINDS.get(tool, ""))
+                return self.threshold_for(TOPIC_KINDS.get(tool, ""))
             case Kind.DATA:
                 return self.limits.threshold_data
             case Kind.FACT | Kind.ENDING:
@@ -355,7 +355,7 @@ class Work(ABC):
                 raise Stop(Reason.MODEL_FAILED, whole_mail=True) from error
         raise Stop(Reason.MODEL_FAILED)
 
-    def _spend(self, choice: Choice) -> Choice:
+    def _count_usage(self, choice: Choice) -> Choice:
         self.usage = self.usage + choice.usage
         return choice
 
@@ -368,7 +368,7 @@ class Work(ABC):
             raise Stop(Reason.LIMIT, whole_mail=True)
 
 
-def together(number: int, context: Context, votes: Sequence[Vote]) -> float:
+def clarification_probability(number: int, context: Context, votes: Sequence[Vote]) -> float:
     """How likely the answer is one of the documents that a canned question tells apart; 0 where it tells none apart."""
     keys = {f"document:{document}" for document in context.clarifications[number].between}
     return sum(vote.probability for vote in votes if vote.key in keys) if len(keys) > 1 else 0.0

@@ -21,7 +21,7 @@ from math import exp, log
 from pydantic import TypeAdapter
 
 from support_agent.company.text import collapse
-from support_agent.planner.segments import Piece, Read, pieces_of, sentences_of
+from support_agent.planner.segments import Read, Segment, segments_of, sentences_of
 from support_agent.tools.base import Reading
 
 WEIGHTS_FILE = "questions.json"
@@ -65,7 +65,7 @@ def questions_of(subject: str, text: str, read: Read) -> tuple[str, ...]:
         text: What the customer wrote now, without quotation and signature.
         read: Tells what a piece of the mail does, and what it is about.
     """
-    pieces = pieces_of(text, read)
+    pieces = segments_of(text, read)
     groups = _groups(pieces)
     if len(groups) > 1:
         return tuple(value for group in groups for value in _values(group, read))
@@ -79,13 +79,13 @@ def questions_of(subject: str, text: str, read: Read) -> tuple[str, ...]:
 def asked_in(question: str, read: Read) -> list[str]:
     """The sentences of a question that ask; all, where none does."""
     sentences = sentences_of(question)
-    pieces = [Piece(text, reading, 0) for text, reading in zip(sentences, read(sentences), strict=True)]
+    pieces = [Segment(text, reading, 0) for text, reading in zip(sentences, read(sentences), strict=True)]
     return [piece.text for piece in pieces if piece.asks] or sentences
 
 
-def _groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
+def _groups(pieces: Sequence[Segment]) -> list[list[Segment]]:
     """The pieces of each question; one group, or none, where nothing asks."""
-    groups: list[list[Piece]] = [[]]
+    groups: list[list[Segment]] = [[]]
     has_items = any(piece.is_item and piece.asks for piece in pieces)
     for piece in pieces:
         asked = [one for one in groups[-1] if one.asks or (one.reports and len(groups) > 1)]
@@ -97,22 +97,22 @@ def _groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
                 groups[-1].append(piece)
         elif item is not None and item.block == piece.block:
             groups[-1].append(piece)
-        elif asked and _begins_question(max(asked, key=sureness), piece):
+        elif asked and _begins_question(max(asked, key=asking_score), piece):
             groups.append([*_context(groups[-1], piece), piece])
         else:
             groups[-1].append(piece)
     return [group for group in groups if group]
 
 
-def _context(before: list[Piece], piece: Piece) -> list[Piece]:
+def _context(before: list[Segment], piece: Segment) -> list[Segment]:
     """What asks nothing at the end of the question before, and is nearer to the new one; it is taken off there."""
-    taken: list[Piece] = []
-    while not before[-1].asks and _is_nearer(before[-1], piece, max(before, key=sureness)):
+    taken: list[Segment] = []
+    while not before[-1].asks and _is_nearer(before[-1], piece, max(before, key=asking_score)):
         taken.insert(0, before.pop())
     return taken
 
 
-def _is_nearer(context: Piece, new: Piece, old: Piece) -> bool:
+def _is_nearer(context: Segment, new: Segment, old: Segment) -> bool:
     if (context.block == new.block) != (context.block == old.block):
         return context.block == new.block
     return _distance(context.reading, new.reading) < _distance(context.reading, old.reading)
@@ -123,22 +123,22 @@ def _distance(one: Reading, other: Reading) -> float:
     return sum(abs(near - other.near.get(topic, 0.0)) for topic, near in one.near.items())
 
 
-def sureness(piece: Piece) -> float:
+def asking_score(piece: Segment) -> float:
     """How surely a piece asks; a question mark counts more than the words."""
     return piece.reading.is_marked + piece.reading.acts.asks
 
 
-def _begins_question(before: Piece, piece: Piece) -> bool:
+def _begins_question(before: Segment, piece: Segment) -> bool:
     return (piece.asks or piece.reports) and (_are_two(before, piece) or _is_order(before, piece))
 
 
-def _are_two(first: Piece, second: Piece) -> bool:
+def _are_two(first: Segment, second: Segment) -> bool:
     weights = committed()
     score = weights["bias"] + sum(weights[name] * value for name, value in features_of(first, second).items())
     return 1 / (1 + exp(-score)) >= SPLIT
 
 
-def _is_order(first: Piece, second: Piece) -> bool:
+def _is_order(first: Segment, second: Segment) -> bool:
     """Whether the second wishes, orders or complains about something else: that is not lost in a neighbour's answer."""
     acts = second.reading.acts
     is_sure = acts.asks + acts.reports >= SURE_ORDER and not second.reading.is_marked
@@ -149,7 +149,7 @@ def _is_order(first: Piece, second: Piece) -> bool:
     )
 
 
-def features_of(first: Piece, second: Piece) -> dict[str, float]:
+def features_of(first: Segment, second: Segment) -> dict[str, float]:
     """What says whether two sentences that ask are two questions.
 
     `marked`: both have a question mark; `sure`: how surely the less sure one asks; `change`: how much nearer each is to
@@ -181,7 +181,7 @@ def _letters(text: str) -> int:
     return sum(WIDE_LETTERS if ord(letter) >= WIDE else 1 for letter in text)
 
 
-def _values(group: Sequence[Piece], read: Read, before: str = "") -> tuple[str, ...]:
+def _values(group: Sequence[Segment], read: Read, before: str = "") -> tuple[str, ...]:
     """A question; several, where a sentence names several values of an account: "my plan and the renewal date"."""
     kept: list[str] = []
     texts = [before]
@@ -194,7 +194,7 @@ def _values(group: Sequence[Piece], read: Read, before: str = "") -> tuple[str, 
     return (*kept, collapse(" ".join(texts)))
 
 
-def _parts(piece: Piece, read: Read) -> list[str]:
+def _parts(piece: Segment, read: Read) -> list[str]:
     """A sentence cut where it names another value: at a pause, or else at the short word where both are named best."""
     words = piece.text.split()
     if len(words) > MOST_WORDS or not _names_value(piece.reading, ABOUT_ACCOUNT):
@@ -206,7 +206,7 @@ def _parts(piece: Piece, read: Read) -> list[str]:
             left, right = " ".join(words[:place]), " ".join(words[place:])
             one, other = read([left, right])
             if _names_value(one, least) and _names_value(other, least) and _change(one, other) >= APART:
-                found.append((min(_top(one)[1], _top(other)[1]), left, Piece(right, other, piece.block)))
+                found.append((min(_top(one)[1], _top(other)[1]), left, Segment(right, other, piece.block)))
         if found:
             _, left, rest = max(found, key=lambda one: one[0])
             return [left, *_parts(rest, read)]

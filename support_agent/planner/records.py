@@ -34,7 +34,7 @@ MIN_BEGINNING = 5
 SURE_RECORD = 0.9
 """Where no column is named, the question must so surely be about the record: "How do I pay HF-2025-0030?" (0.71) and
 "Send me HF-2025-0030 as PDF" (0.81) are not, "When was HF-2025-0030 issued?" (0.98) is. Of a dozen questions tried."""
-_LITTLE_WORDS = """
+_STOP_WORDS = """
     about advise after again all also already always and answer any anyone are asap back before been but can could
     did does doing done else ever exactly find for from get give going happen happens has have help here how into
     its just keep know let like long lot make many may maybe mean more much must myself need new not now off one
@@ -52,12 +52,12 @@ _LITTLE_WORDS = """
     mis mucho muy nos nuestro otra otro para pero poder por porque puede puedo que qué quien quién sin sobre son tan
     tengo tiempo tiene todo una uno usted ustedes
 """
-LITTLE_WORDS = frozenset(_LITTLE_WORDS.split())
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 """Words that say nothing of what a question is about."""
 log = structlog.get_logger(__name__)
 
 
-class Wanted(Frozen):
+class RecordSelection(Frozen):
     """What a question gets of a kind of records: records by their identifiers, a canned question, or a person."""
 
     identifiers: tuple[str, ...] = ()
@@ -102,23 +102,23 @@ class Records:
         """
         if not self.context.accounts.records:
             return ()
-        found = self._identifiers.found_in(self.context.current_question) or self._stray
+        found = self._identifiers.found_in(self.context.current_question) or self._named_outside_questions
         unknown = (" ".join(one.written.split()) for one in found if one.outcome == "unknown")
         self.context.unknown_records = tuple(dict.fromkeys([*self.context.unknown_records, *unknown]))
-        return _each_once(found)
+        return _deduplicated(found)
 
     @cached_property
-    def _stray(self) -> tuple[Found, ...]:
+    def _named_outside_questions(self) -> tuple[Found, ...]:
         asked = [one for text in self.context.questions for one in self._identifiers.found_in(text)]
         told = {one.records or one.written for one in asked}
-        return tuple(one for one in self._everywhere if (one.records or one.written) not in told)
+        return tuple(one for one in self._named_in_mail if (one.records or one.written) not in told)
 
     @cached_property
-    def _everywhere(self) -> tuple[Found, ...]:
+    def _named_in_mail(self) -> tuple[Found, ...]:
         """What the whole mail names. Nobody but a customer has records: the ticket in a stranger's subject is none."""
         if self.context.customer is None:
             return ()
-        return _each_once(self._identifiers.found_in(self.context.mail))
+        return _deduplicated(self._identifiers.found_in(self.context.mail))
 
     @property
     def unknown(self) -> Reason:
@@ -136,34 +136,34 @@ class Records:
             for option in (*options, *added)
         ]
 
-    def wanted(self, kind: str, named: Sequence[Found]) -> Wanted:
+    def selected(self, kind: str, named: Sequence[Found]) -> RecordSelection:
         """What the question gets that is about this kind of records."""
         if kind in self.context.unread_records:
-            return Wanted(reason=Reason.TOOL_FAILED)
+            return RecordSelection(reason=Reason.TOOL_FAILED)
         if kind not in self.context.records:
-            return Wanted(reason=Reason.LEVEL)
+            return RecordSelection(reason=Reason.LEVEL)
         if not named:
             return self._unnamed(kind)
         if all(one.outcome == "near" for one in named):
-            return self._asked_back(kind)
+            return self._clarification(kind)
         identifiers = [name for one in named if one.outcome == "own" for found, name in one.records if found == kind]
         if len(identifiers) != len(named) or len(identifiers) > self.most:
-            return Wanted()
-        return Wanted(identifiers=tuple(identifiers))
+            return RecordSelection()
+        return RecordSelection(identifiers=tuple(identifiers))
 
-    def _unnamed(self, kind: str) -> Wanted:
+    def _unnamed(self, kind: str) -> RecordSelection:
         """Another question of the mail may have named it; else it is the customer's only one."""
-        if self._everywhere:
-            is_one = len(self._everywhere) == 1 and self._everywhere[0].outcome == "own"
-            return self.wanted(kind, self._everywhere) if is_one else Wanted()
+        if self._named_in_mail:
+            is_one = len(self._named_in_mail) == 1 and self._named_in_mail[0].outcome == "own"
+            return self.selected(kind, self._named_in_mail) if is_one else RecordSelection()
         own: Sequence[Record] = self.context.records[kind]
         if not own:
-            return Wanted(reason=Reason.NO_DATA)
-        return Wanted(identifiers=(own[0].identifier,)) if len(own) == 1 else self._asked_back(kind)
+            return RecordSelection(reason=Reason.NO_DATA)
+        return RecordSelection(identifiers=(own[0].identifier,)) if len(own) == 1 else self._clarification(kind)
 
-    def _asked_back(self, kind: str) -> Wanted:
+    def _clarification(self, kind: str) -> RecordSelection:
         asked = (number for number, one in self.context.clarifications.items() if one.about_records == kind)
-        return Wanted(clarification=next(asked, None))
+        return RecordSelection(clarification=next(asked, None))
 
     def column(self, kind: str, chooser: Chooser) -> Choice:
         """Let the model choose among the columns that the customer's words name, and all of them.
@@ -172,7 +172,7 @@ class Records:
         for "Details of HF-2025-0030, please" and for "When did you issue HF-2025-0030?".
         """
         columns, question = self.context.accounts.records[kind].columns, self.context.current_question
-        named = {name for name, words in words_of(columns, self._label(kind)).items() if _says(question, words)}
+        named = {name for name, words in words_of(columns, self._label(kind)).items() if _names_any(question, words)}
         options = [
             Option(key=name, title=spec.label_for("en"), mentioned=float(name in named))
             for name, spec in columns.items()
@@ -184,7 +184,7 @@ class Records:
         return {word for label in self.context.accounts.records[kind].label.values() for word in _words(label)}
 
 
-def _each_once(found: Sequence[Found]) -> tuple[Found, ...]:
+def _deduplicated(found: Sequence[Found]) -> tuple[Found, ...]:
     return tuple({one.records or one.written: one for one in found}.values())
 
 
@@ -227,9 +227,9 @@ def words_of(columns: dict[str, ColumnSpec], without: set[str]) -> dict[str, set
 
 def _words(text: str) -> list[str]:
     found = re.findall(r"[^\W\d_]+", text.casefold())
-    return [word for word in found if len(word) >= MIN_WORD and word not in LITTLE_WORDS]
+    return [word for word in found if len(word) >= MIN_WORD and word not in STOP_WORDS]
 
 
-def _says(question: str, words: set[str]) -> bool:
+def _names_any(question: str, words: set[str]) -> bool:
     said = re.findall(r"[^\W\d_]+", question.casefold())
     return any(one == word or (len(word) >= MIN_BEGINNING and one.startswith(word)) for one in said for word in words)

@@ -40,7 +40,7 @@ _MARKER = re.compile(r"^\d+[.)]$")
 _POSTSCRIPT = re.compile(r"^p\.? ?s\b", re.IGNORECASE)
 
 
-class Piece(NamedTuple):
+class Segment(NamedTuple):
     """A sentence, as far as it can be told; `block` counts the paragraphs and list items."""
 
     text: str
@@ -65,7 +65,7 @@ class Piece(NamedTuple):
 
 def asks(text: str, read: Read) -> bool:
     """Whether one sentence is a question, a wish or an order."""
-    return Piece(text, read([text])[0], 0).asks
+    return Segment(text, read([text])[0], 0).asks
 
 
 def is_long(text: str) -> bool:
@@ -74,9 +74,9 @@ def is_long(text: str) -> bool:
     return len(words) >= MIN_WORDS or (not text.isascii() and any(len(word) >= MIN_LETTERS * 2 for word in words))
 
 
-def pieces_of(text: str, read: Read) -> list[Piece]:
+def segments_of(text: str, read: Read) -> list[Segment]:
     """The pieces of a mail but greeting and sign-off; below a sign-off what asks, or a postscript, still counts."""
-    kept: list[Piece] = []
+    kept: list[Segment] = []
     is_signed_off = False
     for number, block in enumerate(_blocks(text, read)):
         if not block:
@@ -86,7 +86,7 @@ def pieces_of(text: str, read: Read) -> list[Piece]:
         if not kept:
             body = _ungreeted(body, read)
         is_after_all = not is_signed_off or bool(_POSTSCRIPT.match(body))
-        pieces = [Piece(one, reading, number) for one, reading in _read(sentences_of(body), read)]
+        pieces = [Segment(one, reading, number) for one, reading in _read(sentences_of(body), read)]
         while len(kept) + len(pieces) > 1 and pieces and _closes(pieces[-1]):
             pieces.pop()
         kept += [piece for piece in pieces if is_after_all or _asks_below(piece)]
@@ -166,14 +166,14 @@ def _ungreeted(body: str, read: Read) -> str:
     return body
 
 
-def _greets(piece: Piece) -> bool:
+def _greets(piece: Segment) -> bool:
     acts = piece.reading.acts
     return acts.greets + acts.parts >= SURE and not piece.reading.is_marked and len(piece.text) < SHORT_LINE
 
 
-def _closes(piece: Piece) -> bool:
+def _closes(piece: Segment) -> bool:
     return piece.reading.acts.parts >= SURE and not piece.reading.is_marked and len(piece.text) < SHORT_LINE
 
 
-def _asks_below(piece: Piece) -> bool:
+def _asks_below(piece: Segment) -> bool:
     return piece.asks and piece.reading.acts.footer < ASKS

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from support_agent.planner.forms import FORMS, OVER_MANY, votes_for
+from support_agent.planner.forms import AGGREGATE_FORMS, FORMS, votes_for
 from support_agent.tools.base import Qualifier, Search
 
 SURE = 0.6
@@ -20,7 +20,7 @@ SURE_OF_TOTAL = 0.9
 files together" asks for one of them."""
 
 
-def over_many(question: str, own: Iterable[str], search: Search) -> Qualifier | None:
+def aggregate_asked_for(question: str, own: Iterable[str], search: Search) -> Qualifier | None:
     """The form over many values that a question asks for, where the field is not such a number itself; else None.
 
     Args:
@@ -30,7 +30,7 @@ def over_many(question: str, own: Iterable[str], search: Search) -> Qualifier | 
     votes = votes_for(question, search)
     form = max(FORMS, key=lambda form: votes[form.key])
     least = SURE_OF_TOTAL if form.key == "total" else SURE
-    if form.key not in OVER_MANY or votes[form.key] < least:
+    if form.key not in AGGREGATE_FORMS or votes[form.key] < least:
         return None
     if any(votes_for(text, search)[form.key] >= SURE for text in own):
         return None

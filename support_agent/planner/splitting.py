@@ -22,7 +22,7 @@ from typing import NamedTuple
 from support_agent.company.periods.periods import mentioned_periods
 from support_agent.company.text import split_sentences
 from support_agent.planner.choice import LEAST_SURE, MARGIN, NONE_KEY
-from support_agent.planner.qualifiers import narrows
+from support_agent.planner.qualifiers import has_qualifier
 from support_agent.planner.segments import Read, asks
 
 Chances = Callable[[str], Mapping[str, float]]
@@ -63,7 +63,7 @@ class _Half(NamedTuple):
     chance: float
 
 
-def parts_of(question: str, chances: Chances, read: Read, least: float, today: date) -> tuple[Part, ...]:
+def split_question(question: str, chances: Chances, read: Read, least: float, today: date) -> tuple[Part, ...]:
     """The two things that a question asks for; the question itself, where it asks for one or nobody can tell.
 
     Args:
@@ -73,8 +73,8 @@ def parts_of(question: str, chances: Chances, read: Read, least: float, today: d
         least: The probability that an answer needs: so likely is the whole question about the two topics together.
         today: For the periods that it names.
     """
-    places = list(islice(_places(question, read), MOST_CUTS)) if len(question) <= MOST_CHARACTERS else []
-    is_open = bool(places) and not narrows(question, partial(asks, read=read))
+    places = list(islice(_cut_points(question, read), MOST_CUTS)) if len(question) <= MOST_CHARACTERS else []
+    is_open = bool(places) and not has_qualifier(question, partial(asks, read=read))
     whole = chances(question) if is_open else {}
     told = {topic: chance for topic, chance in whole.items() if topic != NONE_KEY and chance >= SHARE}
     if len(told) < 2:
@@ -85,7 +85,7 @@ def parts_of(question: str, chances: Chances, read: Read, least: float, today: d
     return tuple(Part(half.text, half.chance >= SURE) for half in best) or (Part(question),)
 
 
-def _places(question: str, read: Read) -> Iterator[tuple[str, str]]:
+def _cut_points(question: str, read: Read) -> Iterator[tuple[str, str]]:
     """The question before and after each join inside a sentence whose first half asks."""
     for join in _JOIN.finditer(question):
         left, right = question[: join.start()], question[join.end() :]

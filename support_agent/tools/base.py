@@ -33,7 +33,7 @@ from support_agent.company.vocabulary import Vocabulary
 from support_agent.core.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
 from support_agent.tools.fact_room import FactRoom, Finding
-from support_agent.tools.signals import Signs
+from support_agent.tools.signals import Signals
 
 
 class Kind(StrEnum):
@@ -48,12 +48,12 @@ class Kind(StrEnum):
 class Match(Frozen):
     """How near a topic ("document:6", "field:plan", "series:payments", "record:invoices") is to a question, -1..1.
 
-    `signs` is all that speaks for it; None where nothing but the score is known.
+    `signals` is all that speaks for it; None where nothing but the score is known.
     """
 
     topic: str
     score: float
-    signs: Signs | None = None
+    signals: Signals | None = None
 
 
 class Qualifier(Frozen):
@@ -249,7 +249,7 @@ class Context:
     unsure: dict[int, Unsure] = field(default_factory=dict)
     translations: Mapping[int, Document] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    beside: list[Qualifier] = field(default_factory=list)
+    missing_qualifiers: list[Qualifier] = field(default_factory=list)
 
     @property
     def current_question(self) -> str:

@@ -25,7 +25,7 @@ class Reason(StrEnum):
     REPEATED = "repeated"
 
 
-ENDS = {
+REASON_BY_CODE = {
     "level": Reason.LEVEL,
     "no_data": Reason.NO_DATA,
     "zero": Reason.NO_DATA,

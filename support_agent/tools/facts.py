@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from support_agent.tools.base import Context, Kind, Match, Pointed, Tool
 from support_agent.tools.closed import DocumentNumber, QuestionNumber
-from support_agent.tools.retrieval import retrieve, told
+from support_agent.tools.retrieval import finding_text, retrieve
 
 SHOWN = 8
 """Topics named in the description of a result."""
@@ -41,7 +41,7 @@ class FindDocuments(Tool):
         shown = ", ".join(f"{match.topic} {match.score:.2f}" for match in matches[:SHOWN])
         finding = context.findings.get(self.question)
         settled = context.settled.get(self.question)
-        description = shown if finding is None else f"{shown}; looked into: {told(finding)}"
+        description = shown if finding is None else f"{shown}; looked into: {finding_text(finding)}"
         if settled is not None:
             description = f"{shown}; sure without a look: document:{settled}"
         return Pointed(pointer=f"question {self.question}", description=description)
@@ -63,7 +63,7 @@ class FindEvidence(Tool):
             finding = retrieve(context.room, question, {self.number: document}, self.number)
             context.findings[self.question] = finding if earlier is None else finding.after(earlier)
         found = context.findings.get(self.question)
-        description = "not looked into" if found is None else f"looked into: {told(found)}"
+        description = "not looked into" if found is None else f"looked into: {finding_text(found)}"
         return Pointed(pointer=f"question {self.question}", description=description)
 
 

@@ -146,7 +146,7 @@ def _is_keepable(text: str, most_characters: int) -> bool:
     return len(text) <= most_characters and not _UNSTORABLE.search(text)
 
 
-def told(found: Finding) -> str:
+def finding_text(found: Finding) -> str:
     """A finding in a line: its reason, and the documents with their grades; no text of anybody."""
     documents = [f"document:{one.document}" + ("" if one.grade is None else f" {one.grade:.2f}") for one in found.cited]
     return ", ".join([found.reason, *dict.fromkeys(documents)])

@@ -16,7 +16,7 @@ TextKind = Literal["head", "question", "section"]
 """What a question is compared with: title and summary, example questions, sections."""
 
 
-class Signs(Frozen):
+class Signals(Frozen):
     """What speaks for one topic.
 
     `likeness` has, by embedder and kind of text, the cosine of the nearest text, -1..1; a topic without texts of a kind
