@@ -1,7 +1,7 @@
-"""What an answer is made of, in words: what the qualifiers of a question are looked up in.
+"""The words and numbers that an answer contains, for checking the qualifiers of a question against them.
 
-A document counts whole, in every language that it has, because an answer is a part of it; of an account value count
-its name, its summary, its example questions and the value itself. Checked by tests/unit/planner/test_answer_content.py.
+A document counts as a whole, in all its languages, because the answer is part of it. An account value counts with its
+label, summary, example questions and value. Checked by tests/unit/planner/test_answer_content.py.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from support_agent.company.words import (
 from support_agent.tools.base import Context
 
 STEM = 5
-"""Words of so many letters or more that begin alike may be one word: "invoice" and "invoices"."""
+"""Words that share this many first letters may be forms of one word: "invoice" and "invoices"."""
 ENDING = 3
-"""So many letters longer or shorter, an inflected word may be."""
+"""Largest difference in length between two forms of a word."""
 
 
 class AnswerContent:
-    """Tells what the words of an answer carry."""
+    """The words and numbers of an answer."""
 
     def __init__(
         self, text: str, vocabulary: Vocabulary, *, is_value: bool, countries: frozenset[str] = frozenset()
     ) -> None:
-        """Args: `countries` are the codes of those that the answer names."""
+        """Args: `countries` are the codes of the countries that the answer names."""
         self.is_value = is_value
         self.countries = countries
         self.vocabulary = vocabulary
@@ -62,12 +62,12 @@ class AnswerContent:
         self._numbers = {plain_number(found) for found in digits_in(text)}
 
     def contains(self, text: str) -> bool:
-        """Whether all words and numbers of a text are among what the answer says."""
+        """Whether the answer contains all words and numbers of a text."""
         lower = text.casefold()
         return self._has_phrase(lower) or all(map(self._has_word, lower.split()))
 
     def _has_phrase(self, text: str) -> bool:
-        """Whether a text stands there as it is, and not within a word or number: "5" is not in "15 seats"."""
+        """Whether the answer contains the exact text, but not inside a word or number: "5" is not in "15 seats"."""
         if SPACELESS.search(text):
             return text in self._text
         return re.search(rf"(?<!\w){re.escape(text)}(?![\w-]*\d|\w)", self._text) is not None
@@ -87,12 +87,10 @@ class AnswerContent:
 
 
 def content_of(item: Item, context: Context, others: Sequence[str] = ()) -> AnswerContent | None:
-    """What an item of an answer carries; None where it only asks back and so answers nothing.
+    """The content of an item; None for a clarification, which answers nothing.
 
     Args:
-        item: One item.
-        context: Of the mail in hand.
-        others: What further items of the same answer carry.
+        others: Content of further items of the same answer.
     """
     said = _words_of_item(item, context)
     if said is None:
@@ -107,12 +105,12 @@ def content_of(item: Item, context: Context, others: Sequence[str] = ()) -> Answ
 
 
 def _customer_words(context: Context) -> list[str]:
-    """What may stand below a mail and narrows nothing."""
+    """The customer's name and address, which may sign a mail and qualify nothing."""
     return [context.customer.address, context.customer.name] if context.customer else []
 
 
 def _words_of_item(item: Item, context: Context) -> tuple[list[str], bool] | None:
-    """The words of one item, and whether it says a value of the account."""
+    """The words of one item, and whether it is an account value."""
     accounts = context.accounts
     match item:
         case DocumentItem(number=number):
@@ -171,7 +169,7 @@ def _words_of_values(
 
 
 def words_of_period(period: Period, context: Context) -> list[str]:
-    """The years and months of a period, as a customer writes them, but of all the time that there is."""
+    """The years and months of a period as a customer writes them; [] for `all_time`."""
     if period.name == "all_time":
         return []
     ends = (period.first, period.last)

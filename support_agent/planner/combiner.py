@@ -1,13 +1,12 @@
-"""Joins the votes on the topics of a question into one probability each, and one for `none`.
+"""Combines the signals and votes on a question's topics into one probability per topic, and one for `none`.
 
-A conditional logit: every topic has a score, a weighted sum of what speaks for it beside the others of the list, and
-`none` has one of its own, made of the whole list. Where the language model was asked, its votes are added. The weights
-were fitted on many companies (`combiner.json`, written by `python -m tests.benchmarks.fit`), the shift for the company
-at hand comes from `support-agent calibrate`.
+A conditional logit: the score of a topic is a weighted sum of its features relative to the other topics, and `none` has
+a score computed from the whole list. If the language model was asked, its votes are added. The weights were fitted on
+many companies (`combiner.json`, written by `python -m tests.benchmarks.fit`); `support-agent calibrate` adjusts them to
+one company.
 
-Invariant: the probabilities add up to one; a topic or `none` that nothing is known of takes part with zeros. Checked
-by tests/unit/planner/test_combiner.py.
-Source: conditional logit as in McFadden 1974.
+Invariant: the probabilities add up to one; unknown features count as zero. Checked by
+tests/unit/planner/test_combiner.py. Source: conditional logit as in McFadden 1974.
 """
 
 from __future__ import annotations
@@ -26,48 +25,48 @@ from support_agent.tools.base import Match
 from support_agent.tools.signals import Signals, TextKind
 
 EMBEDDERS = ("minilm", "use", "e5")
-"""The embedders that the weights know; one that is not there has no say."""
+"""The embedders that have weights; a missing one adds nothing."""
 KINDS: tuple[TextKind, ...] = ("head", "question", "section")
 ACCOUNT = ("field:", "series:", "record:")
 WEIGHTS_FILE = "combiner.json"
 FEW = 1e-6
-"""Added to a standard deviation, which is zero where all topics are alike."""
+"""Added to a standard deviation, which is zero if all topics are equal."""
 TENTHS = 10.0
-"""Cosines differ by tenths and less; what is not standardised is multiplied, so that weights are of one size."""
+"""Factor for features that are not standardised: cosines differ by tenths, so this keeps weights of similar size."""
 Features = dict[str, float]
 
 
 class Votes(Frozen):
-    """What the language model said of one option, None where nobody asked: of its title on the list, and yes or no."""
+    """The language model's pick by title and its yes or no for one option; None if it was not asked."""
 
     picked: float | None = None
     judged: float | None = None
 
 
 class Calibration(Frozen):
-    """How a company differs from those that the weights were fitted on; the default changes nothing."""
+    """Adjusts the weights to one company; the default changes nothing."""
 
     sharpness: float = 1.0
-    """All scores are multiplied by it."""
+    """Factor of all scores."""
     none_shift: float = 0.0
-    """Added to the score of `none` after that."""
+    """Added to the multiplied score of `none`."""
     thresholds: dict[str, float] = Field(default_factory=dict)
-    """What an answer needs, by kind of its topic ("document"); of other kinds `planner.threshold_answer`."""
+    """The probability an answer needs, by kind of topic ("document"); other kinds use `planner.threshold_answer`."""
     version: str = ""
-    """Kept with each plan; "" for the default."""
+    """Stored with each plan; "" for the default."""
 
 
 class Weights(Frozen):
-    """One weight a feature, of topics and of `none`."""
+    """Weights by feature, for topics and for `none`."""
 
     topic: dict[str, float]
     none: dict[str, float]
 
 
 class ModelWeights(Frozen):
-    """What is added where the language model was asked: how much the score before counts, and its votes.
+    """Weights of the language model's votes, and of the score before it was asked (`before`).
 
-    Those on a topic without examples have a weight on top: it has little else to show.
+    The `_bare` weights are added for topics without examples, which have few other signals.
     """
 
     before: float = 1.0
@@ -91,7 +90,7 @@ class ModelWeights(Frozen):
 
 
 class Combiner(Frozen):
-    """The weights of the votes without the language model, and of its own; `version` changes with any of them."""
+    """Weights without and with the language model; `version` changes with any of them."""
 
     version: str
     silent: Weights
@@ -103,9 +102,9 @@ class Combiner(Frozen):
         """Probabilities of the topics and, last, of `none`.
 
         Args:
-            topics: Of each topic, as `features_of` gives them.
-            none: Of the whole list.
-            votes: Of each topic and, last, of `none`; None: the language model was not asked.
+            topics: Features of each topic, from `features_of`.
+            none: Features of the whole list.
+            votes: On each topic and, last, on `none`; None if the language model was not asked.
         """
         scores = [_dot(self.silent.topic, features) for features in topics]
         none_score = _dot(self.silent.none, none)
@@ -119,10 +118,10 @@ class Combiner(Frozen):
 
 @cache
 def committed(models: tuple[str, ...] = ("minilm", "use")) -> Combiner:
-    """The weights that the program comes with for these embedders.
+    """The packaged weights for these embedders.
 
     Raises:
-        ConfigError: none were fitted to them.
+        ConfigError: no weights were fitted for them.
     """
     text = files(__package__).joinpath(WEIGHTS_FILE).read_text(encoding="utf-8")
     fitted = TypeAdapter(dict[str, Combiner]).validate_json(text)
@@ -130,13 +129,13 @@ def committed(models: tuple[str, ...] = ("minilm", "use")) -> Combiner:
     if found is None:
         known = "; ".join(name.replace("+", ", ") for name in fitted)
         raise ConfigError(
-            f"embedding.models {', '.join(models)}: no weights were fitted to these: write one of: {known}"
+            f"embedding.models {', '.join(models)}: no weights were fitted for this combination: write one of: {known}"
         )
     return found
 
 
 def set_name(models: Sequence[str]) -> str:
-    """The name of a set of embedders in the file of the weights."""
+    """The key of a set of embedders in the weights file."""
     return "+".join(sorted(models))
 
 
@@ -159,12 +158,12 @@ def features_of(matches: Sequence[Match]) -> tuple[list[Features], Features]:
 
 
 def _of_score(score: float) -> Signals:
-    """Of a topic of which nothing but a similarity is known."""
+    """Signals of a topic with a similarity only."""
     return Signals(likeness={EMBEDDERS[0]: {"head": score}})
 
 
 def _add_likeness(topics: list[Features], signals: Sequence[Signals], embedder: str) -> None:
-    """How near each topic is, standardised over the list, as far as the embedder reads the question's language."""
+    """Similarities standardised over the list, multiplied by how well the embedder reads the question's language."""
     fluency = signals[0].fluency.get(embedder, 1.0)
     for kind in KINDS:
         near = [own.likeness.get(embedder, {}).get(kind) for own in signals]
@@ -201,7 +200,7 @@ def _add_classifier(topics: list[Features], signals: Sequence[Signals]) -> None:
 
 
 def _of_list(topics: Sequence[Features], signals: Sequence[Signals]) -> Features:
-    """What speaks for `none`: how near the nearest is, how alone it stands, how far the voters agree."""
+    """Features of `none`: the highest similarity, its lead over the others, and how far the voters agree."""
     none: Features = {"bias": 1.0, "topics": math.log(len(signals)), "length": math.log(1 + signals[0].characters)}
     tops = []
     for embedder in EMBEDDERS:
@@ -226,12 +225,12 @@ def _of_list(topics: Sequence[Features], signals: Sequence[Signals]) -> Features
 
 
 def nearest_of(signals: Signals, embedder: str) -> float | None:
-    """The cosine of the nearest text of any kind; None where the embedder has not compared any."""
+    """The highest cosine over all kinds of text; None if the embedder compared none."""
     return max(signals.likeness.get(embedder, {}).values(), default=None)
 
 
 def standardised(values: Sequence[float | None]) -> list[float]:
-    """Distances from the mean in standard deviations; 0 for what is unknown."""
+    """Z-scores; 0 for unknown values."""
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return [0.0] * len(values)
@@ -240,7 +239,7 @@ def standardised(values: Sequence[float | None]) -> list[float]:
 
 
 def _lead(values: Sequence[float | None], place: int) -> float:
-    """How far the first of all is before the second; 0 for the others."""
+    """The lead of the highest value over the second highest; 0 for all other values."""
     own = values[place]
     others = [value for index, value in enumerate(values) if value is not None and index != place]
     return max(0.0, own - max(others)) if own is not None and others else 0.0

@@ -1,7 +1,7 @@
-"""Asks the model for the next call, out of a closed set: a server for a whole call, an embedded model piece by piece.
+"""Asks the model for the next call: a server for a whole call, an embedded model part by part.
 
-Neither returns text of the model: what comes back is one of the candidates, the same object that was offered. What a
-server composes is compared with them; anything else is refused. Checked by tests/unit/planner/test_composers.py.
+Both return one of the offered candidates, never text of the model: a call composed by a server is compared with the
+candidates, and anything else is refused. Checked by tests/unit/planner/test_composers.py.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NEXT = "What must be done next?"
 
 
 class Composed(NamedTuple):
-    """A call that the model composed; `probability` is the joint one of its pieces, None where it told none."""
+    """A call that the model composed, and the joint probability of its parts; None if the model reported none."""
 
     call: Candidate
     probability: float | None
@@ -41,7 +41,7 @@ class Composed(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """What the model is asked: the question, what was called for it and came back, and the calls that may come next."""
+    """What the model is asked: the question, the calls so far with their results, and the calls that may follow."""
 
     question: str
     so_far: tuple[str, ...]
@@ -63,12 +63,12 @@ class Composer(Protocol):
 
 
 def composer_for(model: Model) -> Composer:
-    """The composer for a model: one that composes calls by itself, or scores closed options."""
+    """The composer for a model that composes whole calls, or only scores closed options."""
     return ServerComposer(model) if isinstance(model, CallModel) else ScoringComposer(model)
 
 
 class ServerComposer:
-    """Lets a server compose a whole call, from the schemas of the tools with their closed sets as enumerations."""
+    """Lets a server compose a whole call; the tools' schemas list the closed sets as enumerations."""
 
     def __init__(self, model: CallModel) -> None:
         self._model = model
@@ -88,10 +88,10 @@ class ServerComposer:
 
 
 class ScoringComposer:
-    """Decodes a call piece by piece: the tool, then each argument, each a choice by title from what is left.
+    """Decodes a call part by part: the tool, then each argument, each chosen by title from the remaining candidates.
 
-    A piece's probability joins the model's pick, with its prior taken off, and the vote of the customer's words; that
-    of the call is their product. Where one member is left, the model is not asked.
+    The probability of a part combines the model's pick, minus its prior, with the heuristic vote; that of the call is
+    the product of its parts. If only one value remains, the model is not asked.
     """
 
     def __init__(self, model: Model) -> None:
@@ -117,7 +117,7 @@ class ScoringComposer:
 
 
 class _Decoding:
-    """One call while it is decoded."""
+    """The state of decoding one call."""
 
     def __init__(self, composer: ScoringComposer, step: Step) -> None:
         self.composer = composer
@@ -158,10 +158,10 @@ class _Decoding:
         title: Callable[[Argument], str],
         heuristic: Callable[[Argument], float],
     ) -> Argument:
-        """The likeliest of these values; its probability and the votes are put down."""
+        """Choose the likeliest of these values; note its probability and the votes."""
         if len(values) == 1:
             return values[0]
-        titles = _different([title(value) for value in values], values)
+        titles = _unique_titles([title(value) for value in values], values)
         picks = self._picks(ask, titles)
         expected = [heuristic(value) for value in values]
         scores = [PICKED_WEIGHT * pick + MENTIONED_WEIGHT * said for pick, said in zip(picks, expected, strict=True)]
@@ -190,7 +190,7 @@ class _Decoding:
 
 
 def schemas(step: Step) -> tuple[type[BaseModel], ...]:
-    """The tools of a step as closed models: each argument an enumeration, its members explained by their titles."""
+    """The tools of a step as pydantic models: each argument an enumeration whose description explains the members."""
     tools = dict.fromkeys(call.tool for call in step.calls)
     return tuple(_schema(tool, [call for call in step.calls if call.tool == tool], step.heuristics) for tool in tools)
 
@@ -207,7 +207,7 @@ def _schema(tool: str, calls: Sequence[Candidate], heuristics: Heuristics) -> ty
 
 
 def _literal(values: Sequence[Argument]) -> Any:
-    """A type of these values and no others; pydantic alone would take `true` for 1."""
+    """A type of exactly these values; pydantic alone would accept `true` for 1."""
 
     def exactly(given: object) -> object:
         if not any(given == value and type(given) is type(value) for value in values):
@@ -218,19 +218,19 @@ def _literal(values: Sequence[Argument]) -> Any:
 
 
 def _prompt(question: str, so_far: Sequence[str], parts: tuple[tuple[str, bool], ...]) -> Prompt:
-    """The question and what was called for it; only the program's own words are trusted."""
+    """The question and the calls so far; only the program's own words are marked as trusted."""
     done = "\n".join(f"{place}. {line}" for place, line in enumerate(so_far, start=1))
     history = (("\n\nCalls so far:\n", True), (done, False)) if done else ()
     return Prompt(system=SYSTEM, task="Customer's question:\n", parts=((question, False), *history, *parts))
 
 
 def _is_same(said: dict[str, Any], offered: dict[str, Argument]) -> bool:
-    """Whether arguments are exactly these: True is not 1."""
+    """Whether the arguments are equal in value and type: True is not 1."""
     return said == offered and all(type(said[name]) is type(value) for name, value in offered.items())
 
 
-def _different(titles: Sequence[str], values: Sequence[Argument]) -> tuple[str, ...]:
-    """The titles, those that stand twice with their value."""
+def _unique_titles(titles: Sequence[str], values: Sequence[Argument]) -> tuple[str, ...]:
+    """The titles; duplicates get their value appended."""
     return tuple(
         f"{title} ({value})" if titles.count(title) > 1 else title for title, value in zip(titles, values, strict=True)
     )

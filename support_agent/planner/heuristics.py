@@ -1,7 +1,7 @@
-"""What the program knows of each member of a step's closed sets: its words for the model, and one vote of its own.
+"""Titles and heuristic votes for the tools and arguments that a model may choose in `tools` mode.
 
-The vote (0..1) is what the topic's choice and the customer's words say: a topic's probability, a period or a form that
-is named, the step that is still missing. It is a vote beside the model's, never the choice. Checked by
+The vote (0..1) follows from the topic's choice and the customer's words: a topic's probability, a named period or form,
+the next missing step. It is combined with the model's vote and never decides alone. Checked by
 tests/unit/planner/test_composing.py.
 """
 
@@ -22,14 +22,14 @@ from support_agent.tools.data import Aggregate
 from support_agent.tools.ending import Escalate, Finish, Reason
 
 LIST = "list"
-"""The key of the form in which rows are sent as they are."""
+"""The key of the form that sends rows unchanged."""
 USUAL = ("all_time", "total", Reason.NOT_COVERED.value)
-"""What is meant where nothing is named: half a vote."""
+"""Defaults if the question names nothing: half a vote."""
 
 
 @dataclass
 class Heuristics:
-    """The words and the votes for one question; `descriptions` is how each pointer was described."""
+    """Titles and votes for one question; `descriptions` says what each pointer stands for."""
 
     scope: Scope
     options: Sequence[Option]
@@ -41,7 +41,7 @@ class Heuristics:
         return (TOOLS[tool].__doc__ or tool).strip().splitlines()[0].removesuffix(".")
 
     def title(self, tool: str, argument: str, value: Argument) -> str:
-        """A member as the model reads it: a document by its title, a pointer by what it stands for."""
+        """A member as the model reads it: a document by its title, a pointer by its description."""
         marker = marker_of(TOOLS[tool].model_fields[argument])
         if isinstance(marker, PointerTo):
             return f"{value}: {self.descriptions.get(str(value), '')}"
@@ -55,7 +55,7 @@ class Heuristics:
         return PERIOD_WORDS.get(str(value), str(value))
 
     def score_tool(self, tool: str, calls: Sequence[Candidate]) -> float:
-        """The vote for a tool, given the calls that may come next."""
+        """The vote for a tool, 0..1."""
         wanted = self._wanted(calls)
         if wanted is not None:
             return float(tool == wanted)
@@ -68,7 +68,7 @@ class Heuristics:
         return max((self._clarification_probability(call) for call in ours), default=0.0)
 
     def score_value(self, tool: str, argument: str, value: Argument, values: Sequence[Argument]) -> float:
-        """The vote for a member, among those that are left for this argument."""
+        """The vote for a member among the remaining values of this argument, 0..1."""
         marker = marker_of(TOOLS[tool].model_fields[argument])
         if isinstance(marker, PointerTo):
             return float(value == next((one for one in self.scope.loose if one in values), None))
@@ -81,7 +81,7 @@ class Heuristics:
         return float(value == first) if first is not None else 0.5 * (value in USUAL)
 
     def _wanted(self, calls: Sequence[Candidate]) -> str | None:
-        """The tool of the first step that is still missing: to shape the rows, then to send, then to finish."""
+        """The tool of the first missing step: transform rows, then send, then finish."""
         for kind in (Kind.DATA, Kind.ANSWER, Kind.ENDING):
             for call in calls:
                 if call.kind is kind and self._is_missing(call):
@@ -102,18 +102,18 @@ class Heuristics:
         )
 
     def _is_side(self, call: Candidate) -> bool:
-        """Whether it makes a number for a calculation that is named; the total, where no other number is."""
+        """Whether the call computes the total for a named calculation, if no other number is named."""
         named = self.scope.named
         is_total = call.tool == Aggregate.name and "total" in call.choices
         return is_total and bool(named & OPERATIONS) and not named & AGGREGATIONS
 
     def _is_open(self, topic: str) -> bool:
-        """Whether rows of a topic were fetched, and not yet those of each period that is named."""
+        """Whether rows of a topic were fetched, but not yet for every named period."""
         fetched = [dict(call.arguments).get("period") for call in self.scope.made if topic in call.topics]
         return self.scope.names_periods and 0 < len(fetched) < len(self.scope.periods)
 
     def _probability(self, topic: str) -> float:
-        """Of a topic that nothing was called about yet."""
+        """The probability of a topic; 0 once a call was made about it."""
         if any(topic in call.topics for call in self.scope.made):
             return 0.0
         return next((vote.probability for vote in self.votes if vote.key == topic), 0.0)

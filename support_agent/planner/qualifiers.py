@@ -1,7 +1,7 @@
 """Finds what narrows a question and is missing from its answer: an identifier, an amount, a day, a name, an exclusion.
 
 The account's seats do not answer "How many seats does Lisbon use?", although the number is true. So after the choice
-and before the gate, the content of the answer (`answer_content`) must contain every qualifier of the sentences that ask,
+and before the gate, the content of the answer (`answer_content`) must contain each qualifier of the sentences that ask,
 of the short sentences after them, and of the subject. Otherwise a person gets the question with the qualifier.
 Sentences before the question ("my boss needs it on Friday") do not narrow it, with one exception: a country does when
 the document distinguishes countries.
@@ -42,20 +42,20 @@ from support_agent.tools.base import Qualifier
 
 QUALIFIERS_VERSION = "qualifiers-2"
 SHORT_SENTENCE = 12
-"""A sentence of so many words or fewer, behind the one that asks, says which one is meant."""
+"""A sentence of at most this many words after the question qualifies it."""
 TOLD_APART = 2
-"""An answer that names so many countries tells them apart, so what it says may not hold for any other."""
+"""An answer that names this many countries distinguishes them, so it may not hold for other countries."""
 SHORT_QUESTION = 4
-"""A question of so many words or fewer asks about the wish that stands beside it: "What is that figure?"."""
+"""A question of at most this many words refers to a wish in another sentence: "What is that figure?"."""
 LONG_WORD = 4
-"""Words of so many letters or more have meaning enough to be looked up."""
+"""Least letters of a word that is looked up."""
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _SENTENCE = re.compile(
     r"(?<=[?!\uff1f\uff01\u3002\u061f…])\s*|(?<=\w\w\w[.;])\s+|(?<=\d\d[.;])\s+|(?<=[»”\")]\.)\s+|(?<=\w\w\.)\s+(?=[^\W\d_a-z])"
     r"|\s+[-\u2013\u2014]\s+(?=\S+\s+\S+\s+\S)|\s*\n\s*|(?=[¿¡])"
 )
 _ITEM = re.compile(r"(?:^|(?<=[:;.?!]))\s*\d{1,2}[.)]\s+")
-"""The number of an item of a list: "1. When does our plan renew?"."""
+"""The number of a list item: "1. When does our plan renew?"."""
 _QUOTED = re.compile(
     r"[\"\u201c\u201e\u2018\u201a«»\u2039\u203a\u300c\u300e]\s*([^\"\u201c-\u201e«»\u2039\u203a\u300c-\u300f]{2,60}?)"
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
@@ -64,7 +64,7 @@ _FILE = re.compile(r"\b[\w-]{1,100}\.(?:[a-z]{3,4}|7z|js|py)\b")
 
 
 class ParsedQuestion(NamedTuple):
-    """A question as it is read: `asking` sentences, those `before` them, the short ones `behind` the first of them.
+    """A parsed question: its `asking` sentences, those `before` the first of them, and the short ones `behind` it.
 
     `words` are the limiting words ("only", "without") of its `languages`.
     """
@@ -80,13 +80,13 @@ class ParsedQuestion(NamedTuple):
 def missing_qualifier(
     question: str, subject: str, content: AnswerContent, asks: Callable[[str], bool]
 ) -> Qualifier | None:
-    """The first qualifier of a question that its answer does not carry; None where it carries all.
+    """The first qualifier of a question that its answer does not contain; None if it contains all.
 
     Args:
-        question: As the customer wrote it, with what was told beside it.
-        subject: Of the mail, where the question begins with it; else "".
-        content: What the answer is made of.
-        asks: Tells whether a sentence without a question mark asks.
+        question: In the customer's words, with the sentences around it.
+        subject: The subject of the mail if the question begins with it; else "".
+        content: What the answer contains.
+        asks: Whether a sentence without a question mark asks.
     """
     question, subject = _ITEM.sub(" ", visible(question)), visible(subject)
     asked = _parse(question, subject, asks)
@@ -95,7 +95,7 @@ def missing_qualifier(
 
 
 def has_qualifier(question: str, asks: Callable[[str], bool]) -> bool:
-    """Whether anything narrows a question, whatever its answer is made of."""
+    """Whether a question has any qualifier, regardless of its answer."""
     return missing_qualifier(question, "", AnswerContent("", Vocabulary(), is_value=True), asks) is not None
 
 
@@ -115,7 +115,7 @@ def _parse(question: str, subject: str, asks: Callable[[str], bool]) -> ParsedQu
 
 
 def _named(question: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
-    """Everything that is named: addresses and the company's kinds of codes wherever they stand."""
+    """All qualifiers; addresses and the company's kinds of codes count in the whole text."""
     for address in ADDRESS.findall(question):
         yield Qualifier(kind="address", text=address)
     for code in codes_in(question):
@@ -145,7 +145,7 @@ def _numbers(text: str, languages: Sequence[str], content: AnswerContent) -> Ite
 
 
 def _names(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
-    """Words with a capital where none belongs, countries, currencies, and what the company names."""
+    """Words with an unexpected capital, countries, currencies, and the company's names."""
     found = [match for match in WORDS.finditer(text) if not any(map(str.isdigit, match[0]))]
     is_no_sign = _ignores_capitals([match[0] for match in found], asked)
     known = {name for language in asked.languages for name in places(language)}
@@ -165,7 +165,7 @@ def _names(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator
 
 
 def _countries(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
-    """Countries that the answer does not name, where it tells countries apart: "We are in Norway" counts then."""
+    """Countries, if the answer distinguishes countries: "We are in Norway" then qualifies the question."""
     if len(content.countries) >= TOLD_APART:
         for language in asked.languages:
             for code in sorted(countries_in(text, language) - content.countries):
@@ -173,7 +173,7 @@ def _countries(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iter
 
 
 def _names_of_subject(asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
-    """Of a subject only what is sure to be a name: "App Store refund", "PayPal"; not "Lisbon", nor "Hello"."""
+    """Only sure names in a subject: "App Store refund", "PayPal"; not "Lisbon" or "Hello"."""
     words = WORDS.findall(asked.subject)
     for word in words:
         if _has_inner_capital(word) or word.casefold() in content.vocabulary.names:
@@ -185,20 +185,20 @@ def _names_of_subject(asked: ParsedQuestion, content: AnswerContent) -> Iterator
 
 
 def _ignores_capitals(words: Sequence[str], asked: ParsedQuestion) -> bool:
-    """Whether a capital tells no name: in German nouns have one, in "Refund For My Storage" all long words."""
+    """Whether a capital does not indicate a name: in German, and in headlines such as "Refund For My Storage"."""
     long = [word for word in words if len(word) >= LONG_WORD]
     is_headline = len(long) > 2 and all(word[0].isupper() for word in long)
     return is_headline or not CAPITAL_NOUNS.isdisjoint(asked.languages[:1])
 
 
 def _has_inner_capital(word: str) -> bool:
-    """Whether a word is spelled as products are: "iPad", "FreeBSD"; "PDFs" are an abbreviation."""
+    """Whether a word is spelled like a product: "iPad", "FreeBSD"; "PDFs" is an abbreviation."""
     is_abbreviation = word.rstrip("s").isupper()
     return not is_abbreviation and any(letter.isupper() for part in word.split("-") for letter in part[1:])
 
 
 def _document_exclusion(asked: ParsedQuestion, content: AnswerContent) -> Qualifier | None:
-    """What a question to a document leaves out and the document does not name."""
+    """An exclusion ("without ...") that the document does not mention."""
     text = " ".join(asked.asking)
     for words in asked.words:
         for match in words.without.finditer(text):
@@ -209,7 +209,7 @@ def _document_exclusion(asked: ParsedQuestion, content: AnswerContent) -> Qualif
 
 
 def _value_limit(asked: ParsedQuestion, content: AnswerContent) -> Qualifier | None:
-    """What a question about a value leaves out, keeps alone, or sets it against, and whose else it is."""
+    """An exclusion, restriction or contrast in a question about a value, or another person it is about."""
     text = " ".join(asked.asking)
     for words in asked.words:
         for part in (text, *asked.behind):
@@ -229,5 +229,5 @@ def _exclusion(part: str, words: Words, content: AnswerContent) -> Qualifier | N
 
 
 def _long_words(text: str, among: int) -> list[str]:
-    """The words with a meaning among the next ones."""
+    """The long words among the first `among` words."""
     return [word for word in WORDS.findall(text)[:among] if len(word) >= LONG_WORD]

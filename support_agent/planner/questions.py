@@ -1,12 +1,12 @@
-"""Cuts a mail into the customer's questions, in any language alike, so that none is forgotten.
+"""Splits a mail into the customer's questions, in any language, so that none is forgotten.
 
-Punctuation and layout propose where one ends; whether two sentences that ask are two questions is a fitted vote on how
-surely both ask, how far their nearest topics are apart, and how much each says (`questions.json`, written by `python -m
-tests.benchmarks.cutting --fit`). A wish, order or complaint about something else is a question of its own. What asks
-nothing goes to the question that it is nearer to. In doubt a sentence stays in its neighbour's question, and a mail in
-which nothing asks is one question, whole.
+Punctuation and layout propose where a question ends. Whether two sentences that ask are two questions is a logistic
+regression on how surely both ask, how far apart their nearest topics are, and how long they are (`questions.json`,
+written by `python -m tests.benchmarks.cutting --fit`). A wish, order or complaint about another topic is a question of
+its own. A sentence that asks nothing joins the question it is nearer to; a doubtful sentence stays in the current
+question. A mail in which nothing asks is one question.
 
-Invariant: the questions hold only the customer's own words, in order. Checked by
+Invariant: the questions contain only the customer's own words, in order. Checked by
 tests/unit/planner/test_questions.py.
 """
 
@@ -26,33 +26,33 @@ from support_agent.tools.base import Reading
 
 WEIGHTS_FILE = "questions.json"
 SPLIT = 0.4
-"""Two sentences that are two questions so likely are two."""
+"""Least probability that two sentences are two questions."""
 NAMED_AT_PAUSE = 0.6
-"""What is so near to the name of an account value names it, where a comma parts it from another. Chosen, like the
-other bounds here, on the mails that may be developed on."""
+"""Least similarity to the name of an account value that counts as naming it, if a comma separates two. Chosen, like
+the other bounds here, on the development mails."""
 NAMED = 0.7
-"""The same where no more than a short word does."""
+"""The same if only a short word separates them."""
 APART = 0.4
-"""Two values are so much nearer to their own names than to each other's."""
+"""Two parts must be this much nearer to their own value than to the other's."""
 SURE_ORDER = 0.6
-"""A wish, order or complaint behind a question, so sure to be one and about something else, is a question of its own:
-that cuts seven of 441 mails with one question in two, and what is lost in the answer to its neighbour costs more."""
+"""Least probability of a wish, order or complaint that becomes a question of its own. This wrongly splits seven of 441
+mails with one question, but an unanswered request would cost more."""
 ORDER_APART = 0.5
-"""What is so far from the question before is about something else; see `_change`."""
+"""Least topic change from the previous question for such a request; see `_change`."""
 ABOUT_ACCOUNT = 0.5
-"""A sentence farther from every account value names none."""
+"""Least similarity of a sentence that may name account values."""
 WHOLE = 0.05
-"""Two parts must be named as well as the whole, but for this: "how many seats do I pay for" is one value."""
+"""Parts may be this much farther from a value than the whole: "how many seats do I pay for" is one value."""
 MOST_WORDS = 30
-"""A longer sentence is a story, and no list of values."""
+"""A longer sentence is not split into values."""
 MOST_PLACES = 12
-"""So many places of a sentence are looked at."""
+"""At most this many split points of a sentence are tried."""
 JOINING_LETTERS = 3
 """Most words that join two values ("and", "und", "et", "y", "i") have no more letters."""
 PAUSES = ",;:\u060c\uff1b\uff0c\u3001"
 ACCOUNT_TOPICS = ("field:", "series:")
 WIDE, WIDE_LETTERS = 0x2E80, 3
-"""From this character on scripts write words with a character or two, which count as so many letters."""
+"""From code point `WIDE` on, scripts write a word in one or two characters; each counts as `WIDE_LETTERS`."""
 _REPLY = re.compile(r"^((re|aw|fw|fwd|wg|rv)\s*:\s*)+", re.IGNORECASE)
 
 
@@ -60,10 +60,10 @@ def questions_of(subject: str, text: str, read: Read) -> tuple[str, ...]:
     """The customer's questions in the order of the mail, one at least.
 
     Args:
-        subject: The mail's subject; it is the question where the text asks nothing, and context of a single
-            one. That of a reply was written for another mail: beside a text that asks nothing it does not count.
+        subject: The mail's subject. It is the question if the text asks nothing, and context of a single question. The
+            subject of a reply was written for another mail and is ignored if the text asks nothing.
         text: What the customer wrote now, without quotation and signature.
-        read: Tells what a piece of the mail does, and what it is about.
+        read: Classifies segments of the mail.
     """
     pieces = segments_of(text, read)
     groups = _groups(pieces)
@@ -77,14 +77,14 @@ def questions_of(subject: str, text: str, read: Read) -> tuple[str, ...]:
 
 
 def asked_in(question: str, read: Read) -> list[str]:
-    """The sentences of a question that ask; all, where none does."""
+    """The sentences of a question that ask; all sentences if none does."""
     sentences = sentences_of(question)
     pieces = [Segment(text, reading, 0) for text, reading in zip(sentences, read(sentences), strict=True)]
     return [piece.text for piece in pieces if piece.asks] or sentences
 
 
 def _groups(pieces: Sequence[Segment]) -> list[list[Segment]]:
-    """The pieces of each question; one group, or none, where nothing asks."""
+    """The segments of each question; at most one group if nothing asks."""
     groups: list[list[Segment]] = [[]]
     has_items = any(piece.is_item and piece.asks for piece in pieces)
     for piece in pieces:
@@ -105,7 +105,7 @@ def _groups(pieces: Sequence[Segment]) -> list[list[Segment]]:
 
 
 def _context(before: list[Segment], piece: Segment) -> list[Segment]:
-    """What asks nothing at the end of the question before, and is nearer to the new one; it is taken off there."""
+    """Remove from the previous question its last segments that ask nothing and are nearer to the new question."""
     taken: list[Segment] = []
     while not before[-1].asks and _is_nearer(before[-1], piece, max(before, key=asking_score)):
         taken.insert(0, before.pop())
@@ -119,12 +119,12 @@ def _is_nearer(context: Segment, new: Segment, old: Segment) -> bool:
 
 
 def _distance(one: Reading, other: Reading) -> float:
-    """How differently two pieces resemble the topics."""
+    """How much two segments differ in their similarity to the topics."""
     return sum(abs(near - other.near.get(topic, 0.0)) for topic, near in one.near.items())
 
 
 def asking_score(piece: Segment) -> float:
-    """How surely a piece asks; a question mark counts more than the words."""
+    """How surely a segment asks; a question mark counts more than the words."""
     return piece.reading.is_marked + piece.reading.acts.asks
 
 
@@ -139,7 +139,7 @@ def _are_two(first: Segment, second: Segment) -> bool:
 
 
 def _is_order(first: Segment, second: Segment) -> bool:
-    """Whether the second wishes, orders or complains about something else: that is not lost in a neighbour's answer."""
+    """Whether the second segment is a wish, order or complaint about another topic."""
     acts = second.reading.acts
     is_sure = acts.asks + acts.reports >= SURE_ORDER and not second.reading.is_marked
     return (
@@ -150,11 +150,11 @@ def _is_order(first: Segment, second: Segment) -> bool:
 
 
 def features_of(first: Segment, second: Segment) -> dict[str, float]:
-    """What says whether two sentences that ask are two questions.
+    """The features that decide whether two sentences that ask are two questions.
 
-    `marked`: both have a question mark; `sure`: how surely the less sure one asks; `change`: how much nearer each is to
-    its own nearest topic than to the other's; `near`: how near the farther one is to a topic at all; `length` of the
-    second, and of the `shorter`, as logarithms of their letters.
+    `marked`: both have a question mark; `sure`: the lower probability of asking; `change`: how much nearer each is to
+    its own nearest topic than to the other's; `near`: the lower of both similarities to their nearest topic; `length`
+    of the second and `shorter` of both, as logarithms of the number of letters.
     """
     readings = (first.reading, second.reading)
     tops = [_top(reading) for reading in readings]
@@ -182,7 +182,7 @@ def _letters(text: str) -> int:
 
 
 def _values(group: Sequence[Segment], read: Read, before: str = "") -> tuple[str, ...]:
-    """A question; several, where a sentence names several values of an account: "my plan and the renewal date"."""
+    """One question, or several if a sentence names several account values: "my plan and the renewal date"."""
     kept: list[str] = []
     texts = [before]
     for piece in group:
@@ -195,7 +195,7 @@ def _values(group: Sequence[Segment], read: Read, before: str = "") -> tuple[str
 
 
 def _parts(piece: Segment, read: Read) -> list[str]:
-    """A sentence cut where it names another value: at a pause, or else at the short word where both are named best."""
+    """Split a sentence where it names another value: at a pause, else at the best short word."""
     words = piece.text.split()
     if len(words) > MOST_WORDS or not _names_value(piece.reading, ABOUT_ACCOUNT):
         return [piece.text]

@@ -33,8 +33,15 @@ from support_agent.models.progress import stderr_progress
 from support_agent.planner import forms
 from support_agent.planner.choice import PICKED_WEIGHT
 from support_agent.planner.combiner import softmax
-from support_agent.planner.forms import AGGREGATE_FORMS, EXAMPLES_FILE, LISTED, NO_FORM, SURE_FORM, examples
-from support_agent.planner.single_values import aggregate_asked_for
+from support_agent.planner.forms import (
+    AGGREGATE_FORMS,
+    EXAMPLES_FILE,
+    LISTED,
+    NO_FORM,
+    SURE_FORM,
+    aggregate_asked_for,
+    examples,
+)
 from support_agent.tools.base import Examples
 from tests.benchmarks.companies import demo_settings, open_company
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from support_agent.planner.forms import AGGREGATE_FORMS, NO_FORM
-from support_agent.planner.single_values import aggregate_asked_for
+from support_agent.planner.forms import AGGREGATE_FORMS, NO_FORM, aggregate_asked_for
 from support_agent.tools.base import Examples
 from tests.unit.tools.fakes import FakeSearch
 
