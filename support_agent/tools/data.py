@@ -1,7 +1,7 @@
-"""Data tools: they read the customer's rows themselves and hand the model a pointer.
+"""Data tools: they read the customer's rows and return pointers to the model.
 
-Every result carries what it was made from: series, period, steps, aggregation, number of rows. Sums of
-different currencies do not exist: a call that would need one is rejected.
+Every result states what it was made from: series, period, steps, aggregation, number of rows. A call that would combine
+different currencies or units is rejected. Checked by tests/unit/tools/test_data.py.
 """
 
 from __future__ import annotations
@@ -146,12 +146,12 @@ def amount_of(value: Number) -> Decimal:
 
 
 def unit_of(value: Number) -> tuple[str, Counted]:
-    """What a value is measured in: its type and its currency or unit."""
+    """The type of a value and its currency or unit."""
     return value.type, value.currency if isinstance(value, Money) else value.unit
 
 
 def aggregate_rows(rows: tuple[Row, ...], aggregation: Aggregation) -> tuple[Number | None, Row | None]:
-    """The number, and the row it stands in where it is one row's. (None, None) for no rows, but a count of 0.
+    """The number, and its row if it is the value of one row; (None, None) for no rows, except a count of 0.
 
     Raises:
         ToolCallRejected: the rows are in different currencies or units (code `units`).
