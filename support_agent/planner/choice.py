@@ -110,7 +110,7 @@ class TopicScores(NamedTuple):
         return TopicScores([self.topics[place] for place in places], self.none, [*chances, 1.0 - sum(chances)])
 
 
-class _Picks(NamedTuple):
+class Picks(NamedTuple):
     """The model's pick as one score per option; `is_bare`: it reported no probabilities."""
 
     scores: list[float]
@@ -126,8 +126,38 @@ class _Judgements(NamedTuple):
     usage: Usage
 
 
+class Picker:
+    """Lets the model pick from a list, minus its prior; caches the priors, which never change."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._priors: dict[tuple[Prompt, tuple[str, ...]], Sequence[float]] = {}
+
+    def pick(self, prompt: Prompt, empty: Prompt, titles: tuple[str, ...]) -> Picks:
+        """The model's pick from these titles.
+
+        Args:
+            empty: The prompt without the customer's words; what the model picks for it is the prior.
+        """
+        scores = ask_model(self._model, prompt, titles)
+        if scores.log_probabilities is None:
+            return Picks(_bare(scores.picked, len(titles)), True, scores.usage)
+        prior, usage = self._prior(empty, titles)
+        said = zip(scores.log_probabilities, prior, strict=True)
+        return Picks([now - PRIOR * was for now, was in said], False, scores.usage + usage)
+
+    def _prior(self, empty: Prompt, titles: tuple[str, ...]) -> tuple[Sequence[float], Usage]:
+        if (known := self._priors.get((empty, titles))) is not None:
+            return known, Usage()
+        if len(self._priors) >= PRIORS:
+            self._priors.clear()
+        scores = ask_model(self._model, empty, titles)
+        self._priors[empty, titles] = prior = scores.log_probabilities or (0.0,) * len(titles)
+        return prior, scores.usage
+
+
 class Chooser:
-    """Asks the model and combines the votes; caches the model's priors, which never change."""
+    """Asks the model and combines the votes."""
 
     def __init__(
         self,
@@ -141,7 +171,7 @@ class Chooser:
         self.combiner = combiner
         self.calibration = calibration or Calibration()
         self.model_votes = model_votes
-        self._priors: dict[tuple[str, tuple[str, ...]], tuple[float, ...]] = {}
+        self._picker = Picker(model)
 
     def without_model(self, matches: Sequence[Match]) -> TopicScores:
         """Features and probabilities of the topics and of `none` before the model is asked."""
@@ -222,26 +252,9 @@ class Chooser:
         ranked = tuple(sorted(votes, key=lambda vote: -vote.probability))
         return Choice(votes=ranked, combiner=ARGUMENT_VERSION, usage=usage)
 
-    def _pick(self, question: str, ask: str, options: Sequence[Option]) -> _Picks:
+    def _pick(self, question: str, ask: str, options: Sequence[Option]) -> Picks:
         titles = tuple(option.title for option in options)
-        prior, before = self._prior(ask, titles)
-        scores = ask_model(self.model, _list_prompt(question, ask, titles), titles)
-        usage = before + scores.usage
-        if scores.log_probabilities is None:
-            return _Picks(_bare(scores.picked, len(titles)), True, usage)
-        said = zip(scores.log_probabilities, prior, strict=True)
-        return _Picks([now - PRIOR * was for now, was in said], False, usage)
-
-    def _prior(self, ask: str, titles: tuple[str, ...]) -> tuple[tuple[float, ...], Usage]:
-        """What the model says to an empty mail."""
-        if (known := self._priors.get(key := (ask, titles))) is not None:
-            return known, Usage()
-        if len(self._priors) >= PRIORS:
-            self._priors.clear()
-        scores = ask_model(self.model, _list_prompt("", ask, titles), titles)
-        prior = scores.log_probabilities or (0.0,) * len(titles)
-        self._priors[key] = prior
-        return prior, scores.usage
+        return self._picker.pick(_list_prompt(question, ask, titles), _list_prompt("", ask, titles), titles)
 
     def _judgements(self, question: str, listed: Sequence[Option], chances: Sequence[float]) -> _Judgements:
         """Ask the model yes or no about the plausible options, in one batch."""

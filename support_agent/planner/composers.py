@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from support_agent.errors import ToolCallRejected
-from support_agent.models.language_model import CallModel, Model, Prompt, Scores, Usage, ask_for_call, ask_model
+from support_agent.models.language_model import CallModel, Model, Prompt, Usage, ask_for_call
 from support_agent.planner.candidates import Argument, Candidate
-from support_agent.planner.choice import BARE_PICK, MENTIONED_WEIGHT, PICKED_WEIGHT, PRIOR, PRIORS, Vote
+from support_agent.planner.choice import MENTIONED_WEIGHT, PICKED_WEIGHT, Picker, Vote
 from support_agent.planner.combiner import softmax
 from support_agent.planner.heuristics import Heuristics
 from support_agent.tools.catalogue import TOOLS
@@ -95,32 +95,18 @@ class ScoringComposer:
     """
 
     def __init__(self, model: Model) -> None:
-        self._model = model
-        self._priors: dict[tuple[Prompt, tuple[str, ...]], Scores] = {}
+        self._picker = Picker(model)
 
     def compose(self, step: Step) -> Composed:
         """One of the step's calls, and how likely it is among them."""
-        return _Decoding(self, step).call()
-
-    def score(self, prompt: Prompt, titles: tuple[str, ...]) -> Scores:
-        """What the model says."""
-        return ask_model(self._model, prompt, titles)
-
-    def prior(self, prompt: Prompt, titles: tuple[str, ...]) -> Scores:
-        """What it says to no question at all: kept, and then at no cost."""
-        if (kept := self._priors.get((prompt, titles))) is not None:
-            return kept.model_copy(update={"usage": Usage()})
-        if len(self._priors) >= PRIORS:
-            self._priors.clear()
-        self._priors[prompt, titles] = self.score(prompt, titles)
-        return self._priors[prompt, titles]
+        return _Decoding(self._picker, step).call()
 
 
 class _Decoding:
     """The state of decoding one call."""
 
-    def __init__(self, composer: ScoringComposer, step: Step) -> None:
-        self.composer = composer
+    def __init__(self, picker: Picker, step: Step) -> None:
+        self.picker = picker
         self.step = step
         self.left = list(step.calls)
         self.probability = 1.0
@@ -176,17 +162,12 @@ class _Decoding:
         return values[best]
 
     def _picks(self, ask: str, titles: tuple[str, ...]) -> list[float]:
-        """How the model scores the titles for the question, less a part of how it does for none."""
         listing = "\n".join(f"- {title}" for title in titles)
         parts = ((f"\n\n{ask}\n", True), (listing, False))
-        now = self.composer.score(_prompt(self.step.question, self.step.so_far, parts), titles)
-        self.usage += now.usage
-        if now.log_probabilities is None:
-            return [0.0 if place == now.picked else -BARE_PICK for place in range(len(titles))]
-        before = self.composer.prior(_prompt("", self.step.so_far, parts), titles)
-        self.usage += before.usage
-        prior = before.log_probabilities or (0.0,) * len(titles)
-        return [said - PRIOR * was for said, was in zip(now.log_probabilities, prior, strict=True)]
+        prompt, empty = (_prompt(question, self.step.so_far, parts) for question in (self.step.question, ""))
+        picks = self.picker.pick(prompt, empty, titles)
+        self.usage += picks.usage
+        return picks.scores
 
 
 def schemas(step: Step) -> tuple[type[BaseModel], ...]:

@@ -46,8 +46,7 @@ class Kind(StrEnum):
 
 
 class Match(Frozen):
-    """The similarity of a topic ("document:6", "field:plan", "series:payments", "record:invoices") to a question,
-    -1..1.
+    """The similarity of a topic ("document:6", "field:plan", "record:invoices") to a question, -1..1.
 
     `signals` are None if only the score is known.
     """

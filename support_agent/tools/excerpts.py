@@ -68,7 +68,6 @@ def sentences_at(document: Document, places: Sequence[int]) -> list[Sentence]:
 
 
 def positions_of(document: Document, chosen: Chosen) -> tuple[int, ...]:
-    """The positions of the chosen sentences and those they refer to, in document order, table rows with their
-    header."""
+    """Positions of the chosen sentences and those they refer to, in document order, table rows with their header."""
     sentences = sentences_at(document, chosen.places)
     return document.with_table_headers(s.index for s in (*sentences, *referred_to(document, sentences)))

@@ -92,9 +92,7 @@ def retrieve(room: FactRoom, question: str, documents: Mapping[int, Document], l
         found = room.retrieve(question, frozenset(documents), likely)
         if not isinstance(found, Finding):
             raise TypeError("no finding")
-        found = Finding.model_validate(
-            found.model_dump(warnings=False)
-        )  # the room may have skipped validation
+        found = Finding.model_validate(found.model_dump(warnings=False))  # the room may have skipped validation
     except Exception as error:
         log.error("retrieval_failed", error=type(error).__name__, at=raised_at(error))
         return FAILED
