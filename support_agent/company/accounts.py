@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping
 from datetime import date
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +28,7 @@ from support_agent.company.account_specs import (
 )
 from support_agent.company.conversion import CellRefused, to_day, to_text, to_value
 from support_agent.company.database import ReadOnlyDatabase, Result
+from support_agent.company.text import collapse
 from support_agent.company.values import (
     Count,
     Counted,
@@ -41,6 +41,7 @@ from support_agent.company.values import (
     Text,
     Value,
     ValueType,
+    amount_of,
 )
 from support_agent.config.sources import sqlite_url_in
 from support_agent.config.toml_file import TomlFile, read_toml
@@ -132,7 +133,7 @@ class Accounts:
             raise self._wrong("customer", "the query returns a customer of another address")
         return Customer(
             id=self._read("customer", lambda: to_text(row["id"])),
-            name=self._read("customer", lambda: _one_line(row["name"])),
+            name=self._read("customer", lambda: collapse(to_text(row["name"]))),
             address=wanted,
             locale=self._read("customer", lambda: _to_locale(row["locale"])),
         )
@@ -185,7 +186,7 @@ class Accounts:
                 rows.append(self._read(table, partial(_to_row, spec, cells, unit)))
         if any(not period.first <= row.day <= period.last for row in rows):
             raise self._wrong(table, "the query returns days outside :first to :last")
-        return tuple(sorted(rows, key=lambda row: (row.day, row.label, _number_of(row))))
+        return tuple(sorted(rows, key=lambda row: (row.day, row.label, amount_of(row.value))))
 
     def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[Record, ...]:
         """Every record of a kind that is the customer's own, in the order of the query.
@@ -351,7 +352,7 @@ def _to_value(spec: FieldSpec | ColumnSpec, cell: Any, currency: Any, locale: st
 
 
 def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str) -> Record:
-    identifier = "" if cells[spec.identifier] is None else _one_line(cells[spec.identifier])
+    identifier = "" if cells[spec.identifier] is None else collapse(to_text(cells[spec.identifier]))
     if not any(character.isalnum() for character in identifier) or len(identifier) > MOST_CHARACTERS:
         raise CellRefused(f"a {spec.identifier} is empty or has more than {MOST_CHARACTERS} characters")
     currency = cells.get("currency")
@@ -365,15 +366,6 @@ def _to_row(spec: SeriesSpec, cells: Mapping[str, Any], unit: Counted) -> Row:
         raise CellRefused("the amount is no number")
     label = cells.get("label")
     return Row(day=to_day(cells["day"]), value=value, label="" if label is None else to_text(label))
-
-
-def _number_of(row: Row) -> Decimal:
-    return Decimal(row.value.count) if isinstance(row.value, Count) else row.value.amount
-
-
-def _one_line(cell: Any) -> str:
-    """A name; white space of any kind within it is one space."""
-    return " ".join(to_text(cell).split())
 
 
 def _to_locale(cell: Any) -> str:

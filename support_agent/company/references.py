@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 
 from support_agent.company.documents import Document, Sentence
+from support_agent.company.words import CAPITAL_NOUNS
 
 _OPEN = "[\"'\u00ab\u00bb\u2018-\u201f\u2039\u203a\u300c\u300e]"
 _CLOSE = "[\"'\u00ab\u00bb\u2018-\u201f\u2039\u203a\u300d\u300f]"
@@ -19,8 +20,6 @@ _AMID = r"(?<=[^\W\d_])[,:]? [(]?"
 """Behind a letter: what stands behind ">" is a place in a menu."""
 MIN_LETTERS = 3
 """Of a single word: "A" and "I" are no headings."""
-CAPITAL_NOUNS = ("de",)
-"""Languages in which a capital amid a sentence is no name."""
 
 
 def referred_to(document: Document, sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:

@@ -83,6 +83,11 @@ Value = Annotated[Money | Day | Text | Count | Quantity, Field(discriminator="ty
 Number = Annotated[Money | Count | Quantity, Field(discriminator="type")]
 
 
+def amount_of(value: Money | Count | Quantity) -> Decimal:
+    """The number of a value, without its currency or unit."""
+    return Decimal(value.count) if isinstance(value, Count) else value.amount
+
+
 class ValueType(StrEnum):
     MONEY = "money"
     DATE = "date"

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import ClassVar, Literal
 
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
-from support_agent.company.values import Count, Counted, Money, Number, Quantity, Row
+from support_agent.company.values import Count, Counted, Money, Number, Quantity, Row, amount_of
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.answers import require_customer
 from support_agent.tools.base import Context, Kind, Pointed, Tool
@@ -138,11 +138,6 @@ class Calculate(Tool):
             result=calculate(self.operation, left.value, right.value),
         )
         return _pointed(context, item, f"{self.operation} of {self.left} and {self.right}")
-
-
-def amount_of(value: Number) -> Decimal:
-    """The bare number of a value, without its unit."""
-    return Decimal(value.count) if isinstance(value, Count) else value.amount
 
 
 def unit_of(value: Number) -> tuple[str, Counted]:

@@ -17,7 +17,13 @@ from support_agent.company.languages import likely_languages
 from support_agent.company.periods import words
 from support_agent.company.periods.reader import Reader, reader_of
 from support_agent.company.periods.spaceless import SPACELESS, SpacelessReader, spaceless_reader_of
-from support_agent.company.periods.table import TABLES
+from support_agent.company.periods.table import (
+    TABLES,
+    blanked,
+    latest_year_of_month,
+    latest_year_of_quarter,
+    numeric_month,
+)
 from support_agent.company.values import Period
 
 YEARS_BACK = 3
@@ -28,15 +34,7 @@ WRITTEN = frozenset(["en", "de", "es"])
 MOST_LANGUAGES = 6
 """So many of the likely languages are read."""
 NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
-RELATIVE_NAMES = (
-    "this_month",
-    "last_month",
-    "this_quarter",
-    "last_quarter",
-    "this_year",
-    "last_year",
-    "all_time",
-)
+RELATIVE_NAMES = ("this_month", "last_month", "this_quarter", "last_quarter", "this_year", "last_year", "all_time")
 
 
 def periods(today: date, years_back: int = YEARS_BACK) -> tuple[Period, ...]:
@@ -192,7 +190,7 @@ def _read_written(text: str, today: date) -> tuple[list[str], bool]:
         has_range = has_range or bool(matches)
     readers: list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = [
         (words.MONTH_AND_YEAR, lambda match: _month_name(match["month"], _year(match["year"], today))),
-        (words.NUMERIC_MONTH, _numeric_month),
+        (words.NUMERIC_MONTH, numeric_month),
         (words.QUARTER, lambda match: _quarter(match, today)),
         (words.RELATIVE, lambda match: _relative(match, today)),
         (words.BARE_YEAR, lambda match: match["year"]),
@@ -239,7 +237,7 @@ def _take(
 ) -> tuple[list[tuple[int, str]], str]:
     """(offset, name) of each match, and the text with the matches blanked out at the same length."""
     found = [(match.start(), name_of(match)) for match in pattern.finditer(text)]
-    return found, pattern.sub(lambda match: "\0" * len(match.group()), text)
+    return found, blanked(text, pattern)
 
 
 def _bare_months(text: str, today: date) -> list[tuple[int, str]]:
@@ -248,10 +246,7 @@ def _bare_months(text: str, today: date) -> list[tuple[int, str]]:
     if all(match["comma"] for match in matches):
         return []
     months = ((match, _month_number(match["month"] or match["named"] or match["short"])) for match in matches)
-    return [
-        (match.start(), f"{today.year if month <= today.month else today.year - 1}-{month:02d}")
-        for match, month in months
-    ]
+    return [(match.start(), f"{latest_year_of_month(month, today)}-{month:02d}") for match, month in months]
 
 
 def _year(word: str, today: date) -> int:
@@ -269,18 +264,10 @@ def _month_number(word: str) -> int:
     return words.MONTH_NUMBERS.get(word) or words.SHORT_MONTH_NUMBERS[word]
 
 
-def _numeric_month(match: re.Match[str]) -> str:
-    return f"{match['iso_year'] or match['year']}-{int(match['iso_month'] or match['month']):02d}"
-
-
 def _quarter(match: re.Match[str], today: date) -> str:
     """`this_quarter` or `last_quarter` where the quarter is one of them, else a name outside the set."""
     quarter = next(number for number in range(1, 5) if match[f"q{number}"])
-    current = (today.month - 1) // 3 + 1
-    if match["year"]:
-        year = _year(match["year"], today)
-    else:
-        year = today.year if quarter <= current else today.year - 1
+    year = _year(match["year"], today) if match["year"] else latest_year_of_quarter(quarter, today)
     return _quarter_name(f"{year}-q{quarter}", today)
 
 

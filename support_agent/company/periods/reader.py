@@ -18,7 +18,13 @@ from itertools import pairwise
 
 from support_agent.company.periods import digits
 from support_agent.company.periods.patterns import name_patterns, place_patterns, time_patterns
-from support_agent.company.periods.table import Mention, normalised
+from support_agent.company.periods.table import (
+    Mention,
+    latest_year_of_month,
+    latest_year_of_quarter,
+    normalised,
+    numeric_month,
+)
 
 LOOK_BACK = 80
 """Characters before a period in which words can make it something else."""
@@ -97,8 +103,8 @@ class Reader:
                 taken.append(Mention(*match.span(), match["year"], "year"))
             elif match["name"] in self._times.wide_months:
                 number = self._names.month_numbers[match["name"]]
-                year = today.year if number <= today.month else today.year - 1
-                taken.append(Mention(*match.span(), f"{year}-{number:02d}", "month"))
+                name = f"{latest_year_of_month(number, today)}-{number:02d}"
+                taken.append(Mention(*match.span(), name, "month"))
         return taken
 
     def _is_whole(self, text: str, match: re.Match[str], last_end: int) -> bool:
@@ -169,8 +175,7 @@ def _relative(name: str) -> Callable[[re.Match[str]], Mention]:
 
 
 def _numeric(match: re.Match[str]) -> Mention:
-    month = int(match["iso_month"] or match["month"])
-    return Mention(*match.span(), f"{match['iso_year'] or match['year']}-{month:02d}", "other")
+    return Mention(*match.span(), numeric_month(match), "other")
 
 
 def _quarter(match: re.Match[str], today: date) -> Mention:
@@ -178,7 +183,7 @@ def _quarter(match: re.Match[str], today: date) -> Mention:
     groups = match.groupdict()
     said = groups.get("q") or groups.get("t") or groups["number"]
     number = _ROMAN.get(said) or int(said)
-    year = int(match["year"]) if match["year"] else today.year - (number > (today.month - 1) // 3 + 1)
+    year = int(match["year"]) if match["year"] else latest_year_of_quarter(number, today)
     return Mention(*match.span(), f"{year}-q{number}", "other")
 
 

@@ -10,6 +10,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -94,6 +95,26 @@ class MonthNames(NamedTuple):
 def table_of(language: str) -> Table:
     """The table of one of `TABLES`."""
     return Table.model_validate(tomllib.loads((_FOLDER / f"{language}.toml").read_text(encoding="utf-8")))
+
+
+def latest_year_of_month(month: int, today: date) -> int:
+    """The year of the latest such month that has begun."""
+    return today.year - (month > today.month)
+
+
+def latest_year_of_quarter(quarter: int, today: date) -> int:
+    """The year of the latest such quarter that has begun."""
+    return today.year - (quarter > (today.month - 1) // 3 + 1)
+
+
+def numeric_month(match: re.Match[str]) -> str:
+    """The name of a month in digits, with the year before it (`iso_`) or after it."""
+    return f"{match['iso_year'] or match['year']}-{int(match['iso_month'] or match['month']):02d}"
+
+
+def blanked(text: str, pattern: re.Pattern[str]) -> str:
+    """The text with the matches of a pattern blanked out at the same length."""
+    return pattern.sub(lambda match: "\0" * len(match.group()), text)
 
 
 def normalised(text: str) -> str:
