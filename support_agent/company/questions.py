@@ -1,6 +1,6 @@
-"""The canned clarification questions of `policies/questions.toml`: numbered, one text per locale.
+"""Loads the canned clarification questions of `policies/questions.toml`: numbered, one text per locale.
 
-Invariant: a question that an answer asks is one of these, word for word. Checked by
+Invariant: an answer asks one of these questions verbatim. Checked by
 tests/unit/company/test_questions.py.
 """
 
@@ -21,15 +21,15 @@ from support_agent.errors import ConfigError
 
 
 class CannedQuestion(Frozen):
-    """One question that may be asked back; `about` is for the model, `text` maps locales to words."""
+    """One question to the customer; `about` is for the model, `text` maps locales to words."""
 
     number: Annotated[int, Field(ge=1, le=9_999)]
     about: Annotated[str, Field(min_length=1, max_length=300)]
     text: dict[LocaleTag, Annotated[str, Field(min_length=1, max_length=1_000)]]
     between: tuple[int, ...] = ()
-    """Numbers of the documents that it tells apart: it is asked where the answer is one of them, not which."""
+    """Numbers of the documents that it distinguishes: it is asked if the answer is one of them, but unclear which."""
     about_records: str = ""
-    """Kind of records ("invoices") of which it asks which one is meant; "" for none."""
+    """The kind of records ("invoices") of which it asks which one is meant; "" for none."""
 
     def text_for(self, locale: str) -> str:
         """The words for a locale tag, else the English ones."""
@@ -37,10 +37,10 @@ class CannedQuestion(Frozen):
 
 
 def load_questions(path: Path) -> tuple[CannedQuestion, ...]:
-    """The questions by number; none where the file does not exist.
+    """The questions by number; () if the file does not exist.
 
     Raises:
-        ConfigError: listing everything that is wrong.
+        ConfigError: lists every error in the file.
     """
     questions, findings = _inspect(path)
     if findings:
@@ -49,7 +49,7 @@ def load_questions(path: Path) -> tuple[CannedQuestion, ...]:
 
 
 def check_questions(path: Path) -> list[Finding]:
-    """What is wrong with the file; a file that does not exist is an empty one."""
+    """The errors in the file; a missing file has none."""
     return _inspect(path)[1]
 
 

@@ -1,8 +1,8 @@
-"""Reads periods in Japanese, Chinese and Korean, whose months and years are digits with a sign.
+"""Reads periods in Japanese, Chinese and Korean, which write months and years as a number and a character.
 
-A period counts only before a particle that leaves it whole ("3月の" is of March, "3月から" since March).
+A period counts only before a particle that leaves it whole ("3月の" is "of March", "3月から" is "since March").
 
-Invariant: what is in doubt is reported, never left out. Checked by tests/unit/company/periods/test_reader.py.
+Invariant: doubts are reported, never dropped. Checked by tests/unit/company/periods/test_reader.py.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ _LEFT = re.compile(r"\d\s*[月월]|[年년]\s*前|(?<!\d)(?:19|20)\d\d(?![\d,.]\
 
 @lru_cache(maxsize=8)
 def spaceless_reader_of(language: str) -> SpacelessReader:
-    """The reader of a language, built once."""
+    """The cached reader of a language."""
     return SpacelessReader(language)
 
 
 class SpacelessReader:
-    """The patterns of one language; keeps nothing of a text."""
+    """The patterns of one language; stateless."""
 
     def __init__(self, language: str) -> None:
         table = table_of(language)
@@ -68,11 +68,11 @@ class SpacelessReader:
         self._names = [(name, re.compile(_any_of(getattr(table.names, name)))) for name in fields]
 
     def without_now(self, text: str) -> str:
-        """The text without the words that ask for the value of now."""
+        """The text without the words that ask for the current value."""
         return self._now.sub(" ", text)
 
     def read(self, text: str, today: date) -> tuple[list[Mention], bool]:
-        """(periods in order of mention, whether anything else was said about time)."""
+        """(periods in order of mention, whether the text has other times)."""
         text = normalised(text)
         left = text
         is_doubtful = any(pattern.search(text) for pattern in (self._other, self._weekday, _DAY))
