@@ -292,9 +292,9 @@ class PlanRun(ABC):
     def _missing_qualifier(self, item: Item) -> Qualifier | None:
         """A qualifier of the question that the item lacks: a true item would then answer another question."""
         context = self.context
-        held = content_of(item, context, self.other_content(item))
+        content = content_of(item, context, self.other_content(item))
         asking = partial(asks, read=context.search.read)
-        found = missing_qualifier(context.current_question, context.subject, held, asking) if held else None
+        found = missing_qualifier(context.current_question, context.subject, content, asking) if content else None
         if found is None and isinstance(item, FieldItem):
             spec = context.accounts.fields[item.field]
             own = (spec.label_for("en"), spec.summary, *spec.questions)

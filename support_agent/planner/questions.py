@@ -65,49 +65,49 @@ def questions_of(subject: str, text: str, read: Read) -> tuple[str, ...]:
         text: What the customer wrote now, without quotation and signature.
         read: Classifies segments of the mail.
     """
-    pieces = segments_of(text, read)
-    groups = _groups(pieces)
+    segments = segments_of(text, read)
+    groups = _groups(segments)
     if len(groups) > 1:
         return tuple(value for group in groups for value in _values(group, read))
-    asks_nothing = not any(piece.asks or piece.reports for piece in pieces)
-    is_inherited = asks_nothing and pieces and _REPLY.match(subject.strip())
+    asks_nothing = not any(segment.asks or segment.reports for segment in segments)
+    is_inherited = asks_nothing and segments and _REPLY.match(subject.strip())
     topic = "" if is_inherited else _clean_subject(subject)
-    whole = _values(pieces, read, topic) if pieces else (collapse(f"{topic} {text}"),)
+    whole = _values(segments, read, topic) if segments else (collapse(f"{topic} {text}"),)
     return whole if any(whole) else (collapse(subject),)
 
 
 def asked_in(question: str, read: Read) -> list[str]:
     """The sentences of a question that ask; all sentences if none does."""
     sentences = sentences_of(question)
-    pieces = [Segment(text, reading, 0) for text, reading in zip(sentences, read(sentences), strict=True)]
-    return [piece.text for piece in pieces if piece.asks] or sentences
+    segments = [Segment(text, reading, 0) for text, reading in zip(sentences, read(sentences), strict=True)]
+    return [segment.text for segment in segments if segment.asks] or sentences
 
 
-def _groups(pieces: Sequence[Segment]) -> list[list[Segment]]:
+def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
     """The segments of each question; at most one group if nothing asks."""
     groups: list[list[Segment]] = [[]]
-    has_items = any(piece.is_item and piece.asks for piece in pieces)
-    for piece in pieces:
+    has_items = any(segment.is_item and segment.asks for segment in segments)
+    for segment in segments:
         asked = [one for one in groups[-1] if one.asks or (one.reports and len(groups) > 1)]
         item = next((one for one in groups[-1] if has_items and one.is_item), None)
-        if has_items and piece.is_item:
+        if has_items and segment.is_item:
             if asked or item:
-                groups.append([piece])
+                groups.append([segment])
             else:
-                groups[-1].append(piece)
-        elif item is not None and item.block == piece.block:
-            groups[-1].append(piece)
-        elif asked and _begins_question(max(asked, key=asking_score), piece):
-            groups.append([*_context(groups[-1], piece), piece])
+                groups[-1].append(segment)
+        elif item is not None and item.block == segment.block:
+            groups[-1].append(segment)
+        elif asked and _begins_question(max(asked, key=asking_score), segment):
+            groups.append([*_context(groups[-1], segment), segment])
         else:
-            groups[-1].append(piece)
+            groups[-1].append(segment)
     return [group for group in groups if group]
 
 
-def _context(before: list[Segment], piece: Segment) -> list[Segment]:
+def _context(before: list[Segment], segment: Segment) -> list[Segment]:
     """Remove from the previous question its last segments that ask nothing and are nearer to the new question."""
     taken: list[Segment] = []
-    while not before[-1].asks and _is_nearer(before[-1], piece, max(before, key=asking_score)):
+    while not before[-1].asks and _is_nearer(before[-1], segment, max(before, key=asking_score)):
         taken.insert(0, before.pop())
     return taken
 
@@ -123,13 +123,13 @@ def _distance(one: Reading, other: Reading) -> float:
     return sum(abs(near - other.near.get(topic, 0.0)) for topic, near in one.near.items())
 
 
-def asking_score(piece: Segment) -> float:
+def asking_score(segment: Segment) -> float:
     """How surely a segment asks; a question mark counts more than the words."""
-    return piece.reading.is_marked + piece.reading.acts.asks
+    return segment.reading.is_marked + segment.reading.acts.asks
 
 
-def _begins_question(before: Segment, piece: Segment) -> bool:
-    return (piece.asks or piece.reports) and (_are_two(before, piece) or _is_order(before, piece))
+def _begins_question(before: Segment, segment: Segment) -> bool:
+    return (segment.asks or segment.reports) and (_are_two(before, segment) or _is_order(before, segment))
 
 
 def _are_two(first: Segment, second: Segment) -> bool:
@@ -185,8 +185,8 @@ def _values(group: Sequence[Segment], read: Read, before: str = "") -> tuple[str
     """One question, or several if a sentence names several account values: "my plan and the renewal date"."""
     kept: list[str] = []
     texts = [before]
-    for piece in group:
-        first, *others = _parts(piece, read)
+    for segment in group:
+        first, *others = _parts(segment, read)
         texts.append(first)
         for part in others:
             kept.append(collapse(" ".join(texts)))
@@ -194,23 +194,23 @@ def _values(group: Sequence[Segment], read: Read, before: str = "") -> tuple[str
     return (*kept, collapse(" ".join(texts)))
 
 
-def _parts(piece: Segment, read: Read) -> list[str]:
+def _parts(segment: Segment, read: Read) -> list[str]:
     """Split a sentence where it names another value: at a pause, else at the best short word."""
-    words = piece.text.split()
-    if len(words) > MOST_WORDS or not _names_value(piece.reading, ABOUT_ACCOUNT):
-        return [piece.text]
-    whole = _top(piece.reading)[1] - WHOLE
+    words = segment.text.split()
+    if len(words) > MOST_WORDS or not _names_value(segment.reading, ABOUT_ACCOUNT):
+        return [segment.text]
+    whole = _top(segment.reading)[1] - WHOLE
     for is_at_pause, least in ((True, max(NAMED_AT_PAUSE, whole)), (False, max(NAMED, whole))):
         found = []
         for place in list(_places(words, is_at_pause=is_at_pause))[:MOST_PLACES]:
             left, right = " ".join(words[:place]), " ".join(words[place:])
             one, other = read([left, right])
             if _names_value(one, least) and _names_value(other, least) and _change(one, other) >= APART:
-                found.append((min(_top(one)[1], _top(other)[1]), left, Segment(right, other, piece.block)))
+                found.append((min(_top(one)[1], _top(other)[1]), left, Segment(right, other, segment.block)))
         if found:
             _, left, rest = max(found, key=lambda one: one[0])
             return [left, *_parts(rest, read)]
-    return [piece.text]
+    return [segment.text]
 
 
 def _places(words: Sequence[str], *, is_at_pause: bool) -> Iterator[int]:

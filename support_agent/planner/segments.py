@@ -88,10 +88,10 @@ def segments_of(text: str, read: Read) -> list[Segment]:
         if not kept:
             body = _ungreeted(body, read)
         is_after_all = not is_signed_off or bool(_POSTSCRIPT.match(body))
-        pieces = [Segment(one, reading, number) for one, reading in _read(sentences_of(body), read)]
-        while len(kept) + len(pieces) > 1 and pieces and _closes(pieces[-1]):
-            pieces.pop()
-        kept += [piece for piece in pieces if is_after_all or _asks_below(piece)]
+        segments = [Segment(one, reading, number) for one, reading in _read(sentences_of(body), read)]
+        while len(kept) + len(segments) > 1 and segments and _closes(segments[-1]):
+            segments.pop()
+        kept += [segment for segment in segments if is_after_all or _asks_below(segment)]
     while len(kept) > 1 and _greets(kept[0]):
         kept = kept[1:]
     return kept
@@ -168,14 +168,14 @@ def _ungreeted(body: str, read: Read) -> str:
     return body
 
 
-def _greets(piece: Segment) -> bool:
-    acts = piece.reading.acts
-    return acts.greets + acts.parts >= SURE and not piece.reading.is_marked and len(piece.text) < SHORT_LINE
+def _greets(segment: Segment) -> bool:
+    acts = segment.reading.acts
+    return acts.greets + acts.parts >= SURE and not segment.reading.is_marked and len(segment.text) < SHORT_LINE
 
 
-def _closes(piece: Segment) -> bool:
-    return piece.reading.acts.parts >= SURE and not piece.reading.is_marked and len(piece.text) < SHORT_LINE
+def _closes(segment: Segment) -> bool:
+    return segment.reading.acts.parts >= SURE and not segment.reading.is_marked and len(segment.text) < SHORT_LINE
 
 
-def _asks_below(piece: Segment) -> bool:
-    return piece.asks and piece.reading.acts.footer < ASKS
+def _asks_below(segment: Segment) -> bool:
+    return segment.asks and segment.reading.acts.footer < ASKS
