@@ -1,8 +1,8 @@
-"""What `accounts.toml` declares: the database, the customer query, account fields, series and records.
+"""The declarations of `accounts.toml`: the database, the customer query, account fields, series and records.
 
-Invariant: a spec that exists is whole: English words, nouns with the plural forms of their language, a query that is
-one SELECT with exactly the parameters it may have. `:customer_id` is required, so that a query can never return
-another customer's data by oversight. Checked by tests/unit/company/test_account_specs.py and test_accounts.py.
+Invariant: a spec is complete: English words, nouns with the plural forms of their language, a query that is one SELECT
+with exactly its allowed parameters. `:customer_id` is required, so that no query returns another customer's data by
+mistake. Checked by tests/unit/company/test_account_specs.py and test_accounts.py.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _TODO = {
     "row_noun": _NOUN_TODO,
     "values": 'write the words of each value for each locale: on = { en = "on", de = "eingeschaltet" }',
 }
-"""What to do about a key whose shape is wrong, where pydantic's own words would not help."""
+"""What to do about a malformed key, if pydantic's message would not help."""
 NAME = re.compile(r"^[a-z][a-z0-9_]{0,39}$")
 ALL_COLUMNS = "all"
-"""Stands for every column of a record, where a column is chosen."""
+"""The choice of all columns of a record."""
 _GROUPS = ("fields", "series", "records")
 Label = dict[LocaleTag, Phrase]
 Nouns = dict[LocaleTag, Phrase | Noun]
@@ -59,13 +59,13 @@ class _Table(Frozen):
 
 
 class DatabaseSpec(Frozen):
-    """`[database]`: where the company's values are, and how long and how much may be read at once."""
+    """`[database]`: the company's database, and the limits of a query."""
 
     url: str = ""
     url_env: str = ""
-    """Name of an environment variable that holds the URL, for URLs with a password."""
+    """Name of an environment variable with the URL, for URLs with a password."""
     timeout_s: Annotated[float, Field(gt=0, le=60)] = 5.0
-    """For each connection and each statement."""
+    """Of each connection and each statement."""
     max_rows: Annotated[int, Field(ge=1, le=100_000)] = 5_000
     """Of one series in one period; more is an error, never a shorter table."""
     max_records: Annotated[int, Field(ge=1, le=10_000)] = 1_000
@@ -87,7 +87,7 @@ class CustomerSpec(_Table):
 
 
 class _Labelled(Frozen):
-    """What a customer reads of it: `label` maps locales to words; `summary` is for the model."""
+    """A label for customers, by locale, and a `summary` for the model."""
 
     label: Label
     summary: Annotated[str, Field(min_length=1, max_length=500)]
@@ -103,7 +103,7 @@ class _Labelled(Frozen):
         return self
 
     def texts(self) -> dict[str, Mapping[str, Counted]]:
-        """What a customer may read of it and differs between languages, by key ("label", "values.on") and locale."""
+        """All translated texts for customers, by key ("label", "values.on") and locale."""
         return {"label": self.label}
 
     def label_for(self, locale: str) -> str:
@@ -112,7 +112,7 @@ class _Labelled(Frozen):
 
 
 class _Measured(_Labelled):
-    """What can have a unit."""
+    """A declaration with an optional unit."""
 
     unit: Phrase | Nouns = ""
 
@@ -120,12 +120,12 @@ class _Measured(_Labelled):
         return {**super().texts(), **_translated("unit", self.unit)}
 
     def unit_for(self, locale: str) -> Counted:
-        """The unit in the same way as the label; "" for none."""
+        """The unit for a locale tag, with the label's fallbacks; "" for none."""
         return localised(_by_locale(self.unit), locale)
 
 
 class _Typed(_Measured):
-    """One typed value; `values` are the words for the texts of the query, by locale: others are shown as they are."""
+    """One typed value; `values` translates texts of the query by locale, others are shown unchanged."""
 
     type: ValueType
     values: dict[Phrase, Label] = Field(default_factory=dict)
@@ -140,15 +140,15 @@ class _Typed(_Measured):
         return {**super().texts(), **{f"values.{value}": words for value, words in self.values.items()}}
 
     def word_for(self, text: str, locale: str) -> str:
-        """A text of the query in the words of a locale; the text itself where there are none."""
+        """The translation of a text of the query, or the text itself."""
         return localised({FALLBACK_LOCALE: text, **self.values.get(text, {})}, locale)
 
 
 class _Asked(_Labelled, _Table):
-    """What customers ask for: it has example questions and a query of its own.
+    """A declaration with a query and example questions of customers.
 
-    `level` can only be 3: the query needs the customer, and who that is is known at level 3 alone. It stands here so
-    that a file can say it, and so that a lower one is refused instead of having no effect.
+    `level` can only be 3, because the query needs the customer, who is known only at level 3. The key exists so that a
+    file may state it, and so that a lower level is refused instead of ignored.
     """
 
     questions: tuple[str, ...] = ()
@@ -157,7 +157,7 @@ class _Asked(_Labelled, _Table):
     @model_validator(mode="after")
     def _level_has_effect(self) -> _Asked:
         if self.level != CUSTOMER:
-            raise ValueError(f"level: a customer is known at level {CUSTOMER} alone: {_LEVEL_TODO}")
+            raise ValueError(f"level: a customer is known only at level {CUSTOMER}: {_LEVEL_TODO}")
         return self
 
 
@@ -179,7 +179,7 @@ class SeriesSpec(_Measured, _Asked):
         return {**super().texts(), **_translated("row_noun", self.row_noun)}
 
     def row_noun_for(self, locale: str) -> Counted:
-        """What the rows are, for a locale tag; "" where nothing is declared."""
+        """The noun for the rows for a locale tag; "" if none is declared."""
         return localised(_by_locale(self.row_noun), locale)
 
 
@@ -188,19 +188,19 @@ class ColumnSpec(_Typed):
 
 
 class RecordSpec(_Asked):
-    """`[records.NAME]`: things of a customer that have a number, such as invoices; `label` says what one is called."""
+    """`[records.NAME]`: a customer's records with an identifier, such as invoices; `label` is the singular."""
 
     parameters = frozenset({"customer_id"})
 
     identifier: Annotated[str, Field(pattern=NAME.pattern)]
-    """The query's column with what identifies a record among the customer's own."""
+    """The query's column with the identifier, unique per customer."""
     columns: Annotated[dict[str, ColumnSpec], Field(min_length=1)]
 
     @model_validator(mode="after")
     def _columns_have_names(self) -> RecordSpec:
         for name in self.columns:
             if not NAME.match(name) or name == ALL_COLUMNS:
-                raise ValueError(f"columns: {name} is no usable name: use small letters, digits and underscores")
+                raise ValueError(f"columns: {name} is not a valid name: use small letters, digits and underscores")
         return self
 
     def texts(self) -> dict[str, Mapping[str, Counted]]:
@@ -211,7 +211,7 @@ class RecordSpec(_Asked):
 
     @property
     def needed_columns(self) -> set[str]:
-        """What the query must return; further columns are not read."""
+        """The columns that the query must return; others are ignored."""
         has_money = any(column.type is ValueType.MONEY for column in self.columns.values())
         return {self.identifier, *self.columns} | ({"currency"} if has_money else set())
 
@@ -233,7 +233,7 @@ def read_specs(file: TomlFile) -> tuple[AccountSpecs | None, list[Finding]]:
         tables = file.data.get(group, {})
         for name in tables if isinstance(tables, dict) else ():
             if not NAME.match(name):
-                line, what = file.line(f"{group}.{name}"), f"{group}.{name} is no usable name"
+                line, what = file.line(f"{group}.{name}"), f"{group}.{name} is not a valid name"
                 findings.append(spec_finding(file, line, what, "use small letters, digits and underscores"))
             elif group == "series" and name in file.data.get("fields", {}):
                 line, what = file.line(f"{group}.{name}"), f"{name} is a field and a series"
@@ -254,7 +254,7 @@ def spec_finding(
 
 
 def line_of(file: TomlFile, table: str, key: str) -> int | None:
-    """The line of a key; "values.on" may stand in a table of its own."""
+    """The line of a key; "values.on" may be in a table of its own."""
     within, _, last = key.rpartition(".")
     return (file.line(f"{table}.{within}", last) if within else None) or file.line(table, key)
 
@@ -270,7 +270,7 @@ def _explain(file: TomlFile, loc: tuple[int | str, ...], error_type: str, messag
     table, key = ".".join(parts[:depth]), parts[depth] if len(parts) > depth else ""
     if error_type == "value_error":
         rest = message.removeprefix("Value error, ")
-        if not key:  # found with the whole table, and names its key itself
+        if not key:  # from a validator of the whole table, whose message begins with the key
             key, _, rest = rest.partition(": ")
         what, _, todo = rest.rpartition(": ")
         if not todo or not what:
@@ -302,12 +302,12 @@ def _by_locale(words: str | Nouns) -> Mapping[str, Counted]:
 
 
 def _translated(key: str, words: str | Nouns) -> dict[str, Mapping[str, Counted]]:
-    """The key with its words; nothing for words that are the same in all languages ("GB")."""
+    """The key with its words; {} for an invariable word ("GB")."""
     return {} if isinstance(words, str) else {key: words}
 
 
 def _noun_defect(noun: Noun, locale: str) -> str:
-    """What a noun lacks or has too much in its language, and what to do about it; "" for nothing."""
+    """Missing or unknown plural forms of a noun, and what to do; "" if it is correct."""
     given = noun.model_fields_set
     needed, known = plural_forms(locale)
     if unknown := sorted(given - known):

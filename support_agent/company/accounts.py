@@ -1,7 +1,7 @@
-"""The customers' accounts: who an address is, and the declared fields, series and records of the company's database.
+"""Reads customers and their account fields, series and records from the company's database.
 
 Invariant: every value comes from a query declared in `accounts.toml`, run read-only for one known customer;
-NULL and no row are None, never a zero. Checked by tests/unit/company/test_accounts.py.
+NULL and no row are None, never zero. Checked by tests/unit/company/test_accounts.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections.abc import Callable, Mapping
 from datetime import date
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +28,7 @@ from support_agent.company.account_specs import (
 )
 from support_agent.company.conversion import CellRefused, to_day, to_text, to_value
 from support_agent.company.database import ReadOnlyDatabase, Result
+from support_agent.company.text import collapse
 from support_agent.company.values import (
     Count,
     Counted,
@@ -41,6 +41,7 @@ from support_agent.company.values import (
     Text,
     Value,
     ValueType,
+    amount_of,
 )
 from support_agent.config.sources import sqlite_url_in
 from support_agent.config.toml_file import TomlFile, read_toml
@@ -54,17 +55,17 @@ __all__ = ["Accounts", "FieldSpec", "Queries", "RecordSpec", "SeriesSpec", "chec
 
 CUSTOMER_COLUMNS = frozenset({"id", "name", "address", "locale"})
 MOST_CHARACTERS = 80
-"""Of an identifier: a customer could not write a longer one."""
+"""Most characters of an identifier."""
 _TODO = ": correct the query"
 _T = TypeVar("_T")
 _Limit = Literal["max_rows", "max_records"]
 _NOBODY = Customer(id="", name="", address="", locale="")
-"""Has no row in any table: the empty id goes to the queries as NULL, which equals no id of any type."""
+"""A customer without rows in any table: the empty id is passed as NULL, which equals no id of any type."""
 _EVERY_DAY = Period(name="all_time", first=date(1970, 1, 1), last=date(9999, 12, 31))
 
 
 class Queries(Frozen):
-    """The declared queries, by kind and name: not the whole file, which may hold a password."""
+    """The declared queries, by kind and name; not the whole file, which may contain a password."""
 
     fields: dict[str, str]
     series: dict[str, str]
@@ -72,7 +73,7 @@ class Queries(Frozen):
 
 
 class Accounts:
-    """The company's accounts, as `accounts.toml` declares them; one object serves all threads."""
+    """The company's accounts as declared in `accounts.toml`; thread-safe."""
 
     def __init__(self, file: TomlFile, specs: AccountSpecs, database: ReadOnlyDatabase) -> None:
         self._file, self._specs, self._database = file, specs, database
@@ -82,7 +83,7 @@ class Accounts:
 
     @property
     def queries(self) -> Queries:
-        """What is kept by version, to say later where a value came from."""
+        """The queries, stored by version to explain later where a value came from."""
         return Queries(
             fields={name: spec.query for name, spec in self.fields.items()},
             series={name: spec.query for name, spec in self.series.items()},
@@ -96,13 +97,13 @@ class Accounts:
 
     @classmethod
     def load(cls, path: Path, environ: Mapping[str, str] = os.environ) -> Accounts:
-        """Read the declarations; no query runs yet.
+        """Read the declarations without running a query.
 
         Args:
             path: accounts.toml; a relative SQLite path in it is relative to its folder.
-            environ: Where `[database] url_env` is looked up.
+            environ: The environment that `[database] url_env` refers to.
         Raises:
-            ConfigError: listing everything that is wrong, or the SQLite file does not exist.
+            ConfigError: lists every error in the file; or the SQLite file does not exist.
         """
         file = read_toml(path)
         specs, findings = read_specs(file)
@@ -111,7 +112,7 @@ class Accounts:
         return cls(file, specs, _open(file, specs, environ))
 
     def customer(self, address: str) -> Customer | None:
-        """The known customer of an address (compared by `lower_address`), or None.
+        """The customer with an address (compared by `lower_address`), or None.
 
         Raises:
             ConfigError: the query returns more than one row, or a row of another address.
@@ -132,7 +133,7 @@ class Accounts:
             raise self._wrong("customer", "the query returns a customer of another address")
         return Customer(
             id=self._read("customer", lambda: to_text(row["id"])),
-            name=self._read("customer", lambda: _one_line(row["name"])),
+            name=self._read("customer", lambda: collapse(to_text(row["name"]))),
             address=wanted,
             locale=self._read("customer", lambda: _to_locale(row["locale"])),
         )
@@ -141,7 +142,7 @@ class Accounts:
         """The value of one account field; None where the query returns no row, NULL or empty text.
 
         Args:
-            locale: Whose words a unit and a text with words of its own are given in: the answer's.
+            locale: The answer's locale, for units and for texts with declared translations.
 
         Raises:
             KeyError: no such field is declared.
@@ -163,10 +164,10 @@ class Accounts:
         return self._read(table, lambda: _to_value(spec, cell, currency, locale))
 
     def rows(self, series: str, customer: Customer, period: Period, locale: str) -> tuple[Row, ...]:
-        """The rows of a series within a period, by day, label and amount; rows without an amount left out.
+        """The rows of a series within a period, sorted by day, label and amount; rows without an amount are dropped.
 
         Args:
-            locale: Whose words a unit is given in: the answer's.
+            locale: The answer's locale, for the unit.
 
         Raises:
             KeyError: no such series is declared.
@@ -185,18 +186,18 @@ class Accounts:
                 rows.append(self._read(table, partial(_to_row, spec, cells, unit)))
         if any(not period.first <= row.day <= period.last for row in rows):
             raise self._wrong(table, "the query returns days outside :first to :last")
-        return tuple(sorted(rows, key=lambda row: (row.day, row.label, _number_of(row))))
+        return tuple(sorted(rows, key=lambda row: (row.day, row.label, amount_of(row.value))))
 
     def own_records(self, kind: str, customer: Customer, locale: str) -> tuple[Record, ...]:
-        """Every record of a kind that is the customer's own, in the order of the query.
+        """The customer's own records of a kind, in the order of the query.
 
         Args:
-            locale: Whose words a unit and a text with words of its own are given in: the answer's.
+            locale: The answer's locale, for units and for texts with declared translations.
 
         Raises:
             KeyError: no such kind is declared.
             PermanentError: more records than `[database] max_records`, or a cell cannot be used.
-            ConfigError, TransientError: as `customer`; an identifier that stands twice is the query's fault.
+            ConfigError, TransientError: as `customer`; ConfigError also for a duplicate identifier.
         """
         spec, table = self.records[kind], f"records.{kind}"
         result = self._select(spec.query, {"customer_id": customer.id or None}, table, "max_records")
@@ -208,9 +209,9 @@ class Accounts:
         return records
 
     def check(self) -> list[Finding]:
-        """Run every query, for nobody and for each of `[customer] sample_addresses`: what is wrong.
+        """Run every query, for no customer and for each of `[customer] sample_addresses`, and report errors.
 
-        Columns are known without a row; types only from a sample customer's rows.
+        Columns can be checked without rows; types need a sample customer's rows.
         """
         findings: list[Finding] = []
         if not self._database.enforces_read_only:
@@ -230,13 +231,13 @@ class Accounts:
                 for customer in customers:
                     own = partial(self.own_records, kind, customer, FALLBACK_LOCALE)
                     self._try(f"records.{kind}", own, findings)
-        except TransientError as error:  # not the query's fault, and the next would wait as long
+        except TransientError as error:  # the database is down; further queries would also time out
             line, todo = self._file.line("database"), "start the database, or correct [database]"
             findings.append(spec_finding(self._file, line, str(error), todo))
         return list(dict.fromkeys(findings))
 
     def _sample_customers(self, findings: list[Finding]) -> list[Customer]:
-        """The customers of `sample_addresses`; what is wrong with the query goes to `findings`."""
+        """The customers of `sample_addresses`; errors of the query are added to `findings`."""
         samples = self._specs.customer.sample_addresses
         if not samples:
             todo = 'add sample_addresses = ["..."] of a customer who has values'
@@ -249,12 +250,12 @@ class Accounts:
                 customers.append(customer)
             elif works and samples:
                 line = self._file.line("customer", "sample_addresses")
-                what = f"sample address {address} is no customer"
+                what = f"sample address {address} is not a customer"
                 findings.append(spec_finding(self._file, line, what, "name one that the query finds"))
         return customers
 
     def _try(self, table: str, call: Callable[[], _T], findings: list[Finding]) -> tuple[bool, _T | None]:
-        """(whether a query works, what came back); if it does not, a finding says why."""
+        """(whether a query works, its result); adds a finding if it fails."""
         try:
             return True, call()
         except (ConfigError, PermanentError) as error:
@@ -283,7 +284,7 @@ class Accounts:
     def _require(
         self, table: str, result: Result, needed: set[str], optional: frozenset[str] | set[str] = frozenset()
     ) -> None:
-        """Raises ConfigError unless the columns are the needed ones, with or without the optional."""
+        """Raise ConfigError unless the result has all needed columns, and otherwise only optional ones."""
         columns = set(result.columns)
         if missing := needed - columns:
             raise self._wrong(table, f"the query does not return {', '.join(sorted(missing))}")
@@ -293,7 +294,7 @@ class Accounts:
             raise self._wrong(table, "the query returns a column twice")
 
     def _read(self, table: str, convert: Callable[[], _T]) -> _T:
-        """What `convert` returns; a cell that cannot be used is an error of the data, not of the file."""
+        """Convert cells; a refused cell is a PermanentError, because the data is wrong, not the file."""
         try:
             return convert()
         except CellRefused as error:
@@ -308,7 +309,7 @@ class Accounts:
 
 
 def check_accounts(path: Path, environ: Mapping[str, str] = os.environ) -> list[Finding]:
-    """What is wrong with accounts.toml: its declarations, or else what `Accounts.check` finds."""
+    """The errors of accounts.toml: of its declarations, or else those that `Accounts.check` finds."""
     try:
         file = read_toml(path)
     except ConfigError as error:
@@ -343,7 +344,7 @@ def _open(file: TomlFile, specs: AccountSpecs, environ: Mapping[str, str]) -> Re
 
 
 def _to_value(spec: FieldSpec | ColumnSpec, cell: Any, currency: Any, locale: str) -> Value | None:
-    """A typed value in the words of a locale; None for NULL and for empty text."""
+    """A typed value in the words of a locale; None for NULL and empty text."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
     value = to_value(spec.type, cell, currency, spec.unit_for(locale))
@@ -351,7 +352,7 @@ def _to_value(spec: FieldSpec | ColumnSpec, cell: Any, currency: Any, locale: st
 
 
 def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str) -> Record:
-    identifier = "" if cells[spec.identifier] is None else _one_line(cells[spec.identifier])
+    identifier = "" if cells[spec.identifier] is None else collapse(to_text(cells[spec.identifier]))
     if not any(character.isalnum() for character in identifier) or len(identifier) > MOST_CHARACTERS:
         raise CellRefused(f"a {spec.identifier} is empty or has more than {MOST_CHARACTERS} characters")
     currency = cells.get("currency")
@@ -362,23 +363,14 @@ def _to_record(spec: RecordSpec, cells: Mapping[str, Any], locale: str) -> Recor
 def _to_row(spec: SeriesSpec, cells: Mapping[str, Any], unit: Counted) -> Row:
     value = to_value(spec.type, cells["amount"], cells.get("currency"), unit)
     if not isinstance(value, Money | Count | Quantity):
-        raise CellRefused("the amount is no number")
+        raise CellRefused("the amount is not a number")
     label = cells.get("label")
     return Row(day=to_day(cells["day"]), value=value, label="" if label is None else to_text(label))
-
-
-def _number_of(row: Row) -> Decimal:
-    return Decimal(row.value.count) if isinstance(row.value, Count) else row.value.amount
-
-
-def _one_line(cell: Any) -> str:
-    """A name; white space of any kind within it is one space."""
-    return " ".join(to_text(cell).split())
 
 
 def _to_locale(cell: Any) -> str:
     """A BCP 47 tag; "" where the database has none."""
     tag = "" if cell is None else to_text(cell).replace("_", "-")
     if tag and not TAG.fullmatch(tag):
-        raise CellRefused("the locale is no tag such as de-DE")
+        raise CellRefused("the locale is not a tag such as de-DE")
     return tag

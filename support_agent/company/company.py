@@ -1,4 +1,4 @@
-"""Everything the company says and knows, loaded at once: documents, accounts, canned questions.
+"""Loads all data of the company: documents, accounts, canned questions.
 
 Invariant: a `Company` does not change while a mail is handled; `version` names all that it was loaded from.
 Checked by tests/unit/company/test_company.py.
@@ -24,15 +24,15 @@ from support_agent.core.findings import Finding
 from support_agent.errors import ConfigError
 
 QUESTIONS_FILE = "questions.toml"
-"""Stands in the folder of the documents."""
+"""In the folder of the documents."""
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
 class Company:
-    """The company's words and values; `documents` are all of them, by number, valid or not.
+    """The company's texts and values; `documents` are all documents by number, valid today or not.
 
-    `translations` are the same documents in other languages than the company's own, by number and language.
+    `translations` are documents in other languages than the company's own, by number and language.
     """
 
     documents: tuple[Document, ...]
@@ -42,10 +42,10 @@ class Company:
 
     @classmethod
     def load(cls, settings: CompanySettings) -> Company:
-        """Read everything that `settings` names.
+        """Read all files of `settings`.
 
         Raises:
-            ConfigError: listing what is wrong in any of the files.
+            ConfigError: lists the errors of all files.
         """
         errors: list[str] = []
 
@@ -74,12 +74,12 @@ class Company:
         return (*self.documents, *self.translations)
 
     def in_language(self, locale: str, today: date) -> Mapping[int, Document]:
-        """The translations that readers of a locale are sent on a day, by number of the document."""
+        """The translations for readers of a locale on a day, by document number."""
         return in_language(Library(self.documents, self.translations), locale, today)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """What the documents name, in the company's own language."""
+        """The vocabulary of the documents in the company's own language."""
         return vocabulary_of(self.documents)
 
     @property
@@ -93,7 +93,7 @@ class Company:
 
 
 def check_company(settings: CompanySettings, today: date) -> list[Finding]:
-    """What is wrong with the company's files, each finding with what to do; the accounts' queries are run."""
+    """The errors and warnings of the company's files; runs the accounts' queries."""
     return [
         *check_documents(settings.policies, today),
         *check_translations(settings.policies, settings.locale, today),

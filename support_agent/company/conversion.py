@@ -1,8 +1,8 @@
-"""Database cells into typed values: exact, or refused.
+"""Converts database cells to typed values, exactly or not at all.
 
-Invariant: money never passes through a binary float's digits: SQLite's REAL is read by its shortest decimal
-form and must be a whole number of the currency's smallest unit within 1e-6; text and integers are taken
-exactly. Checked by tests/unit/company/test_conversion.py.
+Invariant: no rounding error of a binary float reaches money: SQLite's REAL is read by its shortest decimal form and
+must be a whole number of the currency's smallest unit within 1e-6; text and integers are converted exactly. Checked by
+tests/unit/company/test_conversion.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from support_agent.company.values import Count, Counted, Day, Money, Quantity, T
 
 FLOAT_TOLERANCE = Decimal("0.000001")
 QUANTITY_PLACES = 6
-"""Decimal places kept of a measured number that the database holds as a binary float."""
+"""Decimal places kept of a quantity that the database stores as a binary float."""
 MAX_TEXT_CHARACTERS = 500
 _CURRENCY = re.compile(r"^[A-Z]{3}$")
 _DAY = re.compile(r"^\d{4}-\d\d-\d\d(?=$|[T ])")
@@ -36,7 +36,7 @@ def to_value(kind: ValueType, cell: Any, currency: Any = None, unit: Counted = "
         currency: ISO 4217, for money only.
         unit: For counts and quantities.
     Raises:
-        CellRefused: it is of another type or cannot be told exactly.
+        CellRefused: it has another type or cannot be converted exactly.
     """
     match kind:
         case ValueType.MONEY:
@@ -52,9 +52,9 @@ def to_value(kind: ValueType, cell: Any, currency: Any = None, unit: Counted = "
 
 
 def to_money(cell: Any, currency: Any) -> Money:
-    """An amount with the decimal places of its currency; an amount of more places than that is refused."""
+    """An amount with the decimal places of its currency; more places are refused."""
     if not isinstance(currency, str) or not _CURRENCY.match(currency):
-        raise CellRefused("the currency is no ISO 4217 code in capitals, such as EUR")
+        raise CellRefused("the currency is not an ISO 4217 code in capitals, such as EUR")
     amount = _to_decimal(cell)
     rounded = amount.quantize(Decimal(1).scaleb(-get_currency_precision(currency)))
     tolerance = FLOAT_TOLERANCE if isinstance(cell, float) else Decimal(0)
@@ -64,7 +64,7 @@ def to_money(cell: Any, currency: Any) -> Money:
 
 
 def to_day(cell: Any) -> date:
-    """A date; the day of an instant (in UTC where it has a time zone); ISO text with or without a time."""
+    """The day of a date, of an instant (in UTC if it has a time zone), or of ISO text with or without a time."""
     if isinstance(cell, datetime):
         return (cell.astimezone(UTC) if cell.tzinfo else cell).date()
     if isinstance(cell, date):
@@ -78,7 +78,7 @@ def to_day(cell: Any) -> date:
 
 
 def to_text(cell: Any) -> str:
-    """Text without white space at its ends; whole numbers are taken as their digits."""
+    """Text without surrounding white space; whole numbers become their digits."""
     if isinstance(cell, str) or (isinstance(cell, int) and not isinstance(cell, bool)):
         text = str(cell).strip()
         if len(text) > MAX_TEXT_CHARACTERS:
@@ -103,11 +103,11 @@ def _to_quantity(cell: Any) -> Decimal:
 
 
 def _to_decimal(cell: Any) -> Decimal:
-    """The number a cell holds: exact for integers and decimal text; a float by its shortest form."""
+    """The number in a cell: exact for integers and decimal text; for a float its shortest decimal form."""
     if isinstance(cell, bool) or not isinstance(cell, int | float | str | Decimal):
         raise CellRefused(f"not a number but {_kind(cell)}")
     if isinstance(cell, str) and not re.fullmatch(r"[+-]?\d+(\.\d+)?", cell.strip(), re.ASCII):
-        raise CellRefused("text that is no plain decimal number")
+        raise CellRefused("text that is not a plain decimal number")
     try:
         number = Decimal(repr(cell) if isinstance(cell, float) else cell)
     except InvalidOperation:

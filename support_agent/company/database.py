@@ -1,9 +1,8 @@
-"""The company's own database, read-only: one SELECT at a time, bounded in time and in rows.
+"""Reads the company's own database: one SELECT at a time, bounded in time and in rows.
 
-Invariant: nothing that goes through here can write: the statement must be a single SELECT; SQLite is opened
-with `mode=ro`, `query_only` and an authorizer that admits reads alone; PostgreSQL runs the session read-only;
-every transaction is rolled back. Any other database must be used by a user that may only read, which `check`
-says. Checked by tests/unit/company/test_database.py.
+Invariant: no query can write. The statement must be a single SELECT; SQLite is opened with `mode=ro`, `query_only` and
+an authorizer that allows only reads; PostgreSQL sessions are read-only; every transaction is rolled back. Any other
+database needs a user with read access only, as `check` warns. Checked by tests/unit/company/test_database.py.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ from sqlalchemy.pool import NullPool
 from support_agent.config.sources import DATABASE_URL_HELP
 from support_agent.errors import ConfigError, PermanentError, SupportAgentError, TransientError
 
-_STEPS_BETWEEN_LOOKS = 10_000
-"""SQLite instructions between two looks at the time-out."""
+_STEPS_BETWEEN_CHECKS = 10_000
+"""SQLite instructions between two checks of the time-out."""
 _TRANSIENT_SQLITE = {
     sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
@@ -52,15 +51,14 @@ _COMMENTS_AND_TEXTS = (
 )
 _NOT_CODE = re.compile("|".join(_COMMENTS_AND_TEXTS), re.DOTALL)
 _WRITES = re.compile(r"\b(insert|update|delete|merge|into|set_config|nextval|setval|load_extension)\b")
-"""Words by which a statement that begins with SELECT or WITH could still change something."""
+"""Words that could make a statement write although it begins with SELECT or WITH."""
 _BIND = re.compile(r"(?<![:\w]):([a-z_]\w*)", re.IGNORECASE)
 
 
 def statement_defect(sql: str) -> str | None:
     """Why a text is not one read-only SELECT, or None.
 
-    This reads words, not grammar: it finds honest mistakes early, with a line. What keeps the database
-    unwritten is the read-only connection.
+    It checks words, not grammar, to report mistakes early; the read-only connection is what prevents writes.
     """
     code = _NOT_CODE.sub(" ", sql).strip().rstrip(";").strip().lower()
     if not code:
@@ -90,10 +88,10 @@ class Result:
 
 
 class ReadOnlyDatabase:
-    """A database that can only be read. `timeout_s` bounds each connection and each statement."""
+    """A read-only database. `timeout_s` bounds each connection and each statement."""
 
     def __init__(self, url: str, timeout_s: float) -> None:
-        """Prepare the connection; nothing is opened yet, but a SQLite file must exist.
+        """Prepare the connection without opening it; a SQLite file must exist.
 
         Raises:
             ConfigError: no URL, no driver for it, or no such SQLite file.
@@ -114,10 +112,10 @@ class ReadOnlyDatabase:
         """Run one query in a transaction that is always rolled back.
 
         Args:
-            setting: Of `[database]`, that `max_rows` comes from.
+            setting: The `[database]` key of `max_rows`, for the error message.
 
         Raises:
-            ConfigError: it is no single SELECT, or the database does not accept it.
+            ConfigError: it is not a single SELECT, or the database rejects it.
             TransientError: the database cannot be reached, is busy, or took more than `timeout_s`.
             PermanentError: more than `max_rows` rows; cutting them off would make every total wrong.
         """
@@ -140,15 +138,15 @@ class ReadOnlyDatabase:
 
     @property
     def enforces_read_only(self) -> bool:
-        """Whether the connection itself refuses to write; otherwise the database user's rights must."""
+        """Whether the connection itself prevents writes; otherwise the database user's rights must."""
         return self.dialect in {"sqlite", "postgresql"}
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close open connections."""
         self._engine.dispose()
 
     def _sqlite(self) -> Engine:
-        """Each query opens the file anew, so that a file that is replaced or deleted is noticed."""
+        """A SQLite engine that opens the file for each query, so that a replaced or deleted file is noticed."""
         path = Path(self._url.database or "")
         if not self._url.database or self._url.database == ":memory:":
             raise ConfigError("a SQLite database must be a file: write sqlite:///file")
@@ -161,7 +159,7 @@ class ReadOnlyDatabase:
             connection.execute("PRAGMA query_only = ON")
             connection.set_authorizer(_authorize)
             deadline = time.monotonic() + self._timeout_s
-            connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS_BETWEEN_LOOKS)
+            connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS_BETWEEN_CHECKS)
             return connection
 
         return create_engine("sqlite://", creator=connect, poolclass=NullPool)
@@ -180,9 +178,9 @@ class ReadOnlyDatabase:
 
 
 def _authorize(action: int, first: str | None, second: str | None, *rest: str | None) -> int:
-    """SQLite asks this before each part of a statement; only reading is admitted.
+    """Allow only reads; SQLite calls this for each part of a statement.
 
-    The one PRAGMA is SQLAlchemy's own question for the isolation level when it first connects.
+    The one allowed PRAGMA is how SQLAlchemy reads the isolation level when it first connects.
     """
     if action in _READS and not (action == sqlite3.SQLITE_FUNCTION and second == "load_extension"):
         return sqlite3.SQLITE_OK
@@ -192,7 +190,7 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: str | 
 
 
 def _mapped(error: SQLAlchemyError, timeout_s: float) -> SupportAgentError:
-    """A library error as one of ours, with the driver's own message: SQLAlchemy's repeats the parameters."""
+    """Map a library error, with the driver's message: SQLAlchemy's message contains the parameters."""
     if not isinstance(error, DBAPIError):
         return ConfigError(f"the query cannot be run: {type(error).__name__}")
     message = str(error.orig).strip().partition("\n")[0]

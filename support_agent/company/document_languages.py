@@ -1,7 +1,8 @@
-"""The documents in other languages: `policies/TAG/NNN-name.md` is document NNN in the language TAG.
+"""Loads the documents in other languages: `policies/TAG/NNN-name.md` is document NNN in the language TAG.
 
-Invariant: a translation goes to nobody who may not have the document itself. It has the number of a document in the
-company's own language, and the same audience and delivery. Checked by tests/unit/company/test_document_languages.py.
+Invariant: a translation is only sent to senders who may have the document itself: it has the number of a document in
+the company's own language, and the same audience and delivery. Checked by
+tests/unit/company/test_document_languages.py.
 """
 
 from __future__ import annotations
@@ -26,10 +27,7 @@ from support_agent.core.locales import is_locale, nearest_tag
 
 
 class Library(NamedTuple):
-    """All that a company has written: each document in its own language, by number, and those in others.
-
-    Every translation has its document; they are in the order of their numbers.
-    """
+    """All documents in the company's language, by number, and their translations, by number and language."""
 
     documents: tuple[Document, ...]
     translations: tuple[Document, ...]
@@ -39,11 +37,11 @@ def load_library(policies: Path, locale: str) -> Library:
     """Every document in every language, by number and language.
 
     Args:
-        policies: The folder with the documents; a folder in it that is named after a language has translations.
-        locale: That of the company, which the documents outside such folders are written in.
+        policies: The folder of the documents; its folders named after languages contain translations.
+        locale: The company's locale, the language of the documents outside these folders.
 
     Raises:
-        ConfigError: listing the errors of all files; there is no partial load.
+        ConfigError: lists the errors of all files; there is no partial load.
     """
     own = inspect_directory(policies, locale)
     folders = [inspect_directory(policies / language, language) for language in languages_of(policies)]
@@ -54,7 +52,7 @@ def load_library(policies: Path, locale: str) -> Library:
 
 
 def check_translations(policies: Path, locale: str, today: date) -> Iterator[Finding]:
-    """What is wrong with translations: all that `load_library` refuses of them, and what a person should look at."""
+    """The errors of translations that `load_library` raises, and warnings."""
     own = inspect_directory(policies, locale)
     folders = [inspect_directory(policies / language, language) for language in languages_of(policies)]
     yield from _no_languages(policies)
@@ -67,9 +65,9 @@ def check_translations(policies: Path, locale: str, today: date) -> Iterator[Fin
 
 
 def in_language(library: Library, locale: str, today: date) -> Mapping[int, Document]:
-    """The translations that readers of a locale are sent on a day, by number of the document.
+    """The translations for readers of a locale on a day, by document number.
 
-    A document without one goes out as it is: because it is in their language, or because nothing is.
+    Documents that are missing here are sent in the company's language.
     """
     sent: dict[int, Document] = {}
     originals = {document.number: document for document in library.documents}
@@ -89,7 +87,7 @@ def languages_of(policies: Path) -> list[str]:
 
 
 def _folders(policies: Path) -> list[Path]:
-    """The folders that have documents in them, by name; hidden ones are left alone."""
+    """The folders with documents, by name, without hidden ones."""
     found = policies.iterdir() if policies.is_dir() else ()
     shown = sorted(path for path in found if path.is_dir() and not path.name.startswith("."))
     return [folder for folder in shown if any(FILE_NAME.match(path.name) for path in folder.glob("*.md"))]
@@ -98,13 +96,13 @@ def _folders(policies: Path) -> list[Path]:
 def _no_languages(policies: Path) -> Iterator[Finding]:
     for folder in _folders(policies):
         if not is_locale(folder.name):
-            what = f"{folder.name!r} is no language, so nobody is sent the documents in it"
+            what = f"{folder.name!r} is not a language, so nobody is sent the documents in it"
             todo = "name the folder after a language, de, or what a country has of its own, pt-BR; or move it elsewhere"
             yield Finding(severity=Severity.ERROR, path=folder, line=None, what=what, todo=todo)
 
 
 def _errors(policies: Path, locale: str, own: DirectoryFound, folders: Sequence[DirectoryFound]) -> Iterator[Finding]:
-    """What keeps the translations from being used."""
+    """The errors of translations."""
     known = {int(match[1]) for path in policies.glob("*.md") if (match := FILE_NAME.match(path.name))}
     originals = {document.number: document for document in own.documents}
     first = {(document.number, locale.lower()): document for document in own.documents}
@@ -134,7 +132,7 @@ def _errors(policies: Path, locale: str, own: DirectoryFound, folders: Sequence[
 
 
 def _compare(report: Report, translation: Document, original: Document) -> None:
-    """What a translation must have in common with its document."""
+    """Report differences that are errors."""
     for key in ("audience", "delivery"):
         ours, theirs = getattr(translation.head, key), getattr(original.head, key)
         if ours != theirs:
@@ -143,14 +141,14 @@ def _compare(report: Report, translation: Document, original: Document) -> None:
 
 
 def _usable(own: DirectoryFound, folders: Sequence[DirectoryFound]) -> tuple[Document, ...]:
-    """The translations of documents that can be used, by number and language; one not reviewed has none."""
+    """The translations of valid, reviewed documents, by number and language."""
     numbers = {document.number for document in own.documents}
     found = (document for folder in folders for document in folder.documents if document.number in numbers)
     return tuple(sorted(found, key=lambda document: (document.number, str(document.language))))
 
 
 def _differences(translation: Document, original: Document) -> list[Finding]:
-    """What may be meant, and often is not: other days, other sections."""
+    """Warn about differences that are often mistakes: other days, other sections."""
     findings: list[Finding] = []
     report = Report(translation.path, findings)
     for key in ("valid_from", "valid_until"):

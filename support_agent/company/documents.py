@@ -1,9 +1,8 @@
-"""The numbered documents: `policies/NNN-name.md`, the only long text a customer is ever sent.
+"""Loads the numbered documents `policies/NNN-name.md`, the only long texts that customers are sent.
 
-Invariant: a `Document` is the file, whole: its `version` is the file's sha256, and joining `sentences` by
-position gives back only text that stands in the file. A file with the line `reviewed: false` in its front matter
-is no document: nothing of it is loaded, whatever else is in it. Checked by tests/unit/company/test_documents.py and
-test_unreviewed.py.
+Invariant: a `Document` represents the whole file: `version` is the file's sha256, and `sentences` contain only text of
+the file. Nothing is loaded from a file with the line `reviewed: false` in its front matter. Checked by
+tests/unit/company/test_documents.py and test_unreviewed.py.
 """
 
 from __future__ import annotations
@@ -39,19 +38,19 @@ UNREVIEWED = "reviewed: false"
 REVIEWED = "reviewed: true"
 _UNREVIEWED = re.compile(r"^reviewed[ \t]*:[ \t]*false[ \t]*(?:#.*)?$", re.IGNORECASE | re.MULTILINE)
 MAX_EXCERPT_CHARACTERS = 1_200
-"""Of one excerpt; a paragraph is sent whole even if it alone is longer."""
+"""Most characters of an excerpt; a single paragraph is sent whole even if it is longer."""
 MOST_REMEMBERED = 256
-"""Files that are not parsed again while they are the same."""
+"""Size of the cache of parsed files."""
 DocumentNumber = NewType("DocumentNumber", int)
 
 
 class Sentence(Frozen):
     """One whole sentence (or list item, or table row) of a document.
 
-    `index` counts from 0 over the document; `text` is plain text with inline Markdown removed; `heading` is
-    the nearest heading above ("" for none); `paragraph` counts blocks, so that neighbours can be set
-    together; `line` is the 1-based line of the file where it starts. `number`, `depth`, `cells` and `is_header` are
-    those of `markdown.Unit`.
+    `index` counts from 0 over the document; `text` is plain text with inline Markdown removed; `heading` is the nearest
+    heading above ("" for none); `paragraph` counts blocks, so that a block's sentences can be rendered together; `line`
+    is the 1-based line of the file where it starts. `number`, `depth`, `cells` and `is_header` are those of
+    `markdown.Unit`.
     """
 
     index: int
@@ -67,9 +66,9 @@ class Sentence(Frozen):
 
 
 class Document(Frozen):
-    """One policy file, parsed. `path` is where it was read, `raw` its bytes, `version` their sha256, in hex.
+    """One parsed policy file. `path` is its location, `raw` its bytes, `version` their sha256 in hex.
 
-    `language` is the tag of the language it is written in; None where only its bytes are known, as in the store.
+    `language` is the tag of its language; None if only the bytes are known, as in the store.
     """
 
     head: FrontMatter
@@ -85,9 +84,9 @@ class Document(Frozen):
 
     @property
     def sections(self) -> tuple[tuple[Sentence, ...], ...]:
-        """The sentences under each heading, in order; where they are too many for an excerpt, each paragraph of them.
+        """The sentences under each heading, in order; if they are too long for an excerpt, each paragraph is a section.
 
-        A paragraph that ends with a colon is one with what it announces.
+        A paragraph that ends with a colon is joined with the next one.
         """
         by_heading = [tuple(own) for _, own in groupby(self.sentences, key=lambda sentence: sentence.heading)]
         return tuple(
@@ -98,7 +97,7 @@ class Document(Frozen):
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """In order; "" for what stands above the first one."""
+        """The headings in order; "" for text above the first one."""
         return tuple(heading for heading, _ in groupby(self.sentences, key=lambda sentence: sentence.heading))
 
     def is_valid_on(self, day: date) -> bool:
@@ -106,13 +105,12 @@ class Document(Frozen):
         return self.head.valid_from <= day and (self.head.valid_until is None or day <= self.head.valid_until)
 
     def may_be_sent(self, day: date, level: Level) -> bool:
-        """Whether a sender of this level may be sent the document, or anything that it says, on that day."""
+        """Whether a sender of this level may be sent the document, or parts of it, on that day."""
         return self.is_valid_on(day) and (level >= CUSTOMER or self.head.audience == "everyone")
 
     def with_table_headers(self, positions: Iterable[int]) -> tuple[int, ...]:
-        """The positions in document order, each once, with the header row, if any, of each table that has a row in it.
+        """Sort the positions, remove duplicates, and add the header row of each table that has a row among them.
 
-        A row without its header says nothing to a reader.
 
         Raises:
             IndexError: there is no such position.
@@ -128,7 +126,7 @@ class Document(Frozen):
 
 
 def size_of(sentences: Iterable[Sentence]) -> int:
-    """How many characters they have together."""
+    """The number of characters of some sentences."""
     return sum(len(sentence.text) for sentence in sentences)
 
 
@@ -143,9 +141,9 @@ def _paragraphs(section: Iterable[Sentence]) -> list[tuple[Sentence, ...]]:
 
 
 class DirectoryFound(NamedTuple):
-    """The documents of a directory that can be used, by number, the errors of its files, and the files not reviewed.
+    """The valid documents of a directory, by number, the errors of its files, and the unreviewed files.
 
-    `has_files`: whether there is a file that is reviewed, be it in order or not.
+    `has_files`: whether there is a reviewed file, valid or not.
     """
 
     documents: tuple[Document, ...]
@@ -155,10 +153,10 @@ class DirectoryFound(NamedTuple):
 
 
 def parse_document(path: Path, raw: bytes) -> Document:
-    """Turn a policy file's bytes into a `Document`; `path` names it and is not read.
+    """Parse a policy file's bytes; `path` is not read.
 
     Raises:
-        ConfigError: listing everything that is wrong, each with its line and what to do.
+        ConfigError: lists every error with its line and what to do.
     """
     findings: list[Finding] = []
     document = _inspect(Report(path, findings), raw)
@@ -168,13 +166,12 @@ def parse_document(path: Path, raw: bytes) -> Document:
 
 
 def load_documents(directory: Path, language: str | None = None) -> tuple[Document, ...]:
-    """Every document of a directory, by number; which of them are valid on a day is asked later.
+    """Load every reviewed document of a directory, by number, valid today or not.
 
-    Files that are not reviewed are left out, and nothing that is wrong with one stops the others.
-    `document_languages` loads those in other languages too.
+    Errors in unreviewed files do not matter. `document_languages` also loads other languages.
 
     Raises:
-        ConfigError: listing the errors of all files; there is no partial load.
+        ConfigError: lists the errors of all files; there is no partial load.
     """
     found = inspect_directory(directory, language)
     if errors := errors_of(directory, found):
@@ -183,7 +180,7 @@ def load_documents(directory: Path, language: str | None = None) -> tuple[Docume
 
 
 def errors_of(directory: Path, found: DirectoryFound) -> list[Finding]:
-    """What is wrong with the company's own documents: a file, or that there is none to be sent."""
+    """The errors in a directory of documents, including that it has none."""
     errors = list(found.findings)
     report = Report(directory, errors)
     if not directory.is_dir():
@@ -195,17 +192,17 @@ def errors_of(directory: Path, found: DirectoryFound) -> list[Finding]:
 
 
 def check_documents(directory: Path, today: date) -> list[Finding]:
-    """What is wrong: all that `load_documents` refuses, and documents that are not valid on `today`.
+    """All errors of `load_documents`, and documents that are not valid on `today`.
 
-    An expired document is an error (customers silently stop getting it); one not valid yet is a warning, and so is one
-    that is not reviewed, with all that a person must still write in it.
+    An expired document is an error, because customers silently stop getting it. A document that is not valid yet is a
+    warning, and so is an unreviewed one, with everything that is still missing in it.
     """
     found = inspect_directory(directory)
     return [*errors_of(directory, found), *warnings_of(found, today)]
 
 
 def warnings_of(found: DirectoryFound, today: date) -> list[Finding]:
-    """What else `check` says of documents: not reviewed, expired (an error), not valid yet."""
+    """Further findings of `check`: documents that are unreviewed, expired (an error) or not valid yet."""
     findings: list[Finding] = []
     for path in found.unreviewed:
         findings += _unreviewed_findings(path, found.documents)
@@ -217,23 +214,23 @@ def warnings_of(found: DirectoryFound, today: date) -> list[Finding]:
         elif head.valid_from > today:
             what, todo = (
                 f"not sent before {head.valid_from}",
-                "set an earlier valid_from if that is not meant",
+                "set an earlier valid_from if it should be sent now",
             )
             report.add(line_of(document.path, "valid_from"), what, todo, severity=Severity.WARNING)
     return findings
 
 
 def is_unreviewed(raw: bytes) -> bool:
-    """Whether a file says in its front matter that nobody is to be sent it yet.
+    """Whether the front matter marks the file as unreviewed.
 
-    Asked of the line alone, so that a file which is half written and no YAML is kept back all the same.
+    Only that line is read, so that an unfinished file is recognised even if its YAML is invalid.
     """
     head, _, _ = front_matter_and_body(_lenient(raw))
     return head is not None and _UNREVIEWED.search(head) is not None
 
 
 def numbers_in(directory: Path) -> frozenset[int]:
-    """The numbers of the files that are, or with their faults mended would be, documents."""
+    """The numbers of all reviewed files, valid or not."""
     found = set()
     for path in directory.glob("*.md"):
         match = FILE_NAME.match(path.name)
@@ -247,12 +244,12 @@ def _lenient(raw: bytes) -> str:
 
 
 def _unreviewed_findings(path: Path, documents: tuple[Document, ...]) -> list[Finding]:
-    """That it is not reviewed, and what would be wrong with it if it were; all warnings."""
+    """Warnings that a file is unreviewed, and of the errors that it would have if it were reviewed."""
     raw, findings = path.read_bytes(), list[Finding]()
     report = Report(path, findings)
     head = front_matter_and_body(_lenient(raw))[0] or ""
     line = next((number for number, text in enumerate(head.split("\n"), 2) if _UNREVIEWED.match(text)), None)
-    todo = f"read it beside the original, write what is missing, then change that line to `{REVIEWED}`"
+    todo = f"compare it with the original, add what is missing, then change that line to `{REVIEWED}`"
     report.add(line, "not reviewed, so nobody is sent it", todo)
     document = _inspect(report, re.sub(rb"(?im)^(reviewed[ \t]*:[ \t]*)false", rb"\g<1>true", raw, count=1))
     if document is not None and any(document.number == other.number for other in documents):
@@ -262,7 +259,7 @@ def _unreviewed_findings(path: Path, documents: tuple[Document, ...]) -> list[Fi
 
 
 def inspect_directory(directory: Path, language: str | None = None) -> DirectoryFound:
-    """What is in a directory, read as documents in a language."""
+    """Read the files of a directory as documents in a language."""
     findings: list[Finding] = []
     unreviewed: list[Path] = []
     documents: dict[int, Document] = {}
@@ -291,7 +288,7 @@ def inspect_directory(directory: Path, language: str | None = None) -> Directory
 
 
 def _inspect(report: Report, raw: bytes, language: str | None = None) -> Document | None:
-    """The document as far as it can be made; every error goes to `report`."""
+    """The document, or None if it cannot be parsed; errors are added to `report`."""
     document, findings = _inspected(report.path, raw, language)
     report.findings.extend(findings)
     return document
@@ -299,7 +296,7 @@ def _inspect(report: Report, raw: bytes, language: str | None = None) -> Documen
 
 @lru_cache(maxsize=MOST_REMEMBERED)
 def _inspected(path: Path, raw: bytes, language: str | None) -> tuple[Document | None, tuple[Finding, ...]]:
-    """The same bytes are read once, however often `check` and a start ask."""
+    """The document and its errors, cached, because `check` and the start read the same files."""
     findings: list[Finding] = []
     return _read(Report(path, findings), raw, language), tuple(findings)
 
@@ -327,7 +324,7 @@ def _read(report: Report, raw: bytes, language: str | None) -> Document | None:
 
 
 def _body(report: Report, body: str, first_line: int) -> tuple[Sentence, ...]:
-    """The body's units, numbered; their lines count from the file's beginning."""
+    """The numbered sentences of the body; lines count from the start of the file."""
     try:
         blocks = parse_blocks(body)
     except MarkdownRefused as error:
@@ -359,5 +356,5 @@ def _body(report: Report, body: str, first_line: int) -> tuple[Sentence, ...]:
 
 
 def config_error(findings: Iterable[Finding]) -> ConfigError:
-    """The errors of files, as one that stops the program."""
+    """One error for all findings."""
     return ConfigError("\n".join(str(finding) for finding in findings), code="documents")

@@ -1,7 +1,7 @@
-"""The front matter of a policy file: what a document is called, what it answers, when and to whom it may be sent.
+"""Reads the front matter of a policy file: title, summary, and when and to whom the document may be sent.
 
-Invariant: a `FrontMatter` is what the file says, whole and of the right types; everything that is wrong is reported
-with its line. Checked by tests/unit/company/test_documents.py.
+Invariant: a `FrontMatter` is complete and of the right types; every error is reported with its line. Checked by
+tests/unit/company/test_documents.py.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _KEY_HELP = {
     "valid_from": "a day such as 2025-01-31",
     "valid_until": "a day such as 2025-12-31, on or after valid_from, or leave it out",
     "audience": "everyone or customers",
-    "reviewed": "true once a person has read it, and until then false, which keeps it from everybody",
+    "reviewed": "true once a person has read it; until then false, so that it is not sent",
 }
 
 
 class Delivery(StrEnum):
-    """How much of a document a customer is sent; the link always goes along."""
+    """How much of a document is sent; the link is always included."""
 
     FULL = "full"
     EXCERPT = "excerpt"
@@ -60,12 +60,12 @@ class FrontMatter(Frozen):
     audience: Literal["everyone", "customers"] = "everyone"
     """`customers`: sent only to senders of level 3."""
     reviewed: Literal[True] = True
-    """That a person has approved it. `false` is seen before anything else is read, and is no value here."""
+    """A person has approved it. Files with `false` are skipped before their front matter is parsed."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Adds findings on one file to a list."""
+    """Adds findings about one file to a list."""
 
     path: Path
     findings: list[Finding]
@@ -85,7 +85,7 @@ def front_matter_and_body(text: str) -> tuple[str | None, str, int]:
 
 
 def read_head(report: Report, text: str) -> FrontMatter | None:
-    """The front matter, where its YAML and its keys can be read."""
+    """The front matter; None, with the errors reported, if it is invalid."""
     try:
         data, keys = _data_and_keys(text)
     except (yaml.YAMLError, ValueError) as error:
@@ -100,7 +100,7 @@ def read_head(report: Report, text: str) -> FrontMatter | None:
     lines: dict[str, int] = {}
     for key, line in keys:
         if key in lines:
-            report.add(line, f"{key} stands twice", "keep one of the two")
+            report.add(line, f"{key} occurs twice", "keep one of the two")
         lines[key] = line
     try:
         head = FrontMatter.model_validate({str(key): value for key, value in data.items()})
@@ -116,7 +116,7 @@ def read_head(report: Report, text: str) -> FrontMatter | None:
 
 
 def _check_head(report: Report, lines: dict[str, int], head: FrontMatter) -> None:
-    """What pydantic cannot see: characters that no mail may carry, the order of the days, the file's name."""
+    """Check what pydantic cannot: forbidden characters, the order of the days, the file's name."""
     for key, value in head:
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, str) and (refused := refused_character(part, is_one_line=True)):
@@ -131,7 +131,7 @@ def _check_head(report: Report, lines: dict[str, int], head: FrontMatter) -> Non
 
 
 def _report_key(report: Report, lines: dict[str, int], key: str, error_type: str) -> None:
-    """One key that pydantic refused, in the words of someone who writes documents."""
+    """Report a key that pydantic refused, in words for authors of documents."""
     if error_type == "missing":
         report.add(1, f"{key} is missing", f"add {key}: {_KEY_HELP[key]}")
     elif error_type == "extra_forbidden":
@@ -145,7 +145,7 @@ def _report_key(report: Report, lines: dict[str, int], key: str, error_type: str
 
 
 def _data_and_keys(text: str) -> tuple[object, list[tuple[str, int]]]:
-    """What the YAML says, and (key, 1-based line in the file) of its own keys, in order, duplicates included."""
+    """The YAML data, and (key, 1-based line in the file) of its top-level keys in order, including duplicates."""
     loader = yaml.SafeLoader(text)
     try:
         node = loader.get_single_node()
@@ -161,6 +161,6 @@ def _keys(node: yaml.Node | None) -> list[tuple[str, int]]:
 
 
 def line_of(path: Path, key: str) -> int | None:
-    """The line of a key in a file whose front matter has been read before."""
+    """The line of a key in a file with valid front matter."""
     head, _, _ = front_matter_and_body(path.read_text("utf-8-sig"))
     return dict(_keys(yaml.compose(head or "", Loader=yaml.SafeLoader))).get(key)

@@ -1,7 +1,7 @@
-"""The function words by which a question is narrowed, in 28 languages: "only", "without", "not the last one", "her".
+"""The function words that narrow a question, in 28 languages: "only", "without", "not the last one", "her".
 
-Data stands in `limiting_words.toml`; what a word means for an answer is decided in `planner.qualifiers`. Closed classes
-of words alone: what a question is about is never told by a list. Checked by tests/unit/company/test_limiting_words.py.
+The data is in `limiting_words.toml`; `planner.qualifiers` interprets the matches. Only closed classes of words are
+listed, never words for topics. Checked by tests/unit/company/test_limiting_words.py.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from support_agent.core.frozen import Frozen
 
 FILE = Path(__file__).with_suffix(".toml")
 SPACELESS = frozenset(["ja", "ko", "zh"])
-"""Languages that write words together."""
+"""Languages without spaces between words."""
 MOST_LANGUAGES = 3
-"""So many of the likely languages are read."""
+"""At most this many likely languages are used."""
 NOTHING = re.compile(r"(?!)")
 
 
@@ -34,7 +34,7 @@ class _Table(Frozen):
 
 
 class Words(NamedTuple):
-    """One language's words as patterns; `not_` is met where it opens a text or follows a comma."""
+    """One language's words as patterns; `not_` matches at the start of a text or after a comma."""
 
     only: re.Pattern[str]
     without: re.Pattern[str]
@@ -44,7 +44,7 @@ class Words(NamedTuple):
 
 
 def words_for(text: str) -> tuple[Words, ...]:
-    """The words of the languages that a text is likely in, the likeliest first; English where nothing can be told."""
+    """The words of the likely languages of a text, the likeliest first; English if none is recognised."""
     tables = _tables()
     likely = [language for language in likely_languages(text) or ("en",) if language in tables]
     return tuple(tables[language] for language in likely[:MOST_LANGUAGES])

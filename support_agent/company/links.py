@@ -1,6 +1,6 @@
-"""Web addresses of documents, as they are compared: by people's links and by pages of the company's own site.
+"""Normalises web addresses of documents, to compare them with links and pages of the company's site.
 
-Invariant: two writings of one address are one key, and what stands behind "?" and "#" is kept. Checked by
+Invariant: equivalent addresses have the same key; query and fragment are kept. Checked by
 tests/unit/company/test_links.py.
 """
 
@@ -13,9 +13,7 @@ import httpx
 
 
 def link_key(address: str) -> str:
-    """An address for comparison: scheme and host in small letters, no port that goes without saying, no slash at the
-    end of its path.
-    """
+    """An address for comparison: lower-case scheme and host, no default port, no slash at the end of the path."""
     with suppress(httpx.InvalidURL, ValueError):
         address = str(httpx.URL(address))
     path, *rest = re.split(r"(?=[?#])", address, maxsplit=1)

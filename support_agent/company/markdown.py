@@ -1,7 +1,7 @@
-"""A document's Markdown body as blocks of whole sentences, list items and table rows.
+"""Parses a document's Markdown body into blocks of whole sentences, list items and table rows.
 
-Invariant: a unit's text stands in the file once Markdown's marks are taken away and white space is collapsed;
-nothing is left out but headings (kept beside each block), rules and HTML comments. Checked by
+Invariant: a unit's text is in the file once Markdown's marks are removed and white space is collapsed; only headings
+(stored with each block), rules and HTML comments are left out. Checked by
 tests/unit/company/test_documents.py.
 """
 
@@ -21,7 +21,7 @@ _BREAKS = {"softbreak", "hardbreak"}
 
 
 class MarkdownRefused(ValueError):
-    """A construct that cannot become plain text: `line` (1-based, in the body), what it is, what to do."""
+    """A construct that has no plain-text form: `line` (1-based, in the body), what it is, what to do."""
 
     def __init__(self, line: int, what: str, todo: str) -> None:
         super().__init__(f"line {line}: {what}: {todo}")
@@ -32,8 +32,8 @@ class MarkdownRefused(ValueError):
 class Unit:
     """One sentence, list item or table row; `line` is 1-based in the body.
 
-    `number` is that of an item of an ordered list, as a reader of the rendered Markdown sees it; `depth` counts the
-    lists around an item's own. A row has its `cells`, all rows of a table equally many; `text` is those joined.
+    `number` is that of an item of an ordered list as rendered; `depth` counts the enclosing lists. A row has `cells`,
+    the same number in all rows of a table; its `text` joins them.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Block:
-    """Units that stand together (paragraph, list, table), under the nearest heading above ("" for none)."""
+    """The units of one paragraph, list or table, with the nearest heading above ("" for none)."""
 
     heading: str
     units: tuple[Unit, ...]
@@ -56,9 +56,9 @@ class Block:
 def parse_blocks(body: str) -> tuple[Block, ...]:
     """The body's blocks, in order.
 
-    A paragraph is split in whole sentences. A list item is one unit (nested items are units of their own). A
-    table row is one unit, its cells joined by " | "; the first one is the header, unless all its cells are empty. A
-    line of code is a block of its own, because lines of code must not be set together as sentences.
+    A paragraph is split into whole sentences. A list item is one unit (nested items are units of their own). A
+    table row is one unit, its cells joined by " | "; the first one is the header, unless all its cells are empty. Each
+    line of code is a block of its own, because lines of code must not be joined like sentences.
 
     Raises:
         MarkdownRefused: an image, or HTML other than a comment.
@@ -75,7 +75,7 @@ def parse_blocks(body: str) -> tuple[Block, ...]:
 
 
 def _units_of(node: SyntaxTreeNode) -> Iterator[tuple[Unit, ...]]:
-    """The blocks that one top-level node becomes, as tuples of units."""
+    """The blocks of one top-level node, as tuples of units."""
     match node.type:
         case "paragraph":
             yield tuple(_sentences(node))
@@ -88,7 +88,7 @@ def _units_of(node: SyntaxTreeNode) -> Iterator[tuple[Unit, ...]]:
         case "blockquote":
             for child in node.children:
                 yield from _units_of(child)
-        case "heading":  # inside a quotation: text like any other
+        case "heading":  # inside a quotation: ordinary text
             yield tuple(_sentences(node))
         case "html_block":
             _refuse_html(node.content, _line(node))
@@ -146,7 +146,7 @@ def _code_blocks(node: SyntaxTreeNode) -> Iterator[tuple[Unit, ...]]:
 
 
 def _plain(inline: SyntaxTreeNode, line: int) -> str:
-    """An inline node's text without its marks; breaks are newlines, so that lines can be counted."""
+    """An inline node's text without its marks; breaks become newlines, so that lines can be counted."""
     parts: list[str] = []
     for node in inline.children:
         if node.type in _BREAKS:
@@ -163,7 +163,7 @@ def _plain(inline: SyntaxTreeNode, line: int) -> str:
 
 
 def _refuse_html(content: str, line: int) -> None:
-    """Comments are the author's notes and are left out; any other HTML is refused."""
+    """Refuse HTML other than comments, which are the author's notes and are left out."""
     html = content.strip()
     if not (html.startswith("<!--") and html.endswith("-->") and html.count("<!--") == 1):
         raise MarkdownRefused(line, f"HTML ({html[:30]!r})", "write Markdown, or put literal text between back quotes")

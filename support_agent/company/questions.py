@@ -1,6 +1,6 @@
-"""The canned clarification questions of `policies/questions.toml`: numbered, one text per locale.
+"""Loads the canned clarification questions of `policies/questions.toml`: numbered, one text per locale.
 
-Invariant: a question that an answer asks is one of these, word for word. Checked by
+Invariant: an answer asks one of these questions verbatim. Checked by
 tests/unit/company/test_questions.py.
 """
 
@@ -11,24 +11,25 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from support_agent.company.text import REMOVE, refused_character
+from support_agent.company.front_matter import Report
+from support_agent.company.text import refused_character
 from support_agent.config.toml_file import TomlFile, read_toml
-from support_agent.core.findings import Finding, Severity, nearest
+from support_agent.core.findings import Finding, nearest
 from support_agent.core.frozen import Frozen
 from support_agent.core.locales import FALLBACK_LOCALE, LocaleTag, localised
 from support_agent.errors import ConfigError
 
 
 class CannedQuestion(Frozen):
-    """One question that may be asked back; `about` is for the model, `text` maps locales to words."""
+    """One question to the customer; `about` is for the model, `text` maps locales to words."""
 
     number: Annotated[int, Field(ge=1, le=9_999)]
     about: Annotated[str, Field(min_length=1, max_length=300)]
     text: dict[LocaleTag, Annotated[str, Field(min_length=1, max_length=1_000)]]
     between: tuple[int, ...] = ()
-    """Numbers of the documents that it tells apart: it is asked where the answer is one of them, not which."""
+    """Numbers of the documents that it distinguishes: it is asked if the answer is one of them, but unclear which."""
     about_records: str = ""
-    """Kind of records ("invoices") of which it asks which one is meant; "" for none."""
+    """The kind of records ("invoices") of which it asks which one is meant; "" for none."""
 
     def text_for(self, locale: str) -> str:
         """The words for a locale tag, else the English ones."""
@@ -36,10 +37,10 @@ class CannedQuestion(Frozen):
 
 
 def load_questions(path: Path) -> tuple[CannedQuestion, ...]:
-    """The questions by number; none where the file does not exist.
+    """The questions by number; () if the file does not exist.
 
     Raises:
-        ConfigError: listing everything that is wrong.
+        ConfigError: lists every error in the file.
     """
     questions, findings = _inspect(path)
     if findings:
@@ -48,71 +49,64 @@ def load_questions(path: Path) -> tuple[CannedQuestion, ...]:
 
 
 def check_questions(path: Path) -> list[Finding]:
-    """What is wrong with the file; a file that does not exist is an empty one."""
+    """The errors in the file; a missing file has none."""
     return _inspect(path)[1]
 
 
 def _inspect(path: Path) -> tuple[tuple[CannedQuestion, ...], list[Finding]]:
+    findings: list[Finding] = []
+    report = Report(path, findings)
     if not path.exists():
         return (), []
     try:
         file = read_toml(path)
     except ConfigError as error:
         what = str(error).removeprefix(f"{path}: ")
-        return (), [_finding(path, None, what, "write [[question]] tables as the comments of `init` show")]
-    findings = [
-        _finding(path, file.line(key), f"unknown key {key}", "keep [[question]] tables only")
-        for key in file.data
-        if key != "question"
-    ]
+        report.add(None, what, "write [[question]] tables as the comments of `init` show")
+        return (), findings
+    for key in (key for key in file.data if key != "question"):
+        report.add(file.line(key), f"unknown key {key}", "keep [[question]] tables only")
     tables = file.data.get("question", [])
     if not isinstance(tables, list):
-        line = file.line("question")
-        return (), [
-            *findings,
-            _finding(path, line, "question is not a list", "write [[question]] in double brackets"),
-        ]
+        report.add(file.line("question"), "question is not a list", "write [[question]] in double brackets")
+        return (), findings
     questions: dict[int, CannedQuestion] = {}
     for nth, table in enumerate(tables):
-        question, errors = _question(file, nth, table)
-        findings += errors
+        question = _question(report, file, nth, table)
         if question is None:
             continue
         if question.number in questions:
             line = file.line("question", "number", nth)
-            findings.append(_finding(path, line, f"number {question.number} stands twice", "number it anew"))
+            report.add(line, f"number {question.number} is used twice", "give it another number")
         questions[question.number] = question
     return tuple(questions[number] for number in sorted(questions)), findings
 
 
-def _question(file: TomlFile, nth: int, table: Any) -> tuple[CannedQuestion | None, list[Finding]]:
+def _question(report: Report, file: TomlFile, nth: int, table: Any) -> CannedQuestion | None:
     try:
         question = CannedQuestion.model_validate(table)
     except ValidationError as error:
-        return None, [_question_finding(file, nth, e["loc"], e["type"]) for e in error.errors(include_input=False)]
-    findings = []
+        for detail in error.errors(include_input=False):
+            _report_key(report, file, nth, detail["loc"], detail["type"])
+        return None
     line = file.line("question", "text", nth) or file.line("question", "", nth)
     if FALLBACK_LOCALE not in question.text:
         what = f"question {question.number} has no English text"
-        findings.append(_finding(file.path, line, what, 'add en = "..." to it: the other locales fall back to it'))
+        report.add(line, what, 'add en = "..." to it: the other locales fall back to it')
     for text in (question.about, *question.text.values()):
         if refused := refused_character(text, is_one_line=True):
-            what = f"forbidden character {refused[1]} in question {question.number}"
-            findings.append(_finding(file.path, line, what, REMOVE))
-    return question, findings
+            report.add(line, f"forbidden character {refused[1]} in question {question.number}")
+    return question
 
 
-def _question_finding(file: TomlFile, nth: int, loc: tuple[int | str, ...], error_type: str) -> Finding:
+def _report_key(report: Report, file: TomlFile, nth: int, loc: tuple[int | str, ...], error_type: str) -> None:
+    """Report one key that pydantic refused."""
     key = str(loc[0]) if loc else ""
     line = file.line("question", key, nth)
     if error_type == "missing":
-        return _finding(file.path, line, f"{key} is missing", 'a question has number, about and text = { en = "..." }')
-    if error_type == "extra_forbidden":
-        todo = f"delete it{nearest(key, CannedQuestion.model_fields)}"
-        return _finding(file.path, line, f"unknown key {key}", todo)
-    todo = 'a question has number = 1 to 9999, about = "..." and text = { en = "..." }'
-    return _finding(file.path, line, f"{'.'.join(map(str, loc))} cannot be used", todo)
-
-
-def _finding(path: Path, line: int | None, what: str, todo: str) -> Finding:
-    return Finding(severity=Severity.ERROR, path=path, line=line, what=what, todo=todo)
+        report.add(line, f"{key} is missing", 'a question has number, about and text = { en = "..." }')
+    elif error_type == "extra_forbidden":
+        report.add(line, f"unknown key {key}", f"delete it{nearest(key, CannedQuestion.model_fields)}")
+    else:
+        todo = 'a question has number = 1 to 9999, about = "..." and text = { en = "..." }'
+        report.add(line, f"{'.'.join(map(str, loc))} cannot be used", todo)

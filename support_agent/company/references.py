@@ -1,9 +1,9 @@
-"""Where a document refers to another of its sections: "except as in Limits".
+"""Finds references of a document to its own sections: "except as in Limits".
 
-A reference is the words of another heading, in quotation marks or, as they are written there, amid a sentence. A single
-word without marks is one only after a small letter, so not at the start of a sentence or in a menu ("Settings > Plan"),
-and not in German, where every noun is a capital. Words in an alphabet without capitals need marks. Checked by
-tests/unit/company/test_references.py.
+A reference is the text of another heading, in quotation marks or, spelled the same, inside a sentence. A single word
+without quotation marks counts only after a lower-case letter, so not at the start of a sentence or in a menu ("Settings
+> Plan"), and not in languages that capitalise nouns. In alphabets without capitals, quotation marks are required.
+Checked by tests/unit/company/test_references.py.
 """
 
 from __future__ import annotations
@@ -12,21 +12,20 @@ import re
 from collections.abc import Iterable
 
 from support_agent.company.documents import Document, Sentence
+from support_agent.company.words import CAPITAL_NOUNS
 
 _OPEN = "[\"'\u00ab\u00bb\u2018-\u201f\u2039\u203a\u300c\u300e]"
 _CLOSE = "[\"'\u00ab\u00bb\u2018-\u201f\u2039\u203a\u300d\u300f]"
 _AMID = r"(?<=[^\W\d_])[,:]? [(]?"
-"""Behind a letter: what stands behind ">" is a place in a menu."""
+"""After a letter, because words after ">" belong to a menu."""
 MIN_LETTERS = 3
-"""Of a single word: "A" and "I" are no headings."""
-CAPITAL_NOUNS = ("de",)
-"""Languages in which a capital amid a sentence is no name."""
+"""Least letters of a single word: "A" and "I" are not headings."""
 
 
 def referred_to(document: Document, sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
-    """What stands under the headings that these sentences name, and under those named there, in the document's order.
+    """The sections that these sentences refer to, directly or through other sections, in document order.
 
-    Their own headings are left out.
+    The sentences' own sections are left out.
     """
     new = tuple(sentences)
     left, named = set(document.headings) - {sentence.heading for sentence in new} - {""}, set[str]()

@@ -1,8 +1,8 @@
-"""Plain-text rules of the company's words: which characters are refused, and where a sentence ends.
+"""Rules for plain text: refused characters and ends of sentences.
 
-Invariant: the sentences of a text, joined by one space, are the text with its white space collapsed; where a
-full stop could be an abbreviation's the text is left whole, because a sentence too long is true and half a
-one may not be. Checked by tests/unit/company/test_text.py.
+Invariant: the sentences of a text, joined by one space, are the text with its white space collapsed. After a possible
+abbreviation the text is not split, because an overlong sentence is still true and half of one may not be. Checked by
+tests/unit/company/test_text.py.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _ABBREVIATIONS = """
     vgl sog tel str mio mrd hr fr i.d.r u.u s.o s.u p.ej sra dra ud uds vd aprox ee.uu
 """
 ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
-"""Words, lower-case and without the last full stop, after which a capital does not begin a sentence."""
+"""Abbreviations in lower case without the last full stop; a capital after one does not begin a sentence."""
 NUMBER_ABBREVIATIONS = frozenset(["no", "nos", "nr", "fig", "art", "abs", "núm", "pág", "p"])
-"""The same, where a number follows ("No. 5"); else they are words ("No. You cannot.")."""
+"""Abbreviations only before a number ("No. 5"); else ordinary words ("No. You cannot.")."""
 _GERMAN_MONTHS = """
     januar jänner februar märz april mai juni juli august september oktober november
     dezember
@@ -35,16 +35,15 @@ _LETTERS = re.compile(r"\w*")
 _BEFORE_WORD = frozenset("([\"'“„«")
 
 
-REMOVE = "delete it: no mail may carry it"
-"""What to do about a refused character."""
+REMOVE = "delete it: no mail may contain it"
+"""The advice for a refused character."""
 
 
 def refused_character(text: str, *, is_one_line: bool = False) -> tuple[int, str] | None:
-    """The first character that no mail may carry, as (offset, name such as "U+202E"), or None.
+    """The first character that no mail may contain, as (offset, name such as "U+202E"), or None.
 
-    Refused are control characters other than newline and tab, the bidirectional controls of Unicode (they can
-    make a sentence read differently from what is stored) and characters that cannot be seen;
-    newlines too where `is_one_line`.
+    Refused are control characters except newline and tab, Unicode's bidirectional controls (they can make a sentence
+    read differently from what is stored) and invisible characters; with `is_one_line` also newlines.
     """
     for offset, character in enumerate(text):
         is_space = character == "\t" or (character == "\n" and not is_one_line)
@@ -55,14 +54,14 @@ def refused_character(text: str, *, is_one_line: bool = False) -> tuple[int, str
 
 
 def collapse(text: str) -> str:
-    """The text with each run of white space as one space, and none at its ends."""
+    """The text with each run of white space replaced by one space, and none at its ends."""
     return " ".join(text.split())
 
 
 def sentence_spans(text: str) -> tuple[tuple[int, int], ...]:
     """(start, end) offsets of a paragraph's whole sentences, in order, without the white space between.
 
-    The time is that of the length, whatever the text is: models and pages of the web are cut by it, too.
+    Takes linear time for any text, because text of models and web pages is split too.
     """
     spans: list[tuple[int, int]] = []
     start = _after(_SPACE, text, 0)
@@ -82,7 +81,7 @@ def split_sentences(text: str) -> tuple[str, ...]:
 
 
 def _is_sentence_end(text: str, end: re.Match[str]) -> bool:
-    """Whether the marks at `end` close a sentence: one begins after them; they are no abbreviation's."""
+    """Whether the punctuation at `end` closes a sentence: another begins after it, and it ends no abbreviation."""
     following = _after(_START, text, end.end())
     if following == len(text):
         return True
@@ -94,7 +93,7 @@ def _is_sentence_end(text: str, end: re.Match[str]) -> bool:
 
 
 def _is_abbreviation(text: str, end: int, following: int) -> bool:
-    """Whether the word that ends before `end` is an abbreviation, where `following` is the next one's place."""
+    """Whether the word before `end` is an abbreviation; `following` is the offset of the next word."""
     start = end
     while start > 0 and not (text[start - 1].isspace() or text[start - 1] in _BEFORE_WORD):
         start -= 1
@@ -107,6 +106,6 @@ def _is_abbreviation(text: str, end: int, following: int) -> bool:
 
 
 def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
-    """Where what the pattern finds at `start` ends."""
+    """The end of the pattern's match at `start`."""
     match = pattern.match(text, start)
     return match.end() if match else start

@@ -1,6 +1,6 @@
-"""What a customer would read in English although there are templates for another language.
+"""Finds texts that are sent in English although there are templates for another language.
 
-Invariant: a finding here is a warning: the English text stands in, and every mail is still true. Checked by
+Invariant: findings are warnings, because the English text is sent instead. Checked by
 tests/unit/company/test_translations.py.
 """
 
@@ -21,14 +21,14 @@ def untranslated(accounts: Path, questions: Path, languages: Collection[str]) ->
     """The texts of accounts.toml and questions.toml that a language lacks.
 
     Args:
-        languages: Those that have templates; English is never incomplete.
+        languages: Those with templates; English is ignored.
     """
     others = sorted(language for language in languages if language_of(language) != FALLBACK_LOCALE)
     try:
         yield from _of_accounts(accounts, others)
         yield from _of_questions(questions, others)
     except ConfigError:
-        return  # the file cannot be read, which `check_company` says
+        return  # `check_company` reports the unreadable file
 
 
 def _of_accounts(path: Path, languages: Collection[str]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Typed values out of the company's database, and the periods a series can be asked for."""
+"""Typed values from the company's database, and customers, periods, rows and records."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def _sendable(text: str) -> str:
 
 
 Phrase = Annotated[str, Field(min_length=1, max_length=120), AfterValidator(_sendable)]
-"""A few words of one line that a customer may read."""
+"""A few words on one line that a customer may read."""
 
 
 class Noun(Frozen):
-    """What is counted, in the plural forms of its language (CLDR): "seat" is `one`, "seats" is `other`.
+    """A counted noun in the plural forms of its language (CLDR): "seat" is `one`, "seats" is `other`.
 
-    A form that is None reads like `other`.
+    A form that is None equals `other`.
     """
 
     other: Phrase
@@ -42,7 +42,7 @@ class Noun(Frozen):
 
 
 Counted = str | Noun
-"""What a number counts or measures: a noun, or words that are the same beside every number ("GB"); "" for none."""
+"""The unit of a number: a noun with plural forms, or an invariable word ("GB"); "" for none."""
 
 
 class Money(Frozen):
@@ -64,7 +64,7 @@ class Text(Frozen):
 
 
 class Count(Frozen):
-    """A whole number of things; `unit` says of what, in the language of the answer."""
+    """A whole number of things; `unit` is in the language of the answer."""
 
     type: Literal["count"] = "count"
     count: int
@@ -83,6 +83,11 @@ Value = Annotated[Money | Day | Text | Count | Quantity, Field(discriminator="ty
 Number = Annotated[Money | Count | Quantity, Field(discriminator="type")]
 
 
+def amount_of(value: Money | Count | Quantity) -> Decimal:
+    """The number of a value, without its currency or unit."""
+    return Decimal(value.count) if isinstance(value, Count) else value.amount
+
+
 class ValueType(StrEnum):
     MONEY = "money"
     DATE = "date"
@@ -92,7 +97,7 @@ class ValueType(StrEnum):
 
 
 class Customer(Frozen):
-    """The known customer of an address. `locale` is a BCP 47 tag such as `de-DE`."""
+    """A known customer. `locale` is a BCP 47 tag such as `de-DE`."""
 
     id: str
     name: str
@@ -109,7 +114,7 @@ class Period(Frozen):
 
 
 class Row(Frozen):
-    """One dated row of a series; `label` says what it is ("Invoice HF-2025-003")."""
+    """One dated row of a series; `label` names it ("Invoice HF-2025-003")."""
 
     day: date
     value: Number
@@ -117,7 +122,7 @@ class Row(Frozen):
 
 
 class Record(Frozen):
-    """One thing of a customer that has a number; `values` are those of its declared columns, None for no entry."""
+    """One of a customer's records, such as an invoice; `values` by declared column, None if empty."""
 
     identifier: str
     values: dict[str, Value | None]

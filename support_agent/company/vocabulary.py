@@ -1,4 +1,4 @@
-"""What the company's documents name: told from how their own words are written, in no list.
+"""The names, codes and common words of the company's documents, found by spelling and frequency without a list.
 
 Checked by tests/unit/company/test_vocabulary.py.
 """
@@ -14,15 +14,15 @@ from support_agent.company.words import CAPITAL_NOUNS, WORDS, codes_in, family
 from support_agent.core.frozen import Frozen
 
 COMMON = 0.5
-"""A word in more than such a share of the documents, such as the company's own name, goes without saying."""
+"""Words in more than this share of the documents are common, such as the company's own name."""
 FEWEST = 3
-"""Of fewer documents nothing can be said to go without saying."""
+"""With fewer documents no word is common."""
 NAMED_SO_OFTEN = 3
-"""A word that is written with a capital within so many sentences, and never without, is a name."""
+"""A word with a capital inside at least this many sentences, and never without, is a name."""
 
 
 class Vocabulary(Frozen):
-    """What the company's documents name: words that every answer carries, names, and kinds of codes (`HF-M00`)."""
+    """Words that count as part of every answer (`common`), names, and patterns of codes (`hf-m00`)."""
 
     common: frozenset[str] = frozenset()
     names: frozenset[str] = frozenset()
@@ -30,7 +30,7 @@ class Vocabulary(Frozen):
 
 
 def vocabulary_of(documents: Sequence[Document]) -> Vocabulary:
-    """What documents of one language name."""
+    """The vocabulary of documents in one language."""
     texts = [" ".join(sentence.text for sentence in document.sentences) for document in documents]
     counted = Counter(word for text in texts for word in {found.casefold() for found in WORDS.findall(text)})
     common = frozenset(word for word, count in counted.items() if count > COMMON * len(texts) and len(texts) >= FEWEST)
@@ -42,13 +42,13 @@ def vocabulary_of(documents: Sequence[Document]) -> Vocabulary:
 
 
 def _has_capital_nouns(texts: Sequence[str]) -> bool:
-    """Whether most documents are in a language in which a capital tells no name."""
+    """Whether most documents are in a language with capitalised nouns."""
     likely = [likely_languages(text)[:1] for text in texts]
     return sum(not CAPITAL_NOUNS.isdisjoint(languages) for languages in likely) > len(texts) / 2
 
 
 def _names_in(documents: Iterable[Document]) -> Iterator[str]:
-    """Words that have a capital within sentences, and never none."""
+    """Words that have a capital inside sentences, and are never in lower case."""
     capital: Counter[str] = Counter()
     small: set[str] = set()
     for document in documents:

@@ -1,4 +1,4 @@
-"""The words, numbers and codes of a text, in any language, for comparing what was asked with what is said.
+"""Extracts words, numbers, codes, countries and currencies from a text in any language.
 
 Checked by tests/unit/company/test_words.py.
 """
@@ -18,7 +18,7 @@ from support_agent.company.periods import table as period_table
 from support_agent.company.periods.table import TABLES
 
 WORDS = re.compile(r"[^\W_](?:[\w-]*[^\W_])?")
-"""Words, and what hyphens join."""
+"""Words, including hyphenated ones."""
 ADDRESS = re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _DIGITS = re.compile(r"(?<![^\W_])(?:[^\W\d_]*-)?[^\W\d_]*\d(?:[\w.,/:-]*\w)?(?:[ \u00a0]\d{3}\b)*")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'\u2019]\d{3})+")
@@ -26,31 +26,31 @@ _GROUPING = re.compile(r"[.,'\u2019\s](?=\d{3}(?!\d))")
 _QUANTITY = re.compile(r"\d+(?:[.,:]\d+)?(?:-?[^\W\d_A-Z]{1,4}|[A-Z]{1,3})")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 SPACELESS = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Letters of scripts that have no spaces between words: Thai, Japanese, Chinese, and Korean with its particles."""
+"""Letters of scripts without spaces between words: Thai, Japanese, Chinese, and Korean with its particles."""
 CAPITAL_NOUNS = frozenset(["de", "lb"])
 """Languages that write every noun with a capital."""
 _TWO_NAMES = re.compile(r"(\w+) \((\w+)\)")
 _ISO_CODE = re.compile(r"\b[A-Z]{3}\b")
 _SUM = re.compile(r"\d+[.,]\d\d")
 LEAST_CODE = 3
-"""A mix of letters and digits with so many characters is a code."""
+"""Least characters of a mix of letters and digits that is a code."""
 LEAST_REFERENCE = 5
-"""A number with so many digits counts nothing, it refers to something."""
+"""Least digits of a number that is a reference, not a count."""
 NAME_LETTERS = 4
-"""A shorter name of a country or currency is too often another word."""
+"""Least letters of a country or currency name; shorter ones are often other words."""
 COUNTRY_WORDS = 4
-"""Nearly all names of countries have so many words or fewer ("Bosnien und Herzegowina")."""
+"""Most words of a country name; nearly all names fit ("Bosnien und Herzegowina")."""
 SHARED = 3
-"""Words that so many names of currencies share ("dollar") show where a language puts the noun of such a name."""
+"""A word shared by this many currency names is their noun ("dollar"); it shows the word order of the language."""
 
 
 def digits_in(text: str) -> list[str]:
-    """Everything with a digit in it: "2026-10", "HF-M07", "249 118 003", "20GB"."""
+    """All tokens with a digit: "2026-10", "HF-M07", "249 118 003", "20GB"."""
     return _DIGITS.findall(text)
 
 
 def plain_number(digits: str) -> str:
-    """A number without what groups its digits: "1,000" and "1000" are one."""
+    """A number without digit grouping: "1,000" and "1000" are equal."""
     return _GROUPING.sub("", digits.casefold())
 
 
@@ -60,9 +60,9 @@ def is_code(token: str) -> bool:
 
 
 def is_one_thing(token: str) -> bool:
-    """Whether a number is one day, one year, one sum or one reference, and not how many of something there are.
+    """Whether a number is a day, year, sum or reference, and not a count.
 
-    A rule holds for any number of things, and need not name each.
+    A document's rule holds for any count, so it need not contain the customer's.
     """
     digits = re.sub(r"\D", "", token)
     is_reference = len(digits) >= LEAST_REFERENCE and not _GROUPED.fullmatch(token)
@@ -70,17 +70,17 @@ def is_one_thing(token: str) -> bool:
 
 
 def codes_in(text: str) -> list[str]:
-    """The identifiers of a text."""
+    """The codes in a text."""
     return [token for token in digits_in(text) if is_code(token)]
 
 
 def family(code: str) -> str:
-    """How the codes of one kind are written: "hf-m00" of "HF-M07"."""
+    """The pattern of a code: "hf-m00" for "HF-M07"."""
     return re.sub(r"\d", "0", code).casefold()
 
 
 def _locale(language: str) -> Locale | None:
-    """CLDR's data of a language; None of one that it does not know."""
+    """CLDR's data of a language, or None if CLDR does not have it."""
     try:
         return Locale.parse(language)
     except (ValueError, UnknownLocaleError):
@@ -88,14 +88,14 @@ def _locale(language: str) -> Locale | None:
 
 
 def visible(text: str) -> str:
-    """A text in one way of writing: no characters that cannot be seen, no full-width ones."""
+    """The text without invisible characters, full-width characters replaced (NFKC)."""
     plain = unicodedata.normalize("NFKC", text)
     return "".join(letter for letter in plain if unicodedata.category(letter) != "Cf")
 
 
 @lru_cache(maxsize=64)
 def places_and_currencies(language: str) -> frozenset[str]:
-    """Countries, and what currencies are called ("dollar", "euro"), in a language, in lower case, from CLDR."""
+    """Names of countries and nouns of currencies ("dollar", "euro") in a language, in lower case, from CLDR."""
     locale = _locale(language)
     if locale is None:
         return frozenset()
@@ -110,7 +110,7 @@ def places_and_currencies(language: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def countries(language: str) -> Mapping[str, str]:
-    """CLDR's two-letter code of each country, and union of countries, by its names in a language, in lower case."""
+    """CLDR's two-letter codes of countries and unions of countries, by lower-case name in a language."""
     locale = _locale(language)
     if locale is None:
         return {}
@@ -122,7 +122,7 @@ def countries(language: str) -> Mapping[str, str]:
 
 
 def _other_names(name: str, joined: str) -> Iterator[str]:
-    """How else a country is called than CLDR does it: "Bosnia & Herzegovina", "Myanmar (Burma)"."""
+    """Other spellings of a CLDR country name such as "Bosnia & Herzegovina" or "Myanmar (Burma)"."""
     yield name.replace(" & ", joined)
     if match := _TWO_NAMES.fullmatch(name):
         yield from match.groups()
@@ -133,7 +133,7 @@ def _plain(name: str) -> str:
 
 
 def countries_in(text: str, language: str) -> frozenset[str]:
-    """The codes of the countries that a text names in a language; Papua New Guinea is not Guinea."""
+    """The codes of the countries named in a text; the longest name wins (Papua New Guinea is not Guinea)."""
     known, words = countries(language), WORDS.findall(text.casefold())
     found, start = set(), 0
     while start < len(words):
@@ -146,16 +146,16 @@ def countries_in(text: str, language: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _currencies() -> frozenset[str]:
-    """The codes of what is legal tender somewhere today."""
+    """The codes of all currencies in use today."""
     territories = [code for code in map(str, Locale.parse("en").territories) if len(code) == 2 and code.isalpha()]
     return frozenset(code for territory in territories for code in get_territory_currencies(territory))
 
 
 @lru_cache(maxsize=64)
 def months_of(language: str) -> Mapping[str, int]:
-    """What the months are called in a language, in lower case, with their numbers 1..12.
+    """The lower-case month names of a language with their numbers 1..12.
 
-    Where the language has a table of periods its names are taken, with the forms that it declines; else CLDR's.
+    They come from the language's table of periods with all declined forms, or else from CLDR.
     """
     if language in TABLES:
         names: Mapping[str, int] = period_table.month_names(language).wide
@@ -167,7 +167,7 @@ def months_of(language: str) -> Mapping[str, int]:
 
 
 def currencies_in(text: str, language: str) -> frozenset[str]:
-    """The names, in a language, of the currencies that a text has by code or sign ("EUR", "€")."""
+    """The names, in a language, of the currencies whose code or sign is in a text ("EUR", "€")."""
     locale = _locale(language)
     if locale is None:
         return frozenset()

@@ -36,7 +36,7 @@ from support_agent.facts.sections import SectionVote
 from support_agent.facts.topics import Topic
 from support_agent.models.embedding.port import Embedder, Vectors
 from support_agent.tools.base import Examples, Match, Reading
-from support_agent.tools.signs import Signs, TextKind
+from support_agent.tools.signals import Signals, TextKind
 
 CANDIDATES = 64
 """Topics that each embedder proposes where there are too many to compare with all."""
@@ -237,7 +237,7 @@ class CompanySearch:
         matches = []
         for key in fitted.names:
             words, classifier = scores[key]
-            signs = Signs(
+            signals = Signals(
                 likeness=likeness[key],
                 words=words,
                 classifier=classifier,
@@ -245,7 +245,7 @@ class CompanySearch:
                 characters=len(text),
                 fluency=fluency,
             )
-            matches.append(Match(topic=key, score=_score(signs), signs=signs))
+            matches.append(Match(topic=key, score=_score(signals), signals=signals))
         rank = _ranks(matches)
         return tuple(sorted(matches, key=lambda match: (-rank[match.topic], match.topic)))
 
@@ -294,19 +294,19 @@ def fluency(text: str, count_tokens: Callable[[Sequence[str]], list[int]]) -> fl
     return 1.0 / (1.0 + exp(min(50.0, STEEPNESS * (pieces - PIECES_A_WORD))))
 
 
-def _score(signs: Signs) -> float:
+def _score(signals: Signals) -> float:
     """How near a topic's title, summary or an example is to the question, as the English embedder reads it."""
-    near = signs.likeness.get(ENGLISH, {})
+    near = signals.likeness.get(ENGLISH, {})
     return max((near[kind] for kind in near if kind != "section"), default=-1.0)
 
 
 def _ranks(matches: Sequence[Match]) -> dict[str, float]:
     """The mean, over the embedders that read the question, of how far each topic is above the others."""
     total: dict[str, float] = defaultdict(float)
-    for name in {name for match in matches if match.signs for name in match.signs.likeness}:
-        near = {match.topic: max(match.signs.likeness[name].values()) for match in matches if match.signs}
+    for name in {name for match in matches if match.signals for name in match.signals.likeness}:
+        near = {match.topic: max(match.signals.likeness[name].values()) for match in matches if match.signals}
         mean, deviation = float(np.mean(list(near.values()))), float(np.std(list(near.values()))) + 1e-6
-        weight = next(match.signs.fluency.get(name, 1.0) for match in matches if match.signs)
+        weight = next(match.signals.fluency.get(name, 1.0) for match in matches if match.signals)
         for topic, value in near.items():
             total[topic] += weight * (value - mean) / deviation
     return total

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.core.frozen import Frozen
-from support_agent.tools.signs import TextKind
+from support_agent.tools.signals import TextKind
 
 
 class Topic(Frozen):

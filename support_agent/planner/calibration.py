@@ -1,10 +1,10 @@
-"""How the choice is adjusted to the company at hand: the file that `support-agent calibrate --write` makes.
+"""Reads the calibration of the choice for one company, the file that `support-agent calibrate --write` makes.
 
-The file says what it was computed for and from. One that was made for other weights, embedding models or votes of the
-language model is left aside; one that was made from other words of the company, or beside another
-`planner.threshold_answer`, lowers no threshold and makes no answer surer.
+The file states what it was computed for and from. It is ignored if it was made for other weights, embedding models or
+language model votes. If it was made from other company texts or with another `planner.threshold_answer`, it may neither
+lower a threshold nor raise a probability.
 
-Invariant: no threshold is below `planner.threshold_floor`, and none that the data do not prove is below
+Invariant: no threshold is below `planner.threshold_floor`, and no unproven threshold is below
 `planner.threshold_answer`. Checked by tests/unit/planner/test_calibration.py.
 """
 
@@ -29,12 +29,12 @@ AGAIN = "run `support-agent calibrate --write` again"
 Share = Annotated[float, Field(ge=0, le=1)]
 TopicKind = Literal["document", "field", "series", "record"]
 Verdict = Literal["proven", "raised", "kept"]
-"""proven: the upper bound is at most the risk. raised: not proven, but too many were wrong, and fewer are now.
-kept: too few answers to say."""
+"""proven: the upper bound is at most the risk. raised: not proven, but too many answers were wrong, so the threshold
+was raised. kept: too few answers to decide."""
 
 
 class MadeFor(Frozen):
-    """What a calibration holds for: the combiner's version, the embedding models, when which language model votes."""
+    """The configuration that a calibration is valid for."""
 
     combiner: str
     embedders: tuple[str, ...]
@@ -45,8 +45,8 @@ class MadeFor(Frozen):
 class MadeFrom(Frozen):
     """What a calibration was computed from.
 
-    `examples` are example questions that were left out, `without_topic` those whose topic was left out as well, `mails`
-    the questions of labelled mails. `topics` is the checksum of the company's words.
+    `examples` counts held-out example questions, `without_topic` those whose topic was held out as well, `mails` the
+    questions of labelled mails. `topics` is the checksum of the company's texts.
     """
 
     examples: int
@@ -59,9 +59,9 @@ class MadeFrom(Frozen):
 class KindThreshold(Frozen):
     """The threshold of one kind of topic, and what it was computed from.
 
-    Of the `answers` that are sure enough at the threshold, `wrong` are; `low` and `high` each bound the share of wrong
-    ones with 95 % certainty (Clopper-Pearson). `questions` have a topic of this kind; `right` of them are answered
-    rightly, and `right_before` at `planner.threshold_answer`.
+    Of the `answers` that reach the threshold, `wrong` are wrong; `low` and `high` each bound the share of wrong answers
+    with 95 % confidence (Clopper-Pearson). Of the `questions` with a topic of this kind, `right` are answered
+    correctly, and `right_before` at `planner.threshold_answer`.
     """
 
     kind: TopicKind
@@ -78,12 +78,12 @@ class KindThreshold(Frozen):
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
         if self.wrong > self.answers or (self.verdict == "proven" and not self.answers):
-            raise ValueError("more wrong answers than answers, or proven by none")
+            raise ValueError("wrong exceeds answers, or verdict is proven without answers")
         return self
 
 
 class CompanyCalibration(Frozen):
-    """The file: `risk` is the share of wrong answers that was asked for."""
+    """The calibration file; `risk` is the requested share of wrong answers."""
 
     format: Literal[1] = 1
     made_at: datetime
@@ -96,12 +96,12 @@ class CompanyCalibration(Frozen):
 
     @property
     def version(self) -> str:
-        """Names this calibration in the plans that were made with it."""
+        """The name of this calibration in plans made with it."""
         return f"calibration-{hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]}"
 
 
 def made_for(settings: Settings) -> MadeFor:
-    """What a calibration must have been made for to hold for a configuration."""
+    """The `made_for` of a calibration that is valid for a configuration."""
     models, votes = tuple(model.value for model in settings.embedding.models), settings.planner.model_votes
     model = settings.model
     named = model.name if model.planner == "openai" else model.path.name if model.path else LANGUAGE_MODEL.name
@@ -114,10 +114,10 @@ def made_for(settings: Settings) -> MadeFor:
 
 
 def read_calibration(path: Path) -> CompanyCalibration | None:
-    """The calibration in a file; None where there is none.
+    """The calibration in a file; None if there is no file.
 
     Raises:
-        ConfigError: the file is something else.
+        ConfigError: the file is not a calibration.
     """
     try:
         return CompanyCalibration.model_validate_json(path.read_text(encoding="utf-8"))
@@ -129,7 +129,7 @@ def read_calibration(path: Path) -> CompanyCalibration | None:
 
 
 def write_calibration(path: Path, made: CompanyCalibration) -> None:
-    """Write the file, or over it.
+    """Write the file, replacing an existing one.
 
     Raises:
         ConfigError: it cannot be written.
@@ -143,18 +143,18 @@ def write_calibration(path: Path, made: CompanyCalibration) -> None:
 
 
 def calibration_of(settings: Settings, topics: str) -> Calibration:
-    """What the planner works with: as much of the file as holds for this configuration and these words.
+    """The part of the calibration that is valid for this configuration and these texts.
 
     Args:
-        topics: Checksum of the company's words.
+        topics: Checksum of the company's texts.
     Raises:
-        ConfigError: the file is something else.
+        ConfigError: the file is not a calibration.
     """
     found = read_calibration(settings.planner.calibration)
     if found is None or found.made_for != made_for(settings):
         return Calibration()
     least, sharpness, none_shift = settings.planner.threshold_floor, found.sharpness, found.none_shift
-    if not may_lower(found, settings, topics):  # nor make anything surer, which comes to the same
+    if not may_lower(found, settings, topics):  # nor raise probabilities, which has the same effect
         least = max(least, settings.planner.threshold_answer)
         sharpness, none_shift = min(1.0, sharpness), max(0.0, none_shift)
     return Calibration(
@@ -166,16 +166,16 @@ def calibration_of(settings: Settings, topics: str) -> Calibration:
 
 
 def may_lower(found: CompanyCalibration, settings: Settings, topics: str) -> bool:
-    """Whether what the calibration proved still holds: for the same words, beside the same strict default."""
+    """Whether the calibration's proof still holds: same texts, same default threshold."""
     origin = found.made_from
     return origin.topics == topics and origin.threshold_answer == settings.planner.threshold_answer
 
 
 def calibration_findings(settings: Settings, topics: str | None) -> list[Finding]:
-    """Why the file is not used, or not as a whole; nothing where all of it is, or where there is none.
+    """Why the file is not used, or only in part.
 
     Args:
-        topics: Checksum of the company's words; None: they cannot be read.
+        topics: Checksum of the company's texts; None if they cannot be read.
     """
     path = settings.planner.calibration
     try:
@@ -189,7 +189,7 @@ def calibration_findings(settings: Settings, topics: str | None) -> list[Finding
     names = ("weights", "embedding.models", "planner.model_votes", "language model")
     pairs = zip(names, _shown(then), _shown(now), strict=True)
     other = [f"{name} {before}, not {after}" for name, before, after in pairs if before != after]
-    told = [f"the calibration is left aside: it was made for {'; '.join(other)}"] if other else []
+    told = [f"the calibration is ignored: it was made for {'; '.join(other)}"] if other else []
     if not told and topics is not None and not may_lower(found, settings, topics):
         told = ["documents, accounts or planner.threshold_answer have changed since, so it lowers no threshold"]
     return [Finding(severity=Severity.WARNING, path=path, line=None, what=what, todo=AGAIN) for what in told]

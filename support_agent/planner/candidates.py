@@ -1,11 +1,10 @@
-"""The closed set of calls that may come next, for a model that composes them; and what the customer's words say of it.
+"""The closed set of calls that a model may compose next.
 
-Everything is read from the catalogue and from `Context.sets()`: a tool that is added there is offered here, but for
-those of records. Of each set stays what fits the question in hand: topics on its short list, periods it names (or the
-usual ones), members of a `Literal` that its words name (or all), and pointers that were returned for it, none of
-another question.
+All calls come from the catalogue and `Context.sets()`, so a new tool is offered without a change here; only the record
+tools are not. Each set is reduced to what fits the current question: the shortlisted topics, the periods that it names
+(or the usual ones), the members of a `Literal` that it names (or all), and the pointers that were returned for it.
 
-Invariant: a call that is no member of `Scope.calls()` is never made. Checked by
+Invariant: only members of `Scope.calls()` are called. Checked by
 tests/unit/planner/test_candidates.py.
 """
 
@@ -29,11 +28,11 @@ from support_agent.tools.ending import Escalate, Finish, Reason
 from support_agent.tools.records import FetchRecord, SendRecord
 
 TOPICS: Mapping[str, str] = {"documents": "document", "fields": "field", "series": "series"}
-"""The company's sets whose members are topics of the search, and how the topics begin."""
+"""The company's sets whose members are search topics, and the prefix of those topics."""
 MODEL_REASONS = (Reason.NOT_COVERED, Reason.UNSURE, Reason.PERSON_ASKED_FOR)
-"""Of the reasons to escalate: those that the model can know."""
+"""The escalation reasons that the model may give."""
 NOT_COMPOSED = frozenset({FetchRecord.name, SendRecord.name})
-"""Which record a question gets follows from what it names, in both ways of planning: see `Work.record_items`."""
+"""In both modes the question determines the records, see `PlanRun.record_items`."""
 MOST_CALLS = 2_000
 """A tool with more possible calls is not offered."""
 KEEPS: frozenset[str] = frozenset(get_args(Keep))
@@ -44,7 +43,7 @@ Argument = str | int | bool
 
 
 class Candidate(Frozen):
-    """A call that may come next, its arguments in the order they are declared."""
+    """A call that may come next; arguments are in declaration order."""
 
     tool: str
     arguments: tuple[tuple[str, Argument], ...] = ()
@@ -55,7 +54,7 @@ class Candidate(Frozen):
 
     @property
     def members(self) -> Iterator[tuple[MemberOf, Argument]]:
-        """The arguments that are members of a set of the company, with that set."""
+        """The arguments from the company's sets, each with its set."""
         for name, value in self.arguments:
             marker = marker_of(TOOLS[self.tool].model_fields[name])
             if isinstance(marker, MemberOf):
@@ -63,7 +62,7 @@ class Candidate(Frozen):
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics of the search that it is about ("series:payments"); those of its pointers are not among them."""
+        """The search topics among its arguments ("series:payments"); the topics of its pointers are not included."""
         return tuple(f"{TOPICS[of.set_name]}:{value}" for of, value in self.members if of.set_name in TOPICS)
 
     @property
@@ -73,7 +72,7 @@ class Candidate(Frozen):
 
     @property
     def choices(self) -> frozenset[str]:
-        """The values of the arguments that are closed by their type alone ("highest_first")."""
+        """The values of arguments closed by their type ("highest_first")."""
         fields = TOOLS[self.tool].model_fields
         return frozenset(str(value) for name, value in self.arguments if marker_of(fields[name]) is None)
 
@@ -82,8 +81,9 @@ class Candidate(Frozen):
 class Scope:
     """What may be called for one question, and what was called so far.
 
-    `topics` are those on the short list, `periods` those that the question `names`, `named` the keys of the forms that
-    its words name. `pointers` were returned for this question; `loose` are those of them that no call has used yet.
+    `topics` are the shortlist. `periods` are those that the question names, or the usual ones (see `names_periods`).
+    `named` has the keys of the forms that the question names. `pointers` were returned for this question; `loose` are
+    those that no call has used yet.
     """
 
     context: Context
@@ -97,7 +97,7 @@ class Scope:
     items: list[Item] = field(default_factory=list)
 
     def calls(self) -> tuple[Candidate, ...]:
-        """Every call that may come next, each one a member of closed sets."""
+        """Every call that may come next."""
         return tuple(
             call
             for tool in TOOLS.values()
@@ -107,7 +107,7 @@ class Scope:
         )
 
     def is_complete(self) -> bool:
-        """Whether something is answered, and each period, step and number that the question names stands in it."""
+        """Whether there is an item, and the items contain each period, step and number that the question names."""
         data = [part for item in self.items for part in _parts(item)]
         if not self.items or not data:
             return bool(self.items)
@@ -120,7 +120,7 @@ class Scope:
         return asked <= days and wanted <= carried and is_counted
 
     def note(self, call: Candidate, pointer: str | None = None) -> None:
-        """Put down a call that was made, and the pointer that it returned."""
+        """Record a call that was made, and the pointer that it returned."""
         self.made.add(call)
         self.loose = [loose for loose in self.loose if loose not in call.pointers or self._is_due_again(call)]
         if pointer is not None:
@@ -128,7 +128,7 @@ class Scope:
             self.loose.append(pointer)
 
     def _is_due_again(self, call: Candidate) -> bool:
-        """Whether the same data must go through the same tool for something else that the question names."""
+        """Whether the question names another use of the same tool on the same data."""
         others = [other for other in self._calls_of(TOOLS[call.tool]) if other.pointers == call.pointers]
         return any(other.choices & self.named for other in others if other not in self.made)
 
@@ -142,7 +142,7 @@ class Scope:
             yield Candidate(tool=tool.name, arguments=tuple(zip(tool.model_fields, values, strict=True)))
 
     def _members(self, tool: type[Tool], argument: str) -> tuple[Argument, ...]:
-        """The members of an argument's set that fit the question."""
+        """The members of the argument's set that fit the question."""
         field = tool.model_fields[argument]
         members = members_of(field, self.context.sets())
         marker = marker_of(field)
@@ -160,18 +160,18 @@ class Scope:
         return tuple(fitting)
 
     def _fits(self, call: Candidate) -> bool:
-        """Whether it would do anything new, and would send only what carries what the question names."""
+        """Whether the call does something new and sends only data with the steps that the question names."""
         if call in self.made or len(set(call.pointers)) < len(call.pointers):
             return False
         data = [self.context.data[pointer] for pointer in call.pointers]
         if call.kind is Kind.ANSWER:
-            return all(self._carries_what_is_named(one) for one in data)
+            return all(self._has_named_steps(one) for one in data)
         return not any(step in call.choices for one in data if isinstance(one, TableItem) for step in one.steps)
 
-    def _carries_what_is_named(self, data: Data) -> bool:
-        """Rows that were not filtered or sorted as asked are no answer, nor is one of two numbers that are compared.
+    def _has_named_steps(self, data: Data) -> bool:
+        """Whether rows are filtered and sorted as the question asks, and a number is not one side of a comparison.
 
-        Of a number the order of its rows says nothing.
+        The order of rows does not matter for a number.
         """
         if isinstance(data, Operand) and self.named & OPERATIONS:
             return False
@@ -183,7 +183,7 @@ class Scope:
 
 
 def _parts(data: Data | Item) -> tuple[TableItem | Operand, ...]:
-    """The rows or numbers that data or an item is made of; none for what is no data."""
+    """The rows or numbers of data or an item; () for items without data."""
     match data:
         case TableItem() | Operand():
             return (data,)

@@ -1,9 +1,10 @@
-"""The joined choice: what embedders, words and classifier say, and where that leaves it open the language model.
+"""Chooses among closed options by combining embedders, words, the classifier and, if needed, the language model.
 
-A cascade. The combiner weighs what speaks for each topic and for `None: a person must handle it`; where that is sure
-enough, or hopeless, the model is not asked. Else it says yes or no to each plausible topic and picks from the short
-list by title, with what it says to no mail at all taken off, and the combiner weighs these votes, too. The votes, the
-probabilities before and after, and the combiner's version are kept with every call.
+The choice of a topic is a cascade. The combiner first weighs the signals for each topic and for `None: a person must
+handle it`; if one topic is sure enough, or none is likely, the model is not asked. Otherwise the model says yes or no
+to each plausible topic and picks one from the shortlist by title, minus its prior (what it picks for an empty mail),
+and the combiner weighs these votes too. Each call stores the votes, the probabilities before and after, and the
+combiner's version.
 
 Checked by tests/unit/planner/test_choice.py.
 """
@@ -23,7 +24,7 @@ NONE_KEY = "none"
 NONE_TITLE = "None: a person must handle it"
 SYSTEM = "You sort the mail of a company's support desk. You read a customer's question and choose what answers it."
 MOST_JUDGED = 4
-"""At most so many topics, the likeliest first, are asked about one by one."""
+"""At most this many topics, the likeliest first, are judged one by one."""
 TOPIC_ASK = "Which of these answers it?"
 ModelVotes = Literal["always", "doubtful", "never"]
 
@@ -31,7 +32,7 @@ ModelVotes = Literal["always", "doubtful", "never"]
 class Option(Frozen):
     """One member of a closed set: its key in the program and the words the model reads.
 
-    `mentioned` is how likely the customer's words name it, 0..1: 1 for a period in them, for a form what the vote says.
+    `mentioned` is how likely the customer's words name it, 0..1: 1 for a named period, the vote for a form.
     """
 
     key: str
@@ -41,9 +42,9 @@ class Option(Frozen):
 
 
 class Vote(Frozen):
-    """What each voter said of one option; `picked` and `judged` are log-odds-like, None where nobody asked.
+    """The votes on one option; `picked` and `judged` are similar to log-odds, None if the model was not asked.
 
-    `unasked` is its probability before the model was asked; `similarity` the nearest cosine, for people to read.
+    `unasked` is its probability before the model was asked; `similarity`, the highest cosine, is for people to read.
     """
 
     key: str
@@ -56,7 +57,7 @@ class Vote(Frozen):
 
 
 class Choice(Frozen):
-    """The outcome: votes sorted by probability, the first one is chosen."""
+    """The votes sorted by probability; the first option is chosen."""
 
     votes: tuple[Vote, ...]
     combiner: str
@@ -72,45 +73,45 @@ class Choice(Frozen):
 
 
 PRIOR = 0.5
-"""How much of the pick for an empty mail is taken off."""
+"""The share of the pick for an empty mail that is subtracted."""
 ARGUMENT_VERSION = "argument-6"
 PICKED_WEIGHT = 0.6
 MENTIONED_WEIGHT = 4.0
-"""What the customer names outright (a period, a column, a record) outweighs the model's pick. The vote on a form is
-multiplied by the same: no other weight was better there (`python -m tests.benchmarks.forms --weights`)."""
+"""What the customer names explicitly (a period, a column, a record) outweighs the model's pick. The vote on a form has
+the same weight: no other was better (`python -m tests.benchmarks.forms --weights`)."""
 LOWEST_PICK = -20.0
-"""A pick counts no less, so that it can be outvoted."""
+"""Lower bound of a pick, so that other votes can outweigh it."""
 BARE_PICK = 3.0
-"""What a pick without a probability counts: log-odds of the picked option against each other one. No yes
-counts more, with however much certainty it is said: those that the weights were fitted to stay below it."""
+"""Log-odds of a pick without probabilities, of the picked option against each other. It also caps a yes: the weights
+were fitted to lower values."""
 PRIORS = 1000
-"""Lists of options whose prior is kept."""
+"""Lists of options whose prior is cached."""
 PLAUSIBLE = 0.03
-"""What has less before the model is asked is not asked about."""
+"""The model does not judge options that are less likely than this before."""
 MARGIN = 0.2
-"""A topic that is so much above its threshold before the model is asked is chosen without it."""
+"""A topic whose probability exceeds its threshold by this much is chosen without the model."""
 LEAST_SURE = 0.6
-"""With a lower threshold two topics can be above it, and the model says which."""
+"""Below 0.5 two topics can exceed the threshold, and the model must decide between them."""
 HOPELESS = 0.25
-"""Where all topics together have less than this part of the threshold, the model is not asked either."""
+"""If all topics together have less than this share of the threshold, the model is not asked either."""
 
 
-class Weighed(NamedTuple):
-    """What is known of a list before the model is asked; `chances` has one more than `topics`, for `none`."""
+class TopicScores(NamedTuple):
+    """Features and probabilities before the model is asked; `chances` ends with that of `none`."""
 
     topics: list[Features]
     none: Features
     chances: list[float]
 
-    def among(self, keys: Sequence[str], kept: Sequence[str]) -> Weighed:
-        """For some of the topics alone, in the order of `kept`; what the others had goes to `none`."""
+    def among(self, keys: Sequence[str], kept: Sequence[str]) -> TopicScores:
+        """Keep some of the topics, in the order of `kept`; the others' probability goes to `none`."""
         places = [keys.index(key) for key in kept]
         chances = [self.chances[place] for place in places]
-        return Weighed([self.topics[place] for place in places], self.none, [*chances, 1.0 - sum(chances)])
+        return TopicScores([self.topics[place] for place in places], self.none, [*chances, 1.0 - sum(chances)])
 
 
-class _Picks(NamedTuple):
-    """The model's pick from a list, an option each; `is_bare`: it told what it picks and not how surely."""
+class Picks(NamedTuple):
+    """The model's pick as one score per option; `is_bare`: it reported no probabilities."""
 
     scores: list[float]
     is_bare: bool
@@ -118,15 +119,45 @@ class _Picks(NamedTuple):
 
 
 class _Judgements(NamedTuple):
-    """The model's yes (above 0) or no to the options, None where it was not asked; `is_bare` as above."""
+    """The model's yes (above 0) or no per option, None if it was not asked; `is_bare` as above."""
 
     said: list[float | None]
     is_bare: bool
     usage: Usage
 
 
+class Picker:
+    """Lets the model pick from a list, minus its prior; caches the priors, which never change."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._priors: dict[tuple[Prompt, tuple[str, ...]], Sequence[float]] = {}
+
+    def pick(self, prompt: Prompt, empty: Prompt, titles: tuple[str, ...]) -> Picks:
+        """The model's pick from these titles.
+
+        Args:
+            empty: The prompt without the customer's words; what the model picks for it is the prior.
+        """
+        scores = ask_model(self._model, prompt, titles)
+        if scores.log_probabilities is None:
+            return Picks(_bare(scores.picked, len(titles)), True, scores.usage)
+        prior, usage = self._prior(empty, titles)
+        said = zip(scores.log_probabilities, prior, strict=True)
+        return Picks([now - PRIOR * was for now, was in said], False, scores.usage + usage)
+
+    def _prior(self, empty: Prompt, titles: tuple[str, ...]) -> tuple[Sequence[float], Usage]:
+        if (known := self._priors.get((empty, titles))) is not None:
+            return known, Usage()
+        if len(self._priors) >= PRIORS:
+            self._priors.clear()
+        scores = ask_model(self._model, empty, titles)
+        self._priors[empty, titles] = prior = scores.log_probabilities or (0.0,) * len(titles)
+        return prior, scores.usage
+
+
 class Chooser:
-    """Asks the model and joins the votes; keeps the model's answers to no mail at all, which never change."""
+    """Asks the model and combines the votes."""
 
     def __init__(
         self,
@@ -140,27 +171,29 @@ class Chooser:
         self.combiner = combiner
         self.calibration = calibration or Calibration()
         self.model_votes = model_votes
-        self._priors: dict[tuple[str, tuple[str, ...]], tuple[float, ...]] = {}
+        self._picker = Picker(model)
 
-    def unasked(self, matches: Sequence[Match]) -> Weighed:
-        """What is known before the model is asked: each topic's features and probability, and those of `none`."""
+    def without_model(self, matches: Sequence[Match]) -> TopicScores:
+        """Features and probabilities of the topics and of `none` before the model is asked."""
         topics, none = features_of(matches)
         chances = self.combiner.chances(topics, none, None, self.calibration)
-        return Weighed(topics, none, chances)
+        return TopicScores(topics, none, chances)
 
     def topic(self, question: str, matches: Sequence[Match], options: Sequence[Option], least: float) -> Choice:
-        """Which option answers the question, or none of them.
+        """Choose the option that answers the question, or none.
 
-        Where the model tells no probabilities, its pick must be the likeliest option before, else it is none of them.
+        A model without probabilities must pick the option that was likeliest before; otherwise the choice is none.
 
         Args:
             question: The customer's own words.
-            matches: What speaks for each topic of the list, 1..n.
-            options: Those of them that may be chosen, 1..n; the likeliest first.
+            matches: The topics with their signals, 1..n.
+            options: The topics that may be chosen, 1..n; the likeliest first.
             least: The probability an answer needs, 0..1; see `is_settled`.
         """
-        weighed = self.unasked(matches).among([match.topic for match in matches], [option.key for option in options])
-        weighed = weighed._replace(chances=_with_named(weighed.chances, options))
+        weighed = self.without_model(matches).among(
+            [match.topic for match in matches], [option.key for option in options]
+        )
+        weighed = weighed._replace(chances=_raise_named(weighed.chances, options))
         listed = [*options, Option(key=NONE_KEY, title=NONE_TITLE)]
         near = {match.topic: match.score for match in matches}
         is_sure = self.model_votes == "doubtful" and is_settled(weighed.chances, least)
@@ -179,14 +212,14 @@ class Chooser:
         self,
         listed: Sequence[Option],
         near: Mapping[str, float],
-        weighed: Weighed,
+        weighed: TopicScores,
         votes: Sequence[Votes] | None,
         usage: Usage,
     ) -> Choice:
         chances = weighed.chances
         if votes is not None:
             asked = self.combiner.chances(weighed.topics, weighed.none, votes, self.calibration)
-            chances = _with_named(asked, listed[:-1])
+            chances = _raise_named(asked, listed[:-1])
         said = votes or [Votes()] * len(listed)
         joined = [
             Vote(
@@ -204,7 +237,7 @@ class Chooser:
         return Choice(votes=ranked, combiner=self.combiner.version, usage=usage)
 
     def argument(self, question: str, ask: str, options: Sequence[Option]) -> Choice:
-        """Which member of a closed set an argument takes; there is always one. One option is no choice."""
+        """Choose the member of a closed set for an argument; the model is not asked about a single option."""
         if len(options) == 1:
             only = Vote(key=options[0].key, mentioned=options[0].mentioned, probability=1.0)
             return Choice(votes=(only,), combiner=ARGUMENT_VERSION, usage=Usage())
@@ -219,29 +252,12 @@ class Chooser:
         ranked = tuple(sorted(votes, key=lambda vote: -vote.probability))
         return Choice(votes=ranked, combiner=ARGUMENT_VERSION, usage=usage)
 
-    def _pick(self, question: str, ask: str, options: Sequence[Option]) -> _Picks:
+    def _pick(self, question: str, ask: str, options: Sequence[Option]) -> Picks:
         titles = tuple(option.title for option in options)
-        prior, before = self._prior(ask, titles)
-        scores = ask_model(self.model, _list_prompt(question, ask, titles), titles)
-        usage = before + scores.usage
-        if scores.log_probabilities is None:
-            return _Picks(_bare(scores.picked, len(titles)), True, usage)
-        said = zip(scores.log_probabilities, prior, strict=True)
-        return _Picks([now - PRIOR * was for now, was in said], False, usage)
-
-    def _prior(self, ask: str, titles: tuple[str, ...]) -> tuple[tuple[float, ...], Usage]:
-        """What the model says to no mail at all."""
-        if (known := self._priors.get(key := (ask, titles))) is not None:
-            return known, Usage()
-        if len(self._priors) >= PRIORS:
-            self._priors.clear()
-        scores = ask_model(self.model, _list_prompt("", ask, titles), titles)
-        prior = scores.log_probabilities or (0.0,) * len(titles)
-        self._priors[key] = prior
-        return prior, scores.usage
+        return self._picker.pick(_list_prompt(question, ask, titles), _list_prompt("", ask, titles), titles)
 
     def _judgements(self, question: str, listed: Sequence[Option], chances: Sequence[float]) -> _Judgements:
-        """Yes or no to the plausible options, all at once."""
+        """Ask the model yes or no about the plausible options, in one batch."""
         judged: list[float | None] = [None] * len(listed)
         is_bare, usage = False, Usage()
         asked = are_asked_about(chances)
@@ -254,8 +270,8 @@ class Chooser:
         return _Judgements(judged, is_bare, usage)
 
 
-def _with_named(chances: Sequence[float], options: Sequence[Option]) -> list[float]:
-    """The probabilities where the customer names some of the options outright; `None` comes last."""
+def _raise_named(chances: Sequence[float], options: Sequence[Option]) -> list[float]:
+    """Raise the probabilities of options that the customer names explicitly; `None` comes last."""
     raised = [
         chance * exp(MENTIONED_WEIGHT * option.mentioned) for chance, option in zip(chances, options, strict=False)
     ]
@@ -264,16 +280,16 @@ def _with_named(chances: Sequence[float], options: Sequence[Option]) -> list[flo
 
 
 def are_asked_about(chances: Sequence[float]) -> list[int]:
-    """Which options the model says yes or no to.
+    """Indexes of the options that the model judges.
 
     Args:
-        chances: Probabilities before; the options with the likeliest first, then `None`.
+        chances: Probabilities before; the options, the likeliest first, then `None`.
     """
     return [index for index, chance in enumerate(chances[:-1][:MOST_JUDGED]) if chance >= PLAUSIBLE]
 
 
 def is_settled(chances: Sequence[float], least: float) -> bool:
-    """Whether an answer is sure without the model.
+    """Whether an option is sure enough without the model.
 
     Args:
         chances: Probabilities before; the options, then `None`.
@@ -283,7 +299,7 @@ def is_settled(chances: Sequence[float], least: float) -> bool:
 
 
 def is_hopeless(chances: Sequence[float], least: float) -> bool:
-    """Whether no answer is likely enough for the model to be asked: no yes of its makes one of what nothing else says.
+    """Whether no option is likely enough to ask the model: its yes alone would not be enough.
 
     Args:
         chances: Probabilities before; the options, then `None`.
@@ -293,12 +309,12 @@ def is_hopeless(chances: Sequence[float], least: float) -> bool:
 
 
 def _bare(picked: int | None, count: int) -> list[float]:
-    """A pick of which nothing is known but itself, as scores; all alike where there is none."""
+    """A pick without probabilities as scores; all equal if nothing was picked."""
     return [0.0 if picked is None or index == picked else -BARE_PICK for index in range(count)]
 
 
 def _disagreement(choice: Choice) -> Choice:
-    """The same votes with `None` first: they contradict each other and no probability weighs them."""
+    """The same votes with `None` first: they contradict each other, and without probabilities none can be preferred."""
     votes = [vote.model_copy(update={"probability": float(vote.key == NONE_KEY)}) for vote in choice.votes]
     return choice.model_copy(update={"votes": tuple(sorted(votes, key=lambda vote: -vote.probability))})
 

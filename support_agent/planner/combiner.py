@@ -1,13 +1,12 @@
-"""Joins the votes on the topics of a question into one probability each, and one for `none`.
+"""Combines the signals and votes on a question's topics into one probability per topic, and one for `none`.
 
-A conditional logit: every topic has a score, a weighted sum of what speaks for it beside the others of the list, and
-`none` has one of its own, made of the whole list. Where the language model was asked, its votes are added. The weights
-were fitted on many companies (`combiner.json`, written by `python -m tests.benchmarks.fit`), the shift for the company
-at hand comes from `support-agent calibrate`.
+A conditional logit: the score of a topic is a weighted sum of its features relative to the other topics, and `none` has
+a score computed from the whole list. If the language model was asked, its votes are added. The weights were fitted on
+many companies (`combiner.json`, written by `python -m tests.benchmarks.fit`); `support-agent calibrate` adjusts them to
+one company.
 
-Invariant: the probabilities add up to one; a topic or `none` that nothing is known of takes part with zeros. Checked
-by tests/unit/planner/test_combiner.py.
-Source: conditional logit as in McFadden 1974.
+Invariant: the probabilities add up to one; unknown features count as zero. Checked by
+tests/unit/planner/test_combiner.py. Source: conditional logit as in McFadden 1974.
 """
 
 from __future__ import annotations
@@ -23,51 +22,51 @@ from pydantic import Field, TypeAdapter
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.tools.base import Match
-from support_agent.tools.signs import Signs, TextKind
+from support_agent.tools.signals import Signals, TextKind
 
 EMBEDDERS = ("minilm", "use", "e5")
-"""The embedders that the weights know; one that is not there has no say."""
+"""The embedders that have weights; a missing one adds nothing."""
 KINDS: tuple[TextKind, ...] = ("head", "question", "section")
 ACCOUNT = ("field:", "series:", "record:")
 WEIGHTS_FILE = "combiner.json"
 FEW = 1e-6
-"""Added to a standard deviation, which is zero where all topics are alike."""
+"""Added to a standard deviation, which is zero if all topics are equal."""
 TENTHS = 10.0
-"""Cosines differ by tenths and less; what is not standardised is multiplied, so that weights are of one size."""
+"""Factor for features that are not standardised: cosines differ by tenths, so this keeps weights of similar size."""
 Features = dict[str, float]
 
 
 class Votes(Frozen):
-    """What the language model said of one option, None where nobody asked: of its title on the list, and yes or no."""
+    """The language model's pick by title and its yes or no for one option; None if it was not asked."""
 
     picked: float | None = None
     judged: float | None = None
 
 
 class Calibration(Frozen):
-    """How a company differs from those that the weights were fitted on; the default changes nothing."""
+    """Adjusts the weights to one company; the default changes nothing."""
 
     sharpness: float = 1.0
-    """All scores are multiplied by it."""
+    """Factor of all scores."""
     none_shift: float = 0.0
-    """Added to the score of `none` after that."""
+    """Added to the multiplied score of `none`."""
     thresholds: dict[str, float] = Field(default_factory=dict)
-    """What an answer needs, by kind of its topic ("document"); of other kinds `planner.threshold_answer`."""
+    """The probability an answer needs, by kind of topic ("document"); other kinds use `planner.threshold_answer`."""
     version: str = ""
-    """Kept with each plan; "" for the default."""
+    """Stored with each plan; "" for the default."""
 
 
 class Weights(Frozen):
-    """One weight a feature, of topics and of `none`."""
+    """Weights by feature, for topics and for `none`."""
 
     topic: dict[str, float]
     none: dict[str, float]
 
 
-class Asked(Frozen):
-    """What is added where the language model was asked: how much the score before counts, and its votes.
+class ModelWeights(Frozen):
+    """Weights of the language model's votes, and of the score before it was asked (`before`).
 
-    Those on a topic without examples have a weight on top: it has little else to show.
+    The `_bare` weights are added for topics without examples, which have few other signals.
     """
 
     before: float = 1.0
@@ -91,11 +90,11 @@ class Asked(Frozen):
 
 
 class Combiner(Frozen):
-    """The weights of the votes without the language model, and of its own; `version` changes with any of them."""
+    """Weights without and with the language model; `version` changes with any of them."""
 
     version: str
     silent: Weights
-    asked: Asked
+    asked: ModelWeights
 
     def chances(
         self, topics: Sequence[Features], none: Features, votes: Sequence[Votes] | None, calibration: Calibration
@@ -103,9 +102,9 @@ class Combiner(Frozen):
         """Probabilities of the topics and, last, of `none`.
 
         Args:
-            topics: Of each topic, as `features_of` gives them.
-            none: Of the whole list.
-            votes: Of each topic and, last, of `none`; None: the language model was not asked.
+            topics: Features of each topic, from `features_of`.
+            none: Features of the whole list.
+            votes: On each topic and, last, on `none`; None if the language model was not asked.
         """
         scores = [_dot(self.silent.topic, features) for features in topics]
         none_score = _dot(self.silent.none, none)
@@ -119,10 +118,10 @@ class Combiner(Frozen):
 
 @cache
 def committed(models: tuple[str, ...] = ("minilm", "use")) -> Combiner:
-    """The weights that the program comes with for these embedders.
+    """The packaged weights for these embedders.
 
     Raises:
-        ConfigError: none were fitted to them.
+        ConfigError: no weights were fitted for them.
     """
     text = files(__package__).joinpath(WEIGHTS_FILE).read_text(encoding="utf-8")
     fitted = TypeAdapter(dict[str, Combiner]).validate_json(text)
@@ -130,13 +129,13 @@ def committed(models: tuple[str, ...] = ("minilm", "use")) -> Combiner:
     if found is None:
         known = "; ".join(name.replace("+", ", ") for name in fitted)
         raise ConfigError(
-            f"embedding.models {', '.join(models)}: no weights were fitted to these: write one of: {known}"
+            f"embedding.models {', '.join(models)}: no weights were fitted for this combination: write one of: {known}"
         )
     return found
 
 
 def set_name(models: Sequence[str]) -> str:
-    """The name of a set of embedders in the file of the weights."""
+    """The key of a set of embedders in the weights file."""
     return "+".join(sorted(models))
 
 
@@ -146,31 +145,31 @@ def features_of(matches: Sequence[Match]) -> tuple[list[Features], Features]:
     Args:
         matches: Every topic that may answer, 1..n.
     """
-    signs = [match.signs or _of_score(match.score) for match in matches]
+    signals = [match.signals or _of_score(match.score) for match in matches]
     topics: list[Features] = [
         {"no_examples": float(not own.examples), "account": float(match.topic.startswith(ACCOUNT))}
-        for own, match in zip(signs, matches, strict=True)
+        for own, match in zip(signals, matches, strict=True)
     ]
     for embedder in EMBEDDERS:
-        _add_likeness(topics, signs, embedder)
-    _add_words(topics, signs)
-    _add_classifier(topics, signs)
-    return topics, _of_list(topics, signs)
+        _add_likeness(topics, signals, embedder)
+    _add_words(topics, signals)
+    _add_classifier(topics, signals)
+    return topics, _of_list(topics, signals)
 
 
-def _of_score(score: float) -> Signs:
-    """Of a topic of which nothing but a similarity is known."""
-    return Signs(likeness={EMBEDDERS[0]: {"head": score}})
+def _of_score(score: float) -> Signals:
+    """Signals of a topic with a similarity only."""
+    return Signals(likeness={EMBEDDERS[0]: {"head": score}})
 
 
-def _add_likeness(topics: list[Features], signs: Sequence[Signs], embedder: str) -> None:
-    """How near each topic is, standardised over the list, as far as the embedder reads the question's language."""
-    fluency = signs[0].fluency.get(embedder, 1.0)
+def _add_likeness(topics: list[Features], signals: Sequence[Signals], embedder: str) -> None:
+    """Similarities standardised over the list, multiplied by how well the embedder reads the question's language."""
+    fluency = signals[0].fluency.get(embedder, 1.0)
     for kind in KINDS:
-        near = [own.likeness.get(embedder, {}).get(kind) for own in signs]
+        near = [own.likeness.get(embedder, {}).get(kind) for own in signals]
         for features, value in zip(topics, standardised(near), strict=True):
             features[f"{embedder}.{kind}"] = fluency * value
-    nearest = [nearest_of(own, embedder) for own in signs]
+    nearest = [nearest_of(own, embedder) for own in signals]
     for place, (features, value) in enumerate(zip(topics, standardised(nearest), strict=True)):
         features[f"{embedder}.any"] = fluency * value
         features[f"{embedder}.raw"] = fluency * TENTHS * (nearest[place] or 0.0)
@@ -178,9 +177,9 @@ def _add_likeness(topics: list[Features], signs: Sequence[Signs], embedder: str)
         features[f"{embedder}.above"] = fluency * TENTHS * _above(nearest, place)
 
 
-def _add_words(topics: list[Features], signs: Sequence[Signs]) -> None:
-    fluency = signs[0].fluency.get(EMBEDDERS[0], 1.0)
-    words = [own.words for own in signs]
+def _add_words(topics: list[Features], signals: Sequence[Signals]) -> None:
+    fluency = signals[0].fluency.get(EMBEDDERS[0], 1.0)
+    words = [own.words for own in signals]
     for features, own, value in zip(topics, words, standardised(words), strict=True):
         raw = TENTHS / 2 * (own or 0.0)
         features |= {
@@ -191,8 +190,8 @@ def _add_words(topics: list[Features], signs: Sequence[Signs]) -> None:
         }
 
 
-def _add_classifier(topics: list[Features], signs: Sequence[Signs]) -> None:
-    scores = [own.classifier for own in signs]
+def _add_classifier(topics: list[Features], signals: Sequence[Signals]) -> None:
+    scores = [own.classifier for own in signals]
     for place, (features, own, value) in enumerate(zip(topics, scores, standardised(scores), strict=True)):
         known = own is not None
         features["classifier"] = value
@@ -200,13 +199,13 @@ def _add_classifier(topics: list[Features], signs: Sequence[Signs]) -> None:
         features["classifier.lead"] = TENTHS / 2 * _lead(scores, place) if known else 0.0
 
 
-def _of_list(topics: Sequence[Features], signs: Sequence[Signs]) -> Features:
-    """What speaks for `none`: how near the nearest is, how alone it stands, how far the voters agree."""
-    none: Features = {"bias": 1.0, "topics": math.log(len(signs)), "length": math.log(1 + signs[0].characters)}
+def _of_list(topics: Sequence[Features], signals: Sequence[Signals]) -> Features:
+    """Features of `none`: the highest similarity, its lead over the others, and how far the voters agree."""
+    none: Features = {"bias": 1.0, "topics": math.log(len(signals)), "length": math.log(1 + signals[0].characters)}
     tops = []
     for embedder in EMBEDDERS:
-        fluency = signs[0].fluency.get(embedder, 1.0)
-        nearest = [nearest_of(own, embedder) for own in signs]
+        fluency = signals[0].fluency.get(embedder, 1.0)
+        nearest = [nearest_of(own, embedder) for own in signals]
         known = [value for value in nearest if value is not None]
         if not known:
             continue
@@ -216,22 +215,22 @@ def _of_list(topics: Sequence[Features], signs: Sequence[Signs]) -> Features:
         none[f"{embedder}.lead"] = fluency * TENTHS * _lead(nearest, best)
         none[f"{embedder}.above"] = fluency * TENTHS * _above(nearest, best)
     none["words.most"] = max(features["words.raw"] for features in topics)
-    classified = [own.classifier for own in signs if own.classifier is not None]
+    classified = [own.classifier for own in signals if own.classifier is not None]
     if classified:
         none["classifier.most"] = TENTHS / 2 * max(classified)
-        tops.append(max(range(len(signs)), key=lambda place: signs[place].classifier or 0.0))
+        tops.append(max(range(len(signals)), key=lambda place: signals[place].classifier or 0.0))
     none["disagreement"] = float(len(set(tops)))
-    none["fluency"] = signs[0].fluency.get(EMBEDDERS[0], 1.0)
+    none["fluency"] = signals[0].fluency.get(EMBEDDERS[0], 1.0)
     return none
 
 
-def nearest_of(signs: Signs, embedder: str) -> float | None:
-    """The cosine of the nearest text of any kind; None where the embedder has not compared any."""
-    return max(signs.likeness.get(embedder, {}).values(), default=None)
+def nearest_of(signals: Signals, embedder: str) -> float | None:
+    """The highest cosine over all kinds of text; None if the embedder compared none."""
+    return max(signals.likeness.get(embedder, {}).values(), default=None)
 
 
 def standardised(values: Sequence[float | None]) -> list[float]:
-    """Distances from the mean in standard deviations; 0 for what is unknown."""
+    """Z-scores; 0 for unknown values."""
     known = [value for value in values if value is not None]
     if len(known) < 2:
         return [0.0] * len(values)
@@ -240,7 +239,7 @@ def standardised(values: Sequence[float | None]) -> list[float]:
 
 
 def _lead(values: Sequence[float | None], place: int) -> float:
-    """How far the first of all is before the second; 0 for the others."""
+    """The lead of the highest value over the second highest; 0 for all other values."""
     own = values[place]
     others = [value for index, value in enumerate(values) if value is not None and index != place]
     return max(0.0, own - max(others)) if own is not None and others else 0.0

@@ -1,7 +1,7 @@
-"""Asks the model for the next call, out of a closed set: a server for a whole call, an embedded model piece by piece.
+"""Asks the model for the next call: a server for a whole call, an embedded model part by part.
 
-Neither returns text of the model: what comes back is one of the candidates, the same object that was offered. What a
-server composes is compared with them; anything else is refused. Checked by tests/unit/planner/test_composers.py.
+Both return one of the offered candidates, never text of the model: a call composed by a server is compared with the
+candidates, and anything else is refused. Checked by tests/unit/planner/test_composers.py.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
 
 from support_agent.errors import ToolCallRejected
-from support_agent.models.language_model import CallModel, Model, Prompt, Scores, Usage, ask_for_call, ask_model
+from support_agent.models.language_model import CallModel, Model, Prompt, Usage, ask_for_call
 from support_agent.planner.candidates import Argument, Candidate
-from support_agent.planner.choice import BARE_PICK, MENTIONED_WEIGHT, PICKED_WEIGHT, PRIOR, PRIORS, Vote
+from support_agent.planner.choice import MENTIONED_WEIGHT, PICKED_WEIGHT, Picker, Vote
 from support_agent.planner.combiner import softmax
-from support_agent.planner.hints import Hints
+from support_agent.planner.heuristics import Heuristics
 from support_agent.tools.catalogue import TOOLS
 
 SYSTEM = (
@@ -31,7 +31,7 @@ NEXT = "What must be done next?"
 
 
 class Composed(NamedTuple):
-    """A call that the model composed; `probability` is the joint one of its pieces, None where it told none."""
+    """A call that the model composed, and the joint probability of its parts; None if the model reported none."""
 
     call: Candidate
     probability: float | None
@@ -41,12 +41,12 @@ class Composed(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """What the model is asked: the question, what was called for it and came back, and the calls that may come next."""
+    """What the model is asked: the question, the calls so far with their results, and the calls that may follow."""
 
     question: str
     so_far: tuple[str, ...]
     calls: tuple[Candidate, ...]
-    hints: Hints
+    heuristics: Heuristics
 
 
 class Composer(Protocol):
@@ -63,12 +63,12 @@ class Composer(Protocol):
 
 
 def composer_for(model: Model) -> Composer:
-    """The composer for a model: one that composes calls by itself, or scores closed options."""
+    """The composer for a model that composes whole calls, or only scores closed options."""
     return ServerComposer(model) if isinstance(model, CallModel) else ScoringComposer(model)
 
 
 class ServerComposer:
-    """Lets a server compose a whole call, from the schemas of the tools with their closed sets as enumerations."""
+    """Lets a server compose a whole call; the tools' schemas list the closed sets as enumerations."""
 
     def __init__(self, model: CallModel) -> None:
         self._model = model
@@ -88,39 +88,25 @@ class ServerComposer:
 
 
 class ScoringComposer:
-    """Decodes a call piece by piece: the tool, then each argument, each a choice by title from what is left.
+    """Decodes a call part by part: the tool, then each argument, each chosen by title from the remaining candidates.
 
-    A piece's probability joins the model's pick, with its prior taken off, and the vote of the customer's words; that
-    of the call is their product. Where one member is left, the model is not asked.
+    The probability of a part combines the model's pick, minus its prior, with the heuristic vote; that of the call is
+    the product of its parts. If only one value remains, the model is not asked.
     """
 
     def __init__(self, model: Model) -> None:
-        self._model = model
-        self._priors: dict[tuple[Prompt, tuple[str, ...]], Scores] = {}
+        self._picker = Picker(model)
 
     def compose(self, step: Step) -> Composed:
         """One of the step's calls, and how likely it is among them."""
-        return _Decoding(self, step).call()
-
-    def score(self, prompt: Prompt, titles: tuple[str, ...]) -> Scores:
-        """What the model says."""
-        return ask_model(self._model, prompt, titles)
-
-    def prior(self, prompt: Prompt, titles: tuple[str, ...]) -> Scores:
-        """What it says to no question at all: kept, and then at no cost."""
-        if (kept := self._priors.get((prompt, titles))) is not None:
-            return kept.model_copy(update={"usage": Usage()})
-        if len(self._priors) >= PRIORS:
-            self._priors.clear()
-        self._priors[prompt, titles] = self.score(prompt, titles)
-        return self._priors[prompt, titles]
+        return _Decoding(self._picker, step).call()
 
 
 class _Decoding:
-    """One call while it is decoded."""
+    """The state of decoding one call."""
 
-    def __init__(self, composer: ScoringComposer, step: Step) -> None:
-        self.composer = composer
+    def __init__(self, picker: Picker, step: Step) -> None:
+        self.picker = picker
         self.step = step
         self.left = list(step.calls)
         self.probability = 1.0
@@ -128,12 +114,12 @@ class _Decoding:
         self.usage = Usage()
 
     def call(self) -> Composed:
-        hints, calls = self.step.hints, self.step.calls
+        heuristics, calls = self.step.heuristics, self.step.calls
         tool = self._choose(
             NEXT if self.step.so_far else FIRST,
             list(dict.fromkeys(call.tool for call in calls)),
-            lambda name: hints.title_of_tool(str(name)),
-            lambda name: hints.of_tool(str(name), calls),
+            lambda name: heuristics.tool_title(str(name)),
+            lambda name: heuristics.score_tool(str(name), calls),
         )
         self.left = [call for call in calls if call.tool == tool]
         for place, argument in enumerate(TOOLS[str(tool)].model_fields):
@@ -141,13 +127,13 @@ class _Decoding:
         return Composed(self.left[0], self.probability, self.votes, self.usage)
 
     def _choose_argument(self, tool: str, place: int, argument: str) -> None:
-        hints = self.step.hints
+        heuristics = self.step.heuristics
         values = list(dict.fromkeys(call.arguments[place][1] for call in self.left))
         chosen = self._choose(
-            f"What is done next: {hints.title_of_tool(tool)}. Which {argument}?",
+            f"What is done next: {heuristics.tool_title(tool)}. Which {argument}?",
             values,
-            lambda value: hints.title(tool, argument, value),
-            lambda value: hints.of_value(tool, argument, value, values),
+            lambda value: heuristics.title(tool, argument, value),
+            lambda value: heuristics.score_value(tool, argument, value, values),
         )
         self.left = [call for call in self.left if call.arguments[place][1] == chosen]
 
@@ -156,19 +142,19 @@ class _Decoding:
         ask: str,
         values: Sequence[Argument],
         title: Callable[[Argument], str],
-        hint: Callable[[Argument], float],
+        heuristic: Callable[[Argument], float],
     ) -> Argument:
-        """The likeliest of these values; its probability and the votes are put down."""
+        """Choose the likeliest of these values; note its probability and the votes."""
         if len(values) == 1:
             return values[0]
-        titles = _different([title(value) for value in values], values)
+        titles = _unique_titles([title(value) for value in values], values)
         picks = self._picks(ask, titles)
-        hints = [hint(value) for value in values]
-        scores = [PICKED_WEIGHT * pick + MENTIONED_WEIGHT * said for pick, said in zip(picks, hints, strict=True)]
+        expected = [heuristic(value) for value in values]
+        scores = [PICKED_WEIGHT * pick + MENTIONED_WEIGHT * said for pick, said in zip(picks, expected, strict=True)]
         chances = softmax(scores)
         votes = [
             Vote(key=str(value), mentioned=said, picked=pick, probability=chance)
-            for value, said, pick, chance in zip(values, hints, picks, chances, strict=True)
+            for value, said, pick, chance in zip(values, expected, picks, chances, strict=True)
         ]
         self.votes += tuple(sorted(votes, key=lambda vote: -vote.probability))
         best = max(range(len(values)), key=chances.__getitem__)
@@ -176,30 +162,25 @@ class _Decoding:
         return values[best]
 
     def _picks(self, ask: str, titles: tuple[str, ...]) -> list[float]:
-        """How the model scores the titles for the question, less a part of how it does for none."""
         listing = "\n".join(f"- {title}" for title in titles)
         parts = ((f"\n\n{ask}\n", True), (listing, False))
-        now = self.composer.score(_prompt(self.step.question, self.step.so_far, parts), titles)
-        self.usage += now.usage
-        if now.log_probabilities is None:
-            return [0.0 if place == now.picked else -BARE_PICK for place in range(len(titles))]
-        before = self.composer.prior(_prompt("", self.step.so_far, parts), titles)
-        self.usage += before.usage
-        prior = before.log_probabilities or (0.0,) * len(titles)
-        return [said - PRIOR * was for said, was in zip(now.log_probabilities, prior, strict=True)]
+        prompt, empty = (_prompt(question, self.step.so_far, parts) for question in (self.step.question, ""))
+        picks = self.picker.pick(prompt, empty, titles)
+        self.usage += picks.usage
+        return picks.scores
 
 
 def schemas(step: Step) -> tuple[type[BaseModel], ...]:
-    """The tools of a step as closed models: each argument an enumeration, its members explained by their titles."""
+    """The tools of a step as pydantic models: each argument an enumeration whose description explains the members."""
     tools = dict.fromkeys(call.tool for call in step.calls)
-    return tuple(_schema(tool, [call for call in step.calls if call.tool == tool], step.hints) for tool in tools)
+    return tuple(_schema(tool, [call for call in step.calls if call.tool == tool], step.heuristics) for tool in tools)
 
 
-def _schema(tool: str, calls: Sequence[Candidate], hints: Hints) -> type[BaseModel]:
+def _schema(tool: str, calls: Sequence[Candidate], heuristics: Heuristics) -> type[BaseModel]:
     fields: dict[str, Any] = {"tool": (_literal([tool]), ...)}
     for place, argument in enumerate(TOOLS[tool].model_fields):
         values = list(dict.fromkeys(call.arguments[place][1] for call in calls))
-        titles = "; ".join(f"{value}: {hints.title(tool, argument, value)}" for value in values)
+        titles = "; ".join(f"{value}: {heuristics.title(tool, argument, value)}" for value in values)
         fields[argument] = (_literal(values), Field(description=titles))
     config = ConfigDict(extra="forbid", frozen=True)
     made: type[BaseModel] = create_model(TOOLS[tool].__name__, __config__=config, __doc__=TOOLS[tool].__doc__, **fields)
@@ -207,7 +188,7 @@ def _schema(tool: str, calls: Sequence[Candidate], hints: Hints) -> type[BaseMod
 
 
 def _literal(values: Sequence[Argument]) -> Any:
-    """A type of these values and no others; pydantic alone would take `true` for 1."""
+    """A type of exactly these values; pydantic alone would accept `true` for 1."""
 
     def exactly(given: object) -> object:
         if not any(given == value and type(given) is type(value) for value in values):
@@ -218,19 +199,19 @@ def _literal(values: Sequence[Argument]) -> Any:
 
 
 def _prompt(question: str, so_far: Sequence[str], parts: tuple[tuple[str, bool], ...]) -> Prompt:
-    """The question and what was called for it; only the program's own words are trusted."""
+    """The question and the calls so far; only the program's own words are marked as trusted."""
     done = "\n".join(f"{place}. {line}" for place, line in enumerate(so_far, start=1))
     history = (("\n\nCalls so far:\n", True), (done, False)) if done else ()
     return Prompt(system=SYSTEM, task="Customer's question:\n", parts=((question, False), *history, *parts))
 
 
 def _is_same(said: dict[str, Any], offered: dict[str, Argument]) -> bool:
-    """Whether arguments are exactly these: True is not 1."""
+    """Whether the arguments are equal in value and type: True is not 1."""
     return said == offered and all(type(said[name]) is type(value) for name, value in offered.items())
 
 
-def _different(titles: Sequence[str], values: Sequence[Argument]) -> tuple[str, ...]:
-    """The titles, those that stand twice with their value."""
+def _unique_titles(titles: Sequence[str], values: Sequence[Argument]) -> tuple[str, ...]:
+    """The titles; duplicates get their value appended."""
     return tuple(
         f"{title} ({value})" if titles.count(title) > 1 else title for title, value in zip(titles, values, strict=True)
     )

@@ -1,16 +1,17 @@
-"""The forms an answer about a dated series can take: each is a fixed sequence of calls on pointers.
+"""The forms of an answer about a dated series (total, average, list ...): each is a fixed sequence of calls.
 
-A classifier votes for a form by how the question is phrased. It is fitted to the examples of all forms (`forms.toml`,
-and those that a form brings along) and of questions that name none, so no words are listed, and a form that is added
-needs a few examples. Where the vote is not sure, the model picks among the likeliest forms by their titles. Checked by
-tests/unit/planner/test_forms.py; measured by `python -m tests.benchmarks.forms`.
+A classifier votes for a form by the phrasing of the question. It is fitted on examples of each form (`forms.toml`, and
+a form's own) and of questions without a form; there are no word lists, so a new form only needs a few examples. If the
+vote is unsure, the model picks among the likeliest forms by title. `aggregate_asked_for` applies the same vote to
+account fields. Checked by tests/unit/planner/test_forms.py and test_single_values.py; measured by `python -m
+tests.benchmarks.forms`.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import islice
@@ -20,37 +21,42 @@ from pydantic import TypeAdapter
 from support_agent.company.words import visible
 from support_agent.core.frozen import Frozen
 from support_agent.planner.questions import asked_in
-from support_agent.tools.base import Examples, Search
+from support_agent.tools.base import Examples, Qualifier, Search
 
 EXAMPLES_FILE = "forms.toml"
 NO_FORM = "none"
-"""The class of questions that name no form."""
+"""The class of questions without a form."""
 NAMED = 0.5
-"""A form so likely is named."""
+"""Least probability of a named form."""
 SURE_SIDE = 0.8
-"""Two forms so likely, one on each side of a short word, are named both."""
+"""Least probability of two named forms, one on each side of a short word."""
 JOINING_LETTERS = 3
 """Most words that join two forms ("and", "und", "et", "y", "i") have no more letters."""
 FEWEST_WORDS = 3
-"""A side of a short word has so many words at least."""
+"""Least number of words on each side of a short word."""
 MOST_PARTS = 24
-"""So many parts of a question are looked at; each takes some milliseconds."""
+"""At most this many parts of a question are classified; each takes some milliseconds."""
 MOST_PLACES = 24
-"""So many places of all parts."""
+"""At most this many split points of all parts."""
 SURE_FORM = 0.9
-"""A form that the vote is so sure of is chosen without the model: with its subject left out of the examples such votes
-were right 94 times of 100, with its language left out 99 (`python -m tests.benchmarks.forms --folds`)."""
+"""A form this likely is chosen without the model: such votes were right in 94 of 100 cases with the subject held out,
+and in 99 with the language held out (`python -m tests.benchmarks.forms --folds`)."""
 LISTED = 6
-"""So many of the forms that fit stand on the model's list, the likeliest by the vote. With all of them the model is
-asked about three times as many, and the joined choice is less sure: a log loss of 0.61, not 0.46 (`--weights`)."""
+"""The model chooses among this many fitting forms, the likeliest by the vote. With all forms the list is three times as
+long and the combined choice worse: a log loss of 0.61 instead of 0.46 (`--weights`)."""
+SURE_AGGREGATE = 0.6
+"""Least probability that a question, or a field's own words, ask for an aggregate."""
+SURE_OF_TOTAL = 0.9
+"""The same for a total in a question: many fields are totals without saying so, and "how big are all my files together"
+asks for such a field."""
 _PAUSE = re.compile(r"(?<=[,;:\uff0c\u3001\u060c])\s*(?=\S)")
 
 
 class Form(Frozen):
-    """One way to answer: `calls` are (tool, arguments) in order, where "@" is the pointer of the call before.
+    """One form: `calls` are (tool, arguments) in order, where "@" is the pointer of the previous call.
 
-    `examples` are questions that ask for it, beside those of `forms.toml`, in any language. `periods` is how many
-    periods it needs; with two, the calls are made for each and joined by `operation`.
+    `examples` are questions that ask for it in any language, in addition to `forms.toml`. `periods` is the number of
+    periods it needs; with two, the calls are made for each and `operation` combines the results.
     """
 
     key: str
@@ -104,35 +110,35 @@ FORMS: tuple[Form, ...] = (
     _joined("ratio", "how many times the one is the other"),
 )
 TABLES = frozenset(form.key for form in FORMS if form.calls[-1][0] == "send_table" and form.key != "list")
-"""What cuts or sorts a list."""
-OVER_MANY = frozenset(["total", "average", "highest", "lowest"])
-"""Forms whose number is made of many values, so that no single value tells it."""
+"""Forms that filter or sort a list."""
+AGGREGATE_FORMS = frozenset(["total", "average", "highest", "lowest"])
+"""Forms whose number is computed from many values."""
 
 
 def forms_for(period_count: int) -> Sequence[Form]:
-    """The forms that fit a question that names so many periods (0, 1 or 2)."""
+    """The forms that fit a question with this many periods (0, 1 or 2)."""
     return [form for form in FORMS if form.periods <= max(period_count, 1)]
 
 
 def votes_for(question: str, search: Search) -> Mapping[str, float]:
-    """How likely a question asks for each form, and for none, together 1: as its part that is surest of a form."""
+    """Probabilities of each form and of none: those of the question's part that most surely asks for a form."""
     chances = (search.phrased(part, examples()) for part in _sentences(question, search))
     return min(chances, key=lambda chances: chances[NO_FORM])
 
 
 def are_several(question: str, search: Search) -> bool:
-    """Whether its sentences surely ask for several forms, of which one would not answer the others.
+    """Whether the sentences ask for several forms, so that one answer would not do.
 
-    A list that is cut or sorted answers who asks for a list, too.
+    A filtered or sorted list also answers a request for a list.
     """
     found = {key for part in _sentences(question, search)[1:] if (key := _named(part, search, SURE_SIDE))}
     return len(found - {"list"} if found & TABLES else found) > 1
 
 
 def named_in(question: str, search: Search) -> frozenset[str]:
-    """The keys of the forms that a question names, whole or in a part of it.
+    """The keys of the forms that a question or one of its parts names.
 
-    Parts end at pauses (",", ":"). A short word ("and") divides a part, too, where its two sides name different forms.
+    Parts end at pauses (",", ":"), and at a short word ("and") if its two sides name different forms.
     """
     sentences = _sentences(question, search)
     pieces = dict.fromkeys(part for sentence in sentences for part in [sentence, *_PAUSE.split(sentence)])
@@ -144,8 +150,27 @@ def named_in(question: str, search: Search) -> frozenset[str]:
     return frozenset(found)
 
 
+def aggregate_asked_for(question: str, own: Iterable[str], search: Search) -> Qualifier | None:
+    """The aggregate that a question asks for, if an account field is not that aggregate itself; else None.
+
+    The latest invoice does not answer "my highest bill ever"; an open balance does answer a question about a total.
+
+    Args:
+        question: The customer's own words.
+        own: The field's label, summary and example questions.
+    """
+    votes = votes_for(question, search)
+    form = max(FORMS, key=lambda form: votes[form.key])
+    least = SURE_OF_TOTAL if form.key == "total" else SURE_AGGREGATE
+    if form.key not in AGGREGATE_FORMS or votes[form.key] < least:
+        return None
+    if any(votes_for(text, search)[form.key] >= SURE_AGGREGATE for text in own):
+        return None
+    return Qualifier(kind="form", text=form.title)
+
+
 def _sentences(question: str, search: Search) -> list[str]:
-    """A question as it is seen, whole and by the sentences that ask."""
+    """The whole question and its sentences that ask, without invisible characters."""
     question = visible(question)
     return [question, *dict.fromkeys(asked_in(question, search.read))][:MOST_PARTS]
 
@@ -157,13 +182,13 @@ def _sides(words: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _named(text: str, search: Search, least: float) -> str:
-    """The form that is at least so likely; "" where none is."""
+    """The likeliest form if it has at least this probability, else ""."""
     key, chance = max(search.phrased(text, examples()).items(), key=lambda pair: pair[1])
     return key if key != NO_FORM and chance >= least else ""
 
 
 def examples() -> Examples:
-    """The examples of every form, and of none."""
+    """The examples of each form and of none."""
     given = _packaged()
     own = {form.key: form.examples for form in FORMS}
     return tuple((key, given.get(key, ()) + own.get(key, ())) for key in dict.fromkeys([*given, *own]))

@@ -1,10 +1,10 @@
-"""Finds the identifiers of records (invoice numbers, order numbers) in what a customer wrote.
+"""Finds the identifiers of records (invoice numbers, order numbers) in a customer's text.
 
-What a mail names is compared with the customer's own identifiers and with nothing else, so an identifier of another
-customer and one that does not exist come out alike. How an identifier looks is learned from the customer's own; nothing
-here knows a language. Spelling does not matter: case, spaces, dashes, full-width digits.
+Texts are compared with the customer's own identifiers only, so an identifier of another customer and one that does not
+exist give the same result. The shape of identifiers is learned from the customer's own, independent of language. Case,
+spaces, dashes and full-width digits do not matter.
 
-Invariant: a text that names what looks like an identifier never comes out as naming none; in doubt it is unknown.
+Invariant: whatever looks like an identifier is found; a doubtful one is `unknown`.
 Checked by tests/unit/planner/test_identifiers.py.
 """
 
@@ -19,7 +19,7 @@ from typing import Literal
 from babel.numbers import list_currencies
 
 from support_agent.core.frozen import Frozen
-from support_agent.planner.spelling import (
+from support_agent.planner.identifier_keys import (
     CHUNK,
     MIN_BARE_DIGITS,
     endings_of,
@@ -33,38 +33,38 @@ from support_agent.planner.spelling import (
 )
 
 Own = tuple[str, str]
-"""Kind and identifier of one of the customer's own records, as the company's database has them."""
+"""Kind and identifier of one of the customer's own records, as in the company's database."""
 MIN_FREE_DIGITS = 5
-"""Digits of a number that is matched although nothing marks it, unless it is the whole of an own identifier."""
+"""Least digits of an unmarked number that is matched, unless it is a whole own identifier."""
 MIN_NEAR = 5
-"""Letters and digits that an own identifier needs to be recognised when one of them is wrong."""
+"""Least characters of an own identifier that is recognised with one wrong character."""
 MIN_MIXED = 3
-"""Letters and digits that a short identifier such as "A17" needs to be recognised in free text."""
+"""Least characters of a short identifier such as "A17" in free text."""
 MIN_UNKNOWN_DIGITS = 4
-"""For a customer without records: digits of what counts as an identifier, beside letters or dashes."""
+"""Least digits of an identifier, in addition to letters or dashes, if the customer has no records."""
 MIN_MARKED_DIGITS = 2
-"""Digits of a number that is marked, where no own identifier has fewer: "the #1 reason" names nothing."""
+"""Least digits of a marked number, unless an own identifier has fewer: "the #1 reason" names nothing."""
 DIGITS_OFF = 2
 LETTERS_OFF = 1
-"""So many digits and letters more or fewer than the customer's own still look like an identifier."""
+"""Largest difference in digits and in letters to an own identifier for something that looks like one."""
 MAX_PREFIX = 4
-"""Capitals before a number that may belong to it."""
+"""Most capitals before a number that may belong to it."""
 LABEL_CHUNKS = 4
-"""Pieces from a label to its number at most: "Invoice number no. 30"."""
+"""Most chunks from a label to its number: "Invoice number no. 30"."""
 MARK_CHARACTERS = 8
-"""Characters before a number in which what marks it is looked for."""
+"""Characters before a number that are searched for a mark."""
 MAX_CHUNKS = 6
-"""An identifier is written in at most so many pieces ("HF 2025 0030" has three)."""
+"""Most chunks of an identifier ("HF 2025 0030" has three)."""
 MIN_LABEL_LETTERS = 3
-"""Shorter words of a label are not what it is called."""
+"""Shorter words of a label are ignored."""
 PLURALS = frozenset({"", "s", "es", "e", "n", "en"})
-"""Ends of a label that make it a plural, in the languages that have such."""
+"""Endings that make a label plural."""
 MIN_COMPOUND_LETTERS = 5
-"""So much behind a label is a second noun ("Rechnungsnummer")."""
+"""Least letters of the second noun in a compound ("Rechnungsnummer")."""
 _JOINT = re.compile(r"[\s\-_/.#:]{1,3}")
 _GLUE = re.compile(r"[-_/]+")
 _MARK = re.compile(r"(?:#|\b(?:no|nr|n)\s?[.°:])\s?$", re.IGNORECASE)
-"""What marks the number behind it as one of something: "#30", "No. 30"."""
+"""Marks the number after it as an identifier: "#30", "No. 30"."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _CURRENCIES = "|".join(sorted(list_currencies()))
 _SIGNS = "$£¥" + "".join(map(chr, range(0x20A0, 0x20C1)))
@@ -81,14 +81,14 @@ _NO_IDENTIFIER = re.compile(
     r"|\d+(?:[.,'\u2019]\d+)+"
     r")(?![\w/-])"
 )
-"""Dates, months, years from to, times and amounts: numbers of no record, unless an own identifier is written so."""
+"""Dates, months, year ranges, times and amounts; not identifiers, unless an own identifier is written like that."""
 
 
 class Found(Frozen):
-    """One identifier that a text names, as it stands there.
+    """One identifier in a text, as written.
 
-    `own` has the record that it is exactly; `near` those that it may be: it is one character off, or a number that
-    several end with; `unknown` none of them.
+    `own`: exactly the record in `records`. `near`: one character off the records, or a number that several end with.
+    `unknown`: no record of the customer.
     """
 
     written: str
@@ -110,12 +110,12 @@ class _Chunk:
 
 @dataclass
 class Identifiers:
-    """The customer's own identifiers, ready to be found in texts.
+    """Index of the customer's own identifiers.
 
     Args:
-        own: Identifiers by kind of records; a kind without any is there, too.
-        labels: What a record of any kind is called, in any language: a number behind such a word is one of a record.
-        names: What an identifier is called ("number"); may stand between the two.
+        own: Identifiers by kind of records; kinds without records are included.
+        labels: The nouns for records of any kind in any language; a number after one is an identifier.
+        names: The nouns for an identifier ("number"), which may stand between label and number.
     """
 
     own: Mapping[str, Sequence[str]]
@@ -141,11 +141,11 @@ class Identifiers:
         self._label_words = {word for word in words if len(word) >= MIN_LABEL_LETTERS}
         between = "|".join(re.escape(word) for name in ("no", "nr", "n", *self.names) for word in CHUNK.findall(name))
         self.between = re.compile(rf"(?:\s*(?:[#:-]|\b(?:{between})\b\s?[.°:]?)\s*|\s+)", re.IGNORECASE)
-        """What may stand between a label and a number: "Invoice no. 30"."""
+        """Text allowed between a label and a number: "Invoice no. 30"."""
 
     def found_in(self, text: str) -> tuple[Found, ...]:
-        """What a text names, in its order, each record once."""
-        found = sorted(_Reading(self, plain(text)).found(), key=lambda one: one[0])
+        """The identifiers in a text, in order, each record once."""
+        found = sorted(_Scan(self, plain(text)).found(), key=lambda one: one[0])
         return tuple(dict.fromkeys(one for _, one in found))
 
     def exact(self, key: str) -> list[Own]:
@@ -155,19 +155,19 @@ class Identifiers:
         return self._endings.get(digits, [])
 
     def near(self, key: str) -> list[Own]:
-        """The records whose identifier is one character off: another one, one more, one fewer, or two swapped."""
+        """The records whose identifier is one substitution, insertion, deletion or swap away."""
         keys = {own for variant in variants_of(key) for own in self._misspelt.get(variant, ()) if is_one_off(key, own)}
         records = [record for own in sorted(keys) for record in (*self.exact(own), *self.ending(own))]
         return list(dict.fromkeys(records))
 
     def is_label(self, word: str) -> bool:
-        """Whether a word is what a record is called, in the plural too, or begins a compound with that."""
+        """Whether a word is a label, its plural, or a compound that begins with it."""
         rest = [word[len(label) :] for label in self._label_words if word.casefold().startswith(label)]
         return any(end in PLURALS or len(end) >= MIN_COMPOUND_LETTERS for end in rest)
 
 
 class _Shapes:
-    """How the own identifiers look: the order of letters and digits, how many there are, the first letters."""
+    """The shapes of own identifiers: order and number of letters and digits, and prefixes."""
 
     def __init__(self, keys: Iterable[str], endings: Iterable[str]) -> None:
         self.ends = {len(ending) for ending in endings} | {len(key) for key in keys if key.isdigit()}
@@ -178,7 +178,7 @@ class _Shapes:
             self.sizes[structure_of(key)].append(size_of(key))
 
     def has(self, key: str) -> bool:
-        """Whether a text looks like an own identifier."""
+        """Whether a key looks like an own identifier."""
         letters, digits = size_of(key)
         if not letters:
             own = [own_digits for _, own_digits in self.sizes.get("D", ())]
@@ -189,7 +189,7 @@ class _Shapes:
         )
 
     def has_digits(self, digits: int) -> bool:
-        """Whether a number looks like all the digits of an own identifier that has letters, too."""
+        """Whether a number of this many digits could be an own identifier without its letters."""
         own = [size for sizes in self.sizes.values() for size in sizes]
         return any(letters and abs(digits - own_digits) <= DIGITS_OFF for letters, own_digits in own)
 
@@ -197,8 +197,8 @@ class _Shapes:
 _RecordsOf = Callable[[range], list[Own]]
 
 
-class _Reading:
-    """One text while identifiers are looked for in it; `taken` are the chunks that have been told."""
+class _Scan:
+    """The search for identifiers in one text; `taken` are the chunks that are already assigned."""
 
     def __init__(self, known: Identifiers, text: str) -> None:
         self.known = known
@@ -209,22 +209,22 @@ class _Reading:
         self.others = [(match.start(), match.end()) for match in _NO_IDENTIFIER.finditer(text)]
 
     def found(self) -> Iterator[tuple[int, Found]]:
-        yield from self._told("own", lambda window: self._whole(window) or self._ended(window))
-        self._leave_out()
-        yield from self._told("near", self._near)
+        yield from self._matches("own", lambda window: self._whole(window) or self._ended(window))
+        self._skip_other_numbers()
+        yield from self._matches("near", self._near)
         yield from self._unknown()
 
-    def _told(self, outcome: Literal["own", "near"], records_of: _RecordsOf) -> Iterator[tuple[int, Found]]:
-        """The longest windows first; an exact one that means several records is near to each."""
+    def _matches(self, outcome: Literal["own", "near"], records_of: _RecordsOf) -> Iterator[tuple[int, Found]]:
+        """Match the longest windows first; an identifier of several records is `near` to each."""
         for window in sorted(self._windows(), key=lambda one: (-len(self._joined(one)), one.start)):
             if self.taken & set(window) or not (records := records_of(window)):
                 continue
             self.taken |= set(window)
-            told = outcome if outcome == "near" or len({kind for kind, _ in records}) == len(records) else "near"
-            yield window.start, Found(written=self._written(window), outcome=told, records=tuple(records))
+            matched = outcome if outcome == "near" or len({kind for kind, _ in records}) == len(records) else "near"
+            yield window.start, Found(written=self._written(window), outcome=matched, records=tuple(records))
 
     def _windows(self) -> Iterator[range]:
-        """Neighbouring chunks with a digit among them that may be written as one identifier."""
+        """Neighbouring chunks with at least one digit that may form one identifier."""
         for first in range(len(self.chunks)):
             for last in range(first, min(first + MAX_CHUNKS, len(self.chunks))):
                 if last > first and not _JOINT.fullmatch(self._gap(last)):
@@ -233,7 +233,7 @@ class _Reading:
                     yield range(first, last + 1)
 
     def _whole(self, window: range) -> list[Own]:
-        """The own records of exactly this identifier."""
+        """The own records with exactly this identifier."""
         key = self._joined(window)
         records = self.known.exact(key)
         if not records or not self._is_apart(window):
@@ -257,7 +257,7 @@ class _Reading:
         return self.known.ending(digits) if is_long and not self._is_other_number(window) else []
 
     def _is_end(self, window: range) -> bool:
-        """Whether letters before a number belong to it: XY-2025-0030, XY 2025-0030."""
+        """Whether the letters before a number belong to it: XY-2025-0030, XY 2025-0030."""
         if window.start == 0 or self.known.is_label(before := self.chunks[window.start - 1].text):
             return False
         gap = self._gap(window.start)
@@ -271,7 +271,7 @@ class _Reading:
         return self.known.near(key)
 
     def _unknown(self) -> Iterator[tuple[int, Found]]:
-        """What looks like an identifier and is none of the customer's."""
+        """Find what looks like an identifier but is none of the customer's."""
         for window in sorted(self._windows(), key=lambda one: (-len(one), one.start)):
             if not self.taken & set(window) and self._looks_like_one(window):
                 self.taken |= set(window)
@@ -293,8 +293,8 @@ class _Reading:
         is_end = key[0] == "0" and len(key) >= MIN_BARE_DIGITS and len(key) in shapes.ends
         return is_end or (len(key) >= MIN_FREE_DIGITS and shapes.has(key))
 
-    def _leave_out(self) -> None:
-        """Dates, amounts and years are no identifiers, where none of the customer's is written like that."""
+    def _skip_other_numbers(self) -> None:
+        """Exclude dates, amounts and years that match no own identifier."""
         for start, end in self.others:
             inside = (place for place, chunk in enumerate(self.chunks) if start <= chunk.start < end)
             self.taken |= {place for place in inside if not self._has_mark(self.chunks[place].start)}
@@ -313,7 +313,7 @@ class _Reading:
         return is_inside or bool(_YEAR.fullmatch(self._joined(window)))
 
     def _is_marked(self, window: range) -> bool:
-        """Whether "#", "No." or what a record is called stands before it; a year behind a label is a year."""
+        """Whether "#", "No." or a label stands before it; a year after a label is a year."""
         start = self.chunks[window.start].start
         if self._has_mark(start):
             return True
@@ -327,7 +327,7 @@ class _Reading:
         return bool(_MARK.search(self.text, max(0, start - MARK_CHARACTERS), start))
 
     def _is_apart(self, window: range) -> bool:
-        """Whether no further digits hang on it: HF-2025-0030-1 is not HF-2025-0030."""
+        """Whether no further digits are attached: HF-2025-0030-1 is not HF-2025-0030."""
         before, after = window.start - 1, window[-1] + 1
         hangs_before = before >= 0 and self._is_glue(window.start) and self.chunks[before].has_digit
         hangs_after = after < len(self.chunks) and self._is_glue(after) and self.chunks[after].has_digit
@@ -345,7 +345,7 @@ class _Reading:
         )
 
     def _gap(self, place: int) -> str:
-        """What stands before a chunk, behind the one before it."""
+        """The text between a chunk and the previous one."""
         return self.text[self.chunks[place - 1].end : self.chunks[place].start] if place < len(self.chunks) else ""
 
     def _joined(self, window: range) -> str:

@@ -1,12 +1,12 @@
-"""The planner's loop: each question of the mail gets its calls, until all are answered or handed over.
+"""Plans each question of a mail until all are answered or escalated.
 
-The model chooses the topic, the period and the form of the answer, by their titles, where the other votes leave them
-open; which pointer goes into which call follows from the form, so it has no choice there. With `planner.mode = "tools"`
-it composes the calls itself, in `planner.composing`.
+The model chooses the topic, the period and the form of the answer by their titles, unless the other votes have already
+decided. The form determines the calls and their pointers. With `planner.mode = "tools"` the model composes the calls
+itself, in `planner.composing`.
 
 Invariant: every call is made through `catalogue.validated`, with a confidence of at least its tool's threshold;
-whatever goes wrong ends in `escalate`, never in a guess. Bounds: calls, tokens and seconds a mail, tries a question.
-Checked by tests/unit/planner/test_loop.py, and with whims for choices by tests/integration/test_hostile_model.py.
+every failure ends in `escalate`, never in a guess. Calls, tokens and seconds are bounded per mail, tries per question.
+Checked by tests/unit/planner/test_loop.py, and with random choices by tests/integration/test_hostile_model.py.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from support_agent.models.language_model import Model, Usage
 from support_agent.planner.choice import ARGUMENT_VERSION, NONE_KEY, Choice, Chooser, Option, Vote
 from support_agent.planner.combiner import Calibration, Combiner, committed
 from support_agent.planner.composers import composer_for
-from support_agent.planner.composing import COMPOSING_VERSION, Composing
+from support_agent.planner.composing import COMPOSING_VERSION, ComposedRun
 from support_agent.planner.forms import LISTED, NO_FORM, SURE_FORM, Form, are_several, forms_for, votes_for
 from support_agent.planner.plan import Plan
+from support_agent.planner.plan_run import PERIOD_WORDS, USUAL_PERIODS, PlanRun, Stop, clarification_probability, log
 from support_agent.planner.qualifiers import QUALIFIERS_VERSION
-from support_agent.planner.several import SURE, Part, parts_of
-from support_agent.planner.work import PERIOD_WORDS, USUAL_PERIODS, Stop, Work, log, together
+from support_agent.planner.splitting import SURE, Part, split_question
 from support_agent.tools.base import Added, Context
-from support_agent.tools.ending import ENDS, Reason
+from support_agent.tools.ending import REASON_BY_CODE, Reason
 
 
 class Planner:
-    """Plans mails with a model; keeps nothing of one mail for the next."""
+    """Plans mails with a model; keeps no state between mails."""
 
     def __init__(
         self,
@@ -56,28 +56,28 @@ class Planner:
 
     def plan(self, context: Context) -> Plan:
         """Choose and carry out the calls for `context.questions`. Never raises for what the model or a tool does."""
-        work = self._work(context)
-        work.run()
+        run = self._run_for(context)
+        run.run()
         return Plan(
-            outcome="answer" if work.answers else "escalate",
-            reason=work.reasons[0].value if work.reasons else None,
-            asked=work.answered + len(work.reasons),
-            answered=work.answered,
+            outcome="answer" if run.answers else "escalate",
+            reason=run.reasons[0].value if run.reasons else None,
+            asked=run.answered + len(run.reasons),
+            answered=run.answered,
             questions=context.questions,
-            answers=work.answers,
-            calls=tuple(work.calls),
-            usage=work.usage,
-            seconds=self._clock() - work.started_at,
+            answers=run.answers,
+            calls=tuple(run.calls),
+            usage=run.usage,
+            seconds=self._clock() - run.started_at,
             model=self._model.name,
             combiner=self._combiner(),
         )
 
-    def _work(self, context: Context) -> Work:
+    def _run_for(self, context: Context) -> PlanRun:
         match self._limits.mode:
             case "guided":
-                return _Guided(self._chooser, self._limits, self._clock, context)
+                return _GuidedRun(self._chooser, self._limits, self._clock, context)
             case "tools":
-                return Composing(self._composer, self._chooser, self._limits, self._clock, context)
+                return ComposedRun(self._composer, self._chooser, self._limits, self._clock, context)
             case _ as never:
                 assert_never(never)
 
@@ -87,11 +87,11 @@ class Planner:
         return " ".join([*versions, *filter(None, [self._chooser.calibration.version])])
 
 
-class _Guided(Work):
-    """The way in which the model chooses topic, period and form, and the calls follow."""
+class _GuidedRun(PlanRun):
+    """Guided mode: the model chooses topic, period and form, which determine the calls."""
 
     def run(self) -> None:
-        """Every question in turn, one that asks for two things as two; the numbers of doubtful ones are put down."""
+        """Split questions that ask for two things, note the doubtful parts, then plan each question."""
         self.doubtful = set[int]()
         are_few = len(self.context.questions) <= self.limits.max_questions
         parts = [part for question in self.context.questions for part in self._parts(question)] if are_few else []
@@ -102,22 +102,23 @@ class _Guided(Work):
 
     def _parts(self, question: str) -> tuple[Part, ...]:
         try:
-            return parts_of(
+            return split_question(
                 question, self._chances, self.context.search.read, self.limits.threshold_answer, self.context.today
             )
-        except SupportAgentError as error:  # the question's own search will tell
-            log.error("question_not_parted", code=error.code, error=str(error))
+        except SupportAgentError as error:  # searching the question fails in the same way and reports it
+            log.error("question_not_split", code=error.code, error=str(error))
             return (Part(question),)
 
     def _chances(self, text: str) -> Mapping[str, float]:
         matches = self.context.search.nearest(text)
-        chances = self.chooser.unasked(matches).chances if matches else [1.0]
+        chances = self.chooser.without_model(matches).chances if matches else [1.0]
         return dict(zip([*(match.topic for match in matches), NONE_KEY], chances, strict=True))
 
     def _answer(self) -> tuple[Item, ...]:
-        """The item that answers the question in hand, after a bounded number of repairs.
+        """The items that answer the current question.
 
-        A call that a tool rejects is taken off the list and the model chooses again.
+        If a tool rejects a call, its topic is removed from the shortlist and the model chooses again, a bounded number
+        of times.
         """
         refused: set[str] = set()
         for _ in range(self.limits.max_repairs + 1):
@@ -128,8 +129,8 @@ class _Guided(Work):
             try:
                 return self._carry_out(choice)
             except ToolCallRejected as error:
-                if error.code in ENDS:
-                    raise Stop(ENDS[error.code]) from error
+                if error.code in REASON_BY_CODE:
+                    raise Stop(REASON_BY_CODE[error.code]) from error
                 refused.add(choice.key)
         raise Stop(Reason.TOOL_FAILED)
 
@@ -138,11 +139,11 @@ class _Guided(Work):
 
     def _carry_out(self, choice: Choice) -> tuple[Item, ...]:
         kind, _, name = choice.key.partition(":")
-        if self.named and kind != "record":  # true as it may be, it would be beside what is named
+        if self.named and kind != "record":  # a true answer, but not about the named record
             raise Stop(Reason.NOT_COVERED)
         match kind:
             case "document":
-                self.prepare(int(name), choice.probability)
+                self.retrieve_evidence(int(name), choice.probability)
                 return (self.send("send_document", {"number": int(name)}, choice.probability, choice.votes),)
             case "field":
                 self.check_field_question()
@@ -157,7 +158,7 @@ class _Guided(Work):
                 raise Stop(Reason.NOT_COVERED)
 
     def _series(self, series: str, topic: Choice) -> Item:
-        """Fetch, shape and send rows of a series: the model chooses the period and the form."""
+        """Fetch, transform and send rows of a series; the model chooses the period and the form."""
         question = self.context.current_question
         named = self.check_series_question()
         form_choice = self.guarded(lambda: self._form(question, len(named)))
@@ -202,15 +203,15 @@ class _Guided(Work):
             )
             for key in keys
         ]
-        return self._spend(self.chooser.argument(question, "Which period does the customer ask about?", options))
+        return self._count_usage(self.chooser.argument(question, "Which period does the customer ask about?", options))
 
     def _form(self, question: str, period_count: int) -> Choice:
-        """By the vote alone where it is sure; else the model picks among the likeliest, in their usual order.
+        """The form that the vote is sure of; otherwise the model picks among the likeliest, in their usual order.
 
         Raises:
-            Stop: the question asks for several forms, or surely for one that needs more periods than it names.
+            Stop: the question asks for several forms, or for one that needs more periods than it names.
         """
-        if are_several(question, self.context.search):  # one of them would be dropped silently
+        if are_several(question, self.context.search):  # answering one would silently drop the others
             raise Stop(Reason.UNSURE)
         votes, fitting = votes_for(question, self.context.search), forms_for(period_count)
         first = max(votes.keys() - {NO_FORM}, key=lambda key: votes[key])
@@ -223,14 +224,14 @@ class _Guided(Work):
         options = [
             Option(key=form.key, title=form.title, mentioned=votes[form.key]) for form in fitting if form in likeliest
         ]
-        return self._spend(
+        return self._count_usage(
             self.chooser.argument(question, "What does the customer want to know of the numbers?", options)
         )
 
     def _clarification(self, choice: Choice) -> Item | None:
-        """A canned question, where the customer must mean one of a few documents and did not say which."""
+        """A canned question, if the answer is probably one of a few documents and the customer did not say which."""
         for number in self.context.clarifications:
-            sure = together(number, self.context, choice.votes)
+            sure = clarification_probability(number, self.context, choice.votes)
             if sure > 0 and sure >= self.limits.threshold_answer:
                 return self.send("ask_clarification", {"number": number}, sure, choice.votes)
         return None

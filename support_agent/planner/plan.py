@@ -1,4 +1,4 @@
-"""What a plan is: the calls that were considered and made for one mail, and what came of them."""
+"""The plan of one mail: the calls that were considered and made, and the answers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Status = Literal["done", "below_threshold", "rejected", "failed"]
 
 
 class Call(Frozen):
-    """One call, whether it happened or not.
+    """One call, made or not.
 
-    `confidence` is the joint probability of the choices that led to it; a call below `threshold` did not happen.
-    `considered` are the votes of the choices made for this call, the likeliest option first.
-    `result` is what the model was shown of the outcome: a pointer and a description, never data. `usage` is the
-    plan's so far; `seconds` is the time since the call before this one: the choices that led to it, and the tool.
+    `confidence` is the joint probability of the choices that led to it; a call below `threshold` is not made.
+    `considered` are the votes of these choices, the likeliest option first. `result` is what the model sees of the
+    outcome: a pointer and a description, never data. `usage` is the plan's total so far; `seconds` is the time since
+    the previous call, for the choices and the tool.
     """
 
     question: int
@@ -36,9 +36,9 @@ class Call(Frozen):
 class Plan(Frozen):
     """The outcome for a mail.
 
-    `answers` holds the blocks of the answer; `asked` is how many questions there were, and `answered` of them are (None
-    in plans that were stored before it was kept). With at least one answer the outcome is `answer`, and `reason` then
-    says why the other questions went to a person, if any did.
+    `answers` holds the blocks of the answer. `asked` counts the questions, `answered` those with an answer (None in
+    plans stored by older versions). With at least one answer the outcome is `answer`; `reason` then says why the other
+    questions, if any, went to a person.
     """
 
     outcome: Literal["answer", "escalate"]
@@ -60,7 +60,7 @@ class Plan(Frozen):
 
 
 def unplanned(reason: str) -> Plan:
-    """A plan that was never made, and why."""
+    """The plan of a mail that was escalated without planning."""
     return Plan(
         outcome="escalate",
         reason=str(reason),

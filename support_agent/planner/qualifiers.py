@@ -1,9 +1,10 @@
-"""What narrows a question and is not in its answer: an identifier, an amount, a day, a name, an exclusion.
+"""Finds what narrows a question and is missing from its answer: an identifier, an amount, a day, a name, an exclusion.
 
-"How many seats does Lisbon use?" is not answered by the seats of the account, true as they are. So after the choice,
-before the gate, every qualifier of the sentences that ask, of the short ones behind them, and of the subject must be
-carried by what the answer is made of (`held`). Else a person gets the question, with the qualifier. What is told before
-the question ("my boss needs it on Friday") narrows nothing, but a country does where a document tells countries apart.
+The account's seats do not answer "How many seats does Lisbon use?", although the number is true. So after the choice
+and before the gate, the content of the answer (`answer_content`) must contain each qualifier of the sentences that ask,
+of the short sentences after them, and of the subject. Otherwise a person gets the question with the qualifier.
+Sentences before the question ("my boss needs it on Friday") do not narrow it, with one exception: a country does when
+the document distinguishes countries.
 
 Invariant: deterministic, and no model is asked. Measured by `python -m tests.benchmarks.mails qualifiers_development`;
 checked by tests/unit/planner/test_qualifiers.py.
@@ -36,25 +37,25 @@ from support_agent.company.words import (
     visible,
 )
 from support_agent.company.words import places_and_currencies as places
-from support_agent.planner.held import Held
+from support_agent.planner.answer_content import AnswerContent
 from support_agent.tools.base import Qualifier
 
 QUALIFIERS_VERSION = "qualifiers-2"
 SHORT_SENTENCE = 12
-"""A sentence of so many words or fewer, behind the one that asks, says which one is meant."""
+"""A sentence of at most this many words after the question qualifies it."""
 TOLD_APART = 2
-"""An answer that names so many countries tells them apart, so what it says may not hold for any other."""
+"""An answer that names this many countries distinguishes them, so it may not hold for other countries."""
 SHORT_QUESTION = 4
-"""A question of so many words or fewer asks about the wish that stands beside it: "What is that figure?"."""
+"""A question of at most this many words refers to a wish in another sentence: "What is that figure?"."""
 LONG_WORD = 4
-"""Words of so many letters or more have meaning enough to be looked up."""
+"""Least letters of a word that is looked up."""
 QUESTION_MARKS = ("?", "\uff1f", "\u061f", "\u037e")
 _SENTENCE = re.compile(
     r"(?<=[?!\uff1f\uff01\u3002\u061f…])\s*|(?<=\w\w\w[.;])\s+|(?<=\d\d[.;])\s+|(?<=[»”\")]\.)\s+|(?<=\w\w\.)\s+(?=[^\W\d_a-z])"
     r"|\s+[-\u2013\u2014]\s+(?=\S+\s+\S+\s+\S)|\s*\n\s*|(?=[¿¡])"
 )
 _ITEM = re.compile(r"(?:^|(?<=[:;.?!]))\s*\d{1,2}[.)]\s+")
-"""The number of an item of a list: "1. When does our plan renew?"."""
+"""The number of a list item: "1. When does our plan renew?"."""
 _QUOTED = re.compile(
     r"[\"\u201c\u201e\u2018\u201a«»\u2039\u203a\u300c\u300e]\s*([^\"\u201c-\u201e«»\u2039\u203a\u300c-\u300f]{2,60}?)"
     r"\s*[\"\u201d\u201c\u2019\u2018«»\u2039\u203a\u300d\u300f]"
@@ -62,8 +63,8 @@ _QUOTED = re.compile(
 _FILE = re.compile(r"\b[\w-]{1,100}\.(?:[a-z]{3,4}|7z|js|py)\b")
 
 
-class Asked(NamedTuple):
-    """A question as it is read: `asking` sentences, those `before` them, the short ones `behind` the first of them.
+class ParsedQuestion(NamedTuple):
+    """A parsed question: its `asking` sentences, those `before` the first of them, and the short ones `behind` it.
 
     `words` are the limiting words ("only", "without") of its `languages`.
     """
@@ -76,27 +77,29 @@ class Asked(NamedTuple):
     languages: Sequence[str]
 
 
-def beside(question: str, subject: str, held: Held, asks: Callable[[str], bool]) -> Qualifier | None:
-    """The first qualifier of a question that its answer does not carry; None where it carries all.
+def missing_qualifier(
+    question: str, subject: str, content: AnswerContent, asks: Callable[[str], bool]
+) -> Qualifier | None:
+    """The first qualifier of a question that its answer does not contain; None if it contains all.
 
     Args:
-        question: As the customer wrote it, with what was told beside it.
-        subject: Of the mail, where the question begins with it; else "".
-        held: What the answer is made of.
-        asks: Tells whether a sentence without a question mark asks.
+        question: In the customer's words, with the sentences around it.
+        subject: The subject of the mail if the question begins with it; else "".
+        content: What the answer contains.
+        asks: Whether a sentence without a question mark asks.
     """
     question, subject = _ITEM.sub(" ", visible(question)), visible(subject)
-    asked = _read(question, subject, asks)
-    found = next((one for one in _named(question, asked, held) if not held.has(one.text)), None)
-    return found or (_limited_value(asked, held) if held.is_value else _left_out(asked, held))
+    asked = _parse(question, subject, asks)
+    found = next((one for one in _named(question, asked, content) if not content.contains(one.text)), None)
+    return found or (_value_limit(asked, content) if content.is_value else _document_exclusion(asked, content))
 
 
-def narrows(question: str, asks: Callable[[str], bool]) -> bool:
-    """Whether anything narrows a question, whatever its answer is made of."""
-    return beside(question, "", Held("", Vocabulary(), is_value=True), asks) is not None
+def has_qualifier(question: str, asks: Callable[[str], bool]) -> bool:
+    """Whether a question has any qualifier, regardless of its answer."""
+    return missing_qualifier(question, "", AnswerContent("", Vocabulary(), is_value=True), asks) is not None
 
 
-def _read(question: str, subject: str, asks: Callable[[str], bool]) -> Asked:
+def _parse(question: str, subject: str, asks: Callable[[str], bool]) -> ParsedQuestion:
     is_asked = subject.endswith(QUESTION_MARKS) or asks(subject)
     text = question if is_asked else question.removeprefix(subject).lstrip(" .!?")
     sentences = [part for part in map(collapse, _SENTENCE.split(text)) if part]
@@ -108,31 +111,31 @@ def _read(question: str, subject: str, asks: Callable[[str], bool]) -> Asked:
     whole = f"{subject} {question}"
     words = dict.fromkeys([*words_for(" ".join(asking or sentences)), *words_for(whole)])
     before = sentences[:first] if asking else []
-    return Asked(subject, asking or sentences, before, behind, tuple(words), likely_languages(whole)[:2])
+    return ParsedQuestion(subject, asking or sentences, before, behind, tuple(words), likely_languages(whole)[:2])
 
 
-def _named(question: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
-    """Everything that is named: addresses and the company's kinds of codes wherever they stand."""
+def _named(question: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
+    """All qualifiers; addresses and the company's kinds of codes count in the whole text."""
     for address in ADDRESS.findall(question):
         yield Qualifier(kind="address", text=address)
     for code in codes_in(question):
-        if family(code) in held.vocabulary.codes:
+        if family(code) in content.vocabulary.codes:
             yield Qualifier(kind="identifier", text=code)
     for part in (asked.subject, *asked.asking, *asked.behind):
         bare = ADDRESS.sub(" ", part)
         for quoted in (*_QUOTED.findall(bare), *_FILE.findall(bare)):
             yield Qualifier(kind="quotation", text=quoted)
-        yield from _numbers(bare, asked.languages, held)
+        yield from _numbers(bare, asked.languages, content)
     for part in (*asked.asking, *asked.behind):
-        yield from _names(ADDRESS.sub(" ", part), asked, held)
+        yield from _names(ADDRESS.sub(" ", part), asked, content)
     for part in asked.before:
-        yield from _countries(part, asked, held)
-    yield from _names_of_subject(asked, held)
+        yield from _countries(part, asked, content)
+    yield from _names_of_subject(asked, content)
 
 
-def _numbers(text: str, languages: Sequence[str], held: Held) -> Iterator[Qualifier]:
+def _numbers(text: str, languages: Sequence[str], content: AnswerContent) -> Iterator[Qualifier]:
     for token in digits_in(text):
-        if held.is_value or is_one_thing(token):
+        if content.is_value or is_one_thing(token):
             yield Qualifier(kind="identifier" if is_code(token) else "number", text=token)
     months = {name for language in languages for name in months_of(language)}
     words = re.findall(r"\w+", text)
@@ -141,90 +144,90 @@ def _numbers(text: str, languages: Sequence[str], held: Held) -> Iterator[Qualif
             yield Qualifier(kind="number", text=f"{before} {word}" if before.isdigit() else f"{word} {behind}")
 
 
-def _names(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
-    """Words with a capital where none belongs, countries, currencies, and what the company names."""
+def _names(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
+    """Words with an unexpected capital, countries, currencies, and the company's names."""
     found = [match for match in WORDS.finditer(text) if not any(map(str.isdigit, match[0]))]
-    is_no_sign = _is_capitalised([match[0] for match in found], asked)
+    is_no_sign = _ignores_capitals([match[0] for match in found], asked)
     known = {name for language in asked.languages for name in places(language)}
     months = {name for language in asked.languages for name in months_of(language)}
     is_shouted = text.isupper()
     for match in found:
         word, lower = match[0], match[0].casefold()
         is_first = text[: match.start()].rstrip(' "\u201c\u201e«(')[-1:] in ("", *".:!?¿¡")
-        is_abbreviation = word.isupper() and (not held.is_value or len(word) < 2 or is_shouted)
+        is_abbreviation = word.isupper() and (not content.is_value or len(word) < 2 or is_shouted)
         is_capital = word[0].isupper() and not (is_abbreviation or is_first or is_no_sign)
         is_polite = any(words.polite.match(word) for words in asked.words)
         is_place = lower in known and not is_first and (word[0].isupper() or len(word) > LONG_WORD)
         if not (is_polite or lower in months) and (
-            is_capital or _has_inner_capital(word) or lower in held.vocabulary.names or is_place
+            is_capital or _has_inner_capital(word) or lower in content.vocabulary.names or is_place
         ):
             yield Qualifier(kind="name", text=word)
 
 
-def _countries(text: str, asked: Asked, held: Held) -> Iterator[Qualifier]:
-    """Countries that the answer does not name, where it tells countries apart: "We are in Norway" counts then."""
-    if len(held.countries) >= TOLD_APART:
+def _countries(text: str, asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
+    """Countries, if the answer distinguishes countries: "We are in Norway" then qualifies the question."""
+    if len(content.countries) >= TOLD_APART:
         for language in asked.languages:
-            for code in sorted(countries_in(text, language) - held.countries):
+            for code in sorted(countries_in(text, language) - content.countries):
                 yield Qualifier(kind="name", text=Locale.parse(language).territories[code])
 
 
-def _names_of_subject(asked: Asked, held: Held) -> Iterator[Qualifier]:
-    """Of a subject only what is sure to be a name: "App Store refund", "PayPal"; not "Lisbon", nor "Hello"."""
+def _names_of_subject(asked: ParsedQuestion, content: AnswerContent) -> Iterator[Qualifier]:
+    """Only sure names in a subject: "App Store refund", "PayPal"; not "Lisbon" or "Hello"."""
     words = WORDS.findall(asked.subject)
     for word in words:
-        if _has_inner_capital(word) or word.casefold() in held.vocabulary.names:
+        if _has_inner_capital(word) or word.casefold() in content.vocabulary.names:
             yield Qualifier(kind="name", text=word)
-    if not _is_capitalised(words, asked):
+    if not _ignores_capitals(words, asked):
         for left, right in pairwise(words):
             if all(len(word) > 1 and word[0].isupper() and not word.isupper() for word in (left, right)):
                 yield Qualifier(kind="name", text=f"{left} {right}")
 
 
-def _is_capitalised(words: Sequence[str], asked: Asked) -> bool:
-    """Whether a capital tells no name: in German nouns have one, in "Refund For My Storage" all long words."""
+def _ignores_capitals(words: Sequence[str], asked: ParsedQuestion) -> bool:
+    """Whether a capital does not indicate a name: in German, and in headlines such as "Refund For My Storage"."""
     long = [word for word in words if len(word) >= LONG_WORD]
     is_headline = len(long) > 2 and all(word[0].isupper() for word in long)
     return is_headline or not CAPITAL_NOUNS.isdisjoint(asked.languages[:1])
 
 
 def _has_inner_capital(word: str) -> bool:
-    """Whether a word is spelled as products are: "iPad", "FreeBSD"; "PDFs" are an abbreviation."""
+    """Whether a word is spelled like a product: "iPad", "FreeBSD"; "PDFs" is an abbreviation."""
     is_abbreviation = word.rstrip("s").isupper()
     return not is_abbreviation and any(letter.isupper() for part in word.split("-") for letter in part[1:])
 
 
-def _left_out(asked: Asked, held: Held) -> Qualifier | None:
-    """What a question to a document leaves out and the document does not name."""
+def _document_exclusion(asked: ParsedQuestion, content: AnswerContent) -> Qualifier | None:
+    """An exclusion ("without ...") that the document does not mention."""
     text = " ".join(asked.asking)
     for words in asked.words:
         for match in words.without.finditer(text):
             rest = _long_words(text[match.end() :], 5)
-            if rest and not any(map(held.has, rest)):
+            if rest and not any(map(content.contains, rest)):
                 return Qualifier(kind="exclusion", text=f"{match[0]} {' '.join(rest)}")
     return None
 
 
-def _limited_value(asked: Asked, held: Held) -> Qualifier | None:
-    """What a question about a value leaves out, keeps alone, or sets it against, and whose else it is."""
+def _value_limit(asked: ParsedQuestion, content: AnswerContent) -> Qualifier | None:
+    """An exclusion, restriction or contrast in a question about a value, or another person it is about."""
     text = " ".join(asked.asking)
     for words in asked.words:
         for part in (text, *asked.behind):
-            if found := _limit(part, words, held):
+            if found := _exclusion(part, words, content):
                 return found
         if match := words.others.search(text):
             return Qualifier(kind="other_person", text=match[0])
     return None
 
 
-def _limit(part: str, words: Words, held: Held) -> Qualifier | None:
+def _exclusion(part: str, words: Words, content: AnswerContent) -> Qualifier | None:
     for match in (one for pattern in (words.without, words.only, words.not_) for one in pattern.finditer(part)):
         rest = _long_words(part[match.end() :], 3)
-        if not rest or not all(map(held.has, rest)):
+        if not rest or not all(map(content.contains, rest)):
             return Qualifier(kind="exclusion", text=" ".join(part[match.start() :].split()[:6]))
     return None
 
 
 def _long_words(text: str, among: int) -> list[str]:
-    """The words with a meaning among the next ones."""
+    """The long words among the first `among` words."""
     return [word for word in WORDS.findall(text)[:among] if len(word) >= LONG_WORD]

@@ -1,12 +1,12 @@
-"""Cuts a mail into the customer's questions, in any language alike, so that none is forgotten.
+"""Splits a mail into the customer's questions, in any language, so that none is forgotten.
 
-Punctuation and layout propose where one ends; whether two sentences that ask are two questions is a fitted vote on how
-surely both ask, how far their nearest topics are apart, and how much each says (`questions.json`, written by `python -m
-tests.benchmarks.cutting --fit`). A wish, order or complaint about something else is a question of its own. What asks
-nothing goes to the question that it is nearer to. In doubt a sentence stays in its neighbour's question, and a mail in
-which nothing asks is one question, whole.
+Punctuation and layout propose where a question ends. Whether two sentences that ask are two questions is a logistic
+regression on how surely both ask, how far apart their nearest topics are, and how long they are (`questions.json`,
+written by `python -m tests.benchmarks.cutting --fit`). A wish, order or complaint about another topic is a question of
+its own. A sentence that asks nothing joins the question it is nearer to; a doubtful sentence stays in the current
+question. A mail in which nothing asks is one question.
 
-Invariant: the questions hold only the customer's own words, in order. Checked by
+Invariant: the questions contain only the customer's own words, in order. Checked by
 tests/unit/planner/test_questions.py.
 """
 
@@ -21,38 +21,38 @@ from math import exp, log
 from pydantic import TypeAdapter
 
 from support_agent.company.text import collapse
-from support_agent.planner.pieces import Piece, Read, pieces_of, sentences_of
+from support_agent.planner.segments import Read, Segment, segments_of, sentences_of
 from support_agent.tools.base import Reading
 
 WEIGHTS_FILE = "questions.json"
 SPLIT = 0.4
-"""Two sentences that are two questions so likely are two."""
+"""Least probability that two sentences are two questions."""
 NAMED_AT_PAUSE = 0.6
-"""What is so near to the name of an account value names it, where a comma parts it from another. Chosen, like the
-other bounds here, on the mails that may be developed on."""
+"""Least similarity to the name of an account value that counts as naming it, if a comma separates two. Chosen, like
+the other bounds here, on the development mails."""
 NAMED = 0.7
-"""The same where no more than a short word does."""
+"""The same if only a short word separates them."""
 APART = 0.4
-"""Two values are so much nearer to their own names than to each other's."""
+"""Two parts must be this much nearer to their own value than to the other's."""
 SURE_ORDER = 0.6
-"""A wish, order or complaint behind a question, so sure to be one and about something else, is a question of its own:
-that cuts seven of 441 mails with one question in two, and what is lost in the answer to its neighbour costs more."""
+"""Least probability of a wish, order or complaint that becomes a question of its own. This wrongly splits seven of 441
+mails with one question, but an unanswered request would cost more."""
 ORDER_APART = 0.5
-"""What is so far from the question before is about something else; see `_change`."""
+"""Least topic change from the previous question for such a request; see `_change`."""
 ABOUT_ACCOUNT = 0.5
-"""A sentence farther from every account value names none."""
+"""Least similarity of a sentence that may name account values."""
 WHOLE = 0.05
-"""Two parts must be named as well as the whole, but for this: "how many seats do I pay for" is one value."""
+"""Parts may be this much farther from a value than the whole: "how many seats do I pay for" is one value."""
 MOST_WORDS = 30
-"""A longer sentence is a story, and no list of values."""
+"""A longer sentence is not split into values."""
 MOST_PLACES = 12
-"""So many places of a sentence are looked at."""
+"""At most this many split points of a sentence are tried."""
 JOINING_LETTERS = 3
 """Most words that join two values ("and", "und", "et", "y", "i") have no more letters."""
 PAUSES = ",;:\u060c\uff1b\uff0c\u3001"
 ACCOUNT_TOPICS = ("field:", "series:")
 WIDE, WIDE_LETTERS = 0x2E80, 3
-"""From this character on scripts write words with a character or two, which count as so many letters."""
+"""From code point `WIDE` on, scripts write a word in one or two characters; each counts as `WIDE_LETTERS`."""
 _REPLY = re.compile(r"^((re|aw|fw|fwd|wg|rv)\s*:\s*)+", re.IGNORECASE)
 
 
@@ -60,86 +60,86 @@ def questions_of(subject: str, text: str, read: Read) -> tuple[str, ...]:
     """The customer's questions in the order of the mail, one at least.
 
     Args:
-        subject: The mail's subject; it is the question where the text asks nothing, and context of a single
-            one. That of a reply was written for another mail: beside a text that asks nothing it does not count.
+        subject: The mail's subject. It is the question if the text asks nothing, and context of a single question. The
+            subject of a reply was written for another mail and is ignored if the text asks nothing.
         text: What the customer wrote now, without quotation and signature.
-        read: Tells what a piece of the mail does, and what it is about.
+        read: Classifies segments of the mail.
     """
-    pieces = pieces_of(text, read)
-    groups = _groups(pieces)
+    segments = segments_of(text, read)
+    groups = _groups(segments)
     if len(groups) > 1:
         return tuple(value for group in groups for value in _values(group, read))
-    asks_nothing = not any(piece.asks or piece.reports for piece in pieces)
-    is_inherited = asks_nothing and pieces and _REPLY.match(subject.strip())
+    asks_nothing = not any(segment.asks or segment.reports for segment in segments)
+    is_inherited = asks_nothing and segments and _REPLY.match(subject.strip())
     topic = "" if is_inherited else _clean_subject(subject)
-    whole = _values(pieces, read, topic) if pieces else (collapse(f"{topic} {text}"),)
+    whole = _values(segments, read, topic) if segments else (collapse(f"{topic} {text}"),)
     return whole if any(whole) else (collapse(subject),)
 
 
 def asked_in(question: str, read: Read) -> list[str]:
-    """The sentences of a question that ask; all, where none does."""
+    """The sentences of a question that ask; all sentences if none does."""
     sentences = sentences_of(question)
-    pieces = [Piece(text, reading, 0) for text, reading in zip(sentences, read(sentences), strict=True)]
-    return [piece.text for piece in pieces if piece.asks] or sentences
+    segments = [Segment(text, reading, 0) for text, reading in zip(sentences, read(sentences), strict=True)]
+    return [segment.text for segment in segments if segment.asks] or sentences
 
 
-def _groups(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """The pieces of each question; one group, or none, where nothing asks."""
-    groups: list[list[Piece]] = [[]]
-    has_items = any(piece.is_item and piece.asks for piece in pieces)
-    for piece in pieces:
+def _groups(segments: Sequence[Segment]) -> list[list[Segment]]:
+    """The segments of each question; at most one group if nothing asks."""
+    groups: list[list[Segment]] = [[]]
+    has_items = any(segment.is_item and segment.asks for segment in segments)
+    for segment in segments:
         asked = [one for one in groups[-1] if one.asks or (one.reports and len(groups) > 1)]
         item = next((one for one in groups[-1] if has_items and one.is_item), None)
-        if has_items and piece.is_item:
+        if has_items and segment.is_item:
             if asked or item:
-                groups.append([piece])
+                groups.append([segment])
             else:
-                groups[-1].append(piece)
-        elif item is not None and item.block == piece.block:
-            groups[-1].append(piece)
-        elif asked and _begins_question(max(asked, key=sureness), piece):
-            groups.append([*_context(groups[-1], piece), piece])
+                groups[-1].append(segment)
+        elif item is not None and item.block == segment.block:
+            groups[-1].append(segment)
+        elif asked and _begins_question(max(asked, key=asking_score), segment):
+            groups.append([*_context(groups[-1], segment), segment])
         else:
-            groups[-1].append(piece)
+            groups[-1].append(segment)
     return [group for group in groups if group]
 
 
-def _context(before: list[Piece], piece: Piece) -> list[Piece]:
-    """What asks nothing at the end of the question before, and is nearer to the new one; it is taken off there."""
-    taken: list[Piece] = []
-    while not before[-1].asks and _is_nearer(before[-1], piece, max(before, key=sureness)):
+def _context(before: list[Segment], segment: Segment) -> list[Segment]:
+    """Remove from the previous question its last segments that ask nothing and are nearer to the new question."""
+    taken: list[Segment] = []
+    while not before[-1].asks and _is_nearer(before[-1], segment, max(before, key=asking_score)):
         taken.insert(0, before.pop())
     return taken
 
 
-def _is_nearer(context: Piece, new: Piece, old: Piece) -> bool:
+def _is_nearer(context: Segment, new: Segment, old: Segment) -> bool:
     if (context.block == new.block) != (context.block == old.block):
         return context.block == new.block
     return _distance(context.reading, new.reading) < _distance(context.reading, old.reading)
 
 
 def _distance(one: Reading, other: Reading) -> float:
-    """How differently two pieces resemble the topics."""
+    """How much two segments differ in their similarity to the topics."""
     return sum(abs(near - other.near.get(topic, 0.0)) for topic, near in one.near.items())
 
 
-def sureness(piece: Piece) -> float:
-    """How surely a piece asks; a question mark counts more than the words."""
-    return piece.reading.is_marked + piece.reading.acts.asks
+def asking_score(segment: Segment) -> float:
+    """How surely a segment asks; a question mark counts more than the words."""
+    return segment.reading.is_marked + segment.reading.acts.asks
 
 
-def _begins_question(before: Piece, piece: Piece) -> bool:
-    return (piece.asks or piece.reports) and (_are_two(before, piece) or _is_order(before, piece))
+def _begins_question(before: Segment, segment: Segment) -> bool:
+    return (segment.asks or segment.reports) and (_are_two(before, segment) or _is_order(before, segment))
 
 
-def _are_two(first: Piece, second: Piece) -> bool:
+def _are_two(first: Segment, second: Segment) -> bool:
     weights = committed()
     score = weights["bias"] + sum(weights[name] * value for name, value in features_of(first, second).items())
     return 1 / (1 + exp(-score)) >= SPLIT
 
 
-def _is_order(first: Piece, second: Piece) -> bool:
-    """Whether the second wishes, orders or complains about something else: that is not lost in a neighbour's answer."""
+def _is_order(first: Segment, second: Segment) -> bool:
+    """Whether the second segment is a wish, order or complaint about another topic."""
     acts = second.reading.acts
     is_sure = acts.asks + acts.reports >= SURE_ORDER and not second.reading.is_marked
     return (
@@ -149,12 +149,12 @@ def _is_order(first: Piece, second: Piece) -> bool:
     )
 
 
-def features_of(first: Piece, second: Piece) -> dict[str, float]:
-    """What says whether two sentences that ask are two questions.
+def features_of(first: Segment, second: Segment) -> dict[str, float]:
+    """The features that decide whether two sentences that ask are two questions.
 
-    `marked`: both have a question mark; `sure`: how surely the less sure one asks; `change`: how much nearer each is to
-    its own nearest topic than to the other's; `near`: how near the farther one is to a topic at all; `length` of the
-    second, and of the `shorter`, as logarithms of their letters.
+    `marked`: both have a question mark; `sure`: the lower probability of asking; `change`: how much nearer each is to
+    its own nearest topic than to the other's; `near`: the lower of both similarities to their nearest topic; `length`
+    of the second and `shorter` of both, as logarithms of the number of letters.
     """
     readings = (first.reading, second.reading)
     tops = [_top(reading) for reading in readings]
@@ -181,12 +181,12 @@ def _letters(text: str) -> int:
     return sum(WIDE_LETTERS if ord(letter) >= WIDE else 1 for letter in text)
 
 
-def _values(group: Sequence[Piece], read: Read, before: str = "") -> tuple[str, ...]:
-    """A question; several, where a sentence names several values of an account: "my plan and the renewal date"."""
+def _values(group: Sequence[Segment], read: Read, before: str = "") -> tuple[str, ...]:
+    """One question, or several if a sentence names several account values: "my plan and the renewal date"."""
     kept: list[str] = []
     texts = [before]
-    for piece in group:
-        first, *others = _parts(piece, read)
+    for segment in group:
+        first, *others = _parts(segment, read)
         texts.append(first)
         for part in others:
             kept.append(collapse(" ".join(texts)))
@@ -194,23 +194,23 @@ def _values(group: Sequence[Piece], read: Read, before: str = "") -> tuple[str, 
     return (*kept, collapse(" ".join(texts)))
 
 
-def _parts(piece: Piece, read: Read) -> list[str]:
-    """A sentence cut where it names another value: at a pause, or else at the short word where both are named best."""
-    words = piece.text.split()
-    if len(words) > MOST_WORDS or not _names_value(piece.reading, ABOUT_ACCOUNT):
-        return [piece.text]
-    whole = _top(piece.reading)[1] - WHOLE
+def _parts(segment: Segment, read: Read) -> list[str]:
+    """Split a sentence where it names another value: at a pause, else at the best short word."""
+    words = segment.text.split()
+    if len(words) > MOST_WORDS or not _names_value(segment.reading, ABOUT_ACCOUNT):
+        return [segment.text]
+    whole = _top(segment.reading)[1] - WHOLE
     for is_at_pause, least in ((True, max(NAMED_AT_PAUSE, whole)), (False, max(NAMED, whole))):
         found = []
         for place in list(_places(words, is_at_pause=is_at_pause))[:MOST_PLACES]:
             left, right = " ".join(words[:place]), " ".join(words[place:])
             one, other = read([left, right])
             if _names_value(one, least) and _names_value(other, least) and _change(one, other) >= APART:
-                found.append((min(_top(one)[1], _top(other)[1]), left, Piece(right, other, piece.block)))
+                found.append((min(_top(one)[1], _top(other)[1]), left, Segment(right, other, segment.block)))
         if found:
             _, left, rest = max(found, key=lambda one: one[0])
             return [left, *_parts(rest, read)]
-    return [piece.text]
+    return [segment.text]
 
 
 def _places(words: Sequence[str], *, is_at_pause: bool) -> Iterator[int]:

@@ -1,9 +1,9 @@
-"""Which of the customer's records a question is about, and what of them: pure decisions, the loop makes the calls.
+"""Decides which of the customer's records a question is about, and which columns it asks for; calls nothing.
 
-A question that names an identifier, the customer's own or not, is answered with a record or goes to a person: a value
-of the account or a document, however true, would be beside it. One that names none gets the customer's only record.
+A question that names an identifier, the customer's own or not, is answered with a record or goes to a person, never
+with another value or a document. A question about records that names none gets the customer's only record.
 
-Invariant: what is not among the customer's own records has one outcome, whether or not somebody else has it. Checked by
+Invariant: an identifier that is not the customer's has one outcome, whether or not another customer has it. Checked by
 tests/unit/planner/test_records.py.
 """
 
@@ -28,13 +28,13 @@ from support_agent.tools.ending import Reason
 ASK = "What does the customer want to know of it?"
 ALL_TITLE = "everything about it"
 MIN_WORD = 3
-"""Letters of a word of a label that names its column."""
+"""Least letters of a label's word that names its column."""
 MIN_BEGINNING = 5
-"""Letters of one that also does as the beginning of a longer word ("Betrags")."""
+"""Least letters of such a word that also matches as a prefix ("Betrags")."""
 SURE_RECORD = 0.9
-"""Where no column is named, the question must so surely be about the record: "How do I pay HF-2025-0030?" (0.71) and
-"Send me HF-2025-0030 as PDF" (0.81) are not, "When was HF-2025-0030 issued?" (0.98) is. Of a dozen questions tried."""
-_LITTLE_WORDS = """
+"""Least probability of the record topic if no column is named: "When was HF-2025-0030 issued?" (0.98) passes, "How do
+I pay HF-2025-0030?" (0.71) and "Send me HF-2025-0030 as PDF" (0.81) do not. Chosen on a dozen questions."""
+_STOP_WORDS = """
     about advise after again all also already always and answer any anyone are asap back before been but can could
     did does doing done else ever exactly find for from get give going happen happens has have help here how into
     its just keep know let like long lot make many may maybe mean more much must myself need new not now off one
@@ -52,13 +52,13 @@ _LITTLE_WORDS = """
     mis mucho muy nos nuestro otra otro para pero poder por porque puede puedo que qué quien quién sin sobre son tan
     tengo tiempo tiene todo una uno usted ustedes
 """
-LITTLE_WORDS = frozenset(_LITTLE_WORDS.split())
-"""Words that say nothing of what a question is about."""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+"""Words without information about the topic of a question."""
 log = structlog.get_logger(__name__)
 
 
-class Wanted(Frozen):
-    """What a question gets of a kind of records: records by their identifiers, a canned question, or a person."""
+class RecordSelection(Frozen):
+    """What a question about records gets: records by identifier, a canned question, or a person (`reason`)."""
 
     identifiers: tuple[str, ...] = ()
     clarification: int | None = None
@@ -66,7 +66,7 @@ class Wanted(Frozen):
 
 
 class Records:
-    """The customer's own records, read once for a mail before the model is asked anything."""
+    """The customer's own records, read once per mail before the model is asked."""
 
     def __init__(self, context: Context, most: int) -> None:
         self.context = context
@@ -74,7 +74,7 @@ class Records:
         self._read()
 
     def _read(self) -> None:
-        """Put the customer's records into the context; a kind that cannot be read stands there as unread."""
+        """Read the customer's records into the context; mark kinds that cannot be read."""
         context, read, unread = self.context, {}, set()
         for kind, spec in context.accounts.records.items():
             if context.customer is None or context.level < spec.level:
@@ -96,37 +96,37 @@ class Records:
         )
 
     def named(self) -> tuple[Found, ...]:
-        """What the question in hand names, or else what stands in no question of the mail: each record once.
+        """The records that the current question names, else those named outside all questions; each once.
 
-        The subject, and a sentence that asks nothing, may say what the question is about.
+        The subject, or a sentence that asks nothing, may say which record the question is about.
         """
         if not self.context.accounts.records:
             return ()
-        found = self._identifiers.found_in(self.context.current_question) or self._stray
+        found = self._identifiers.found_in(self.context.current_question) or self._named_outside_questions
         unknown = (" ".join(one.written.split()) for one in found if one.outcome == "unknown")
         self.context.unknown_records = tuple(dict.fromkeys([*self.context.unknown_records, *unknown]))
-        return _each_once(found)
+        return _deduplicated(found)
 
     @cached_property
-    def _stray(self) -> tuple[Found, ...]:
+    def _named_outside_questions(self) -> tuple[Found, ...]:
         asked = [one for text in self.context.questions for one in self._identifiers.found_in(text)]
-        told = {one.records or one.written for one in asked}
-        return tuple(one for one in self._everywhere if (one.records or one.written) not in told)
+        in_questions = {one.records or one.written for one in asked}
+        return tuple(one for one in self._named_in_mail if (one.records or one.written) not in in_questions)
 
     @cached_property
-    def _everywhere(self) -> tuple[Found, ...]:
-        """What the whole mail names. Nobody but a customer has records: the ticket in a stranger's subject is none."""
+    def _named_in_mail(self) -> tuple[Found, ...]:
+        """The records that the whole mail names; () for unknown senders, who have no records."""
         if self.context.customer is None:
             return ()
-        return _each_once(self._identifiers.found_in(self.context.mail))
+        return _deduplicated(self._identifiers.found_in(self.context.mail))
 
     @property
     def unknown(self) -> Reason:
-        """Why a person gets a question that names what is none of the customer's."""
+        """Why a question that names an unknown record goes to a person."""
         return Reason.TOOL_FAILED if self.context.unread_records else Reason.UNKNOWN_RECORD
 
     def options(self, options: Sequence[Option], named: Sequence[Found]) -> list[Option]:
-        """The topics of a question, with the kinds of records that it names, however far away they seemed."""
+        """The shortlist, plus the kinds of the named records even if the search did not find them."""
         topics = [f"record:{kind}" for kind in dict.fromkeys(kind for one in named for kind, _ in one.records)]
         listed = {option.key for option in options}
         missing = [Match(topic=topic, score=0.0) for topic in topics if topic not in listed]
@@ -136,43 +136,43 @@ class Records:
             for option in (*options, *added)
         ]
 
-    def wanted(self, kind: str, named: Sequence[Found]) -> Wanted:
-        """What the question gets that is about this kind of records."""
+    def selected(self, kind: str, named: Sequence[Found]) -> RecordSelection:
+        """What a question about this kind of records gets."""
         if kind in self.context.unread_records:
-            return Wanted(reason=Reason.TOOL_FAILED)
+            return RecordSelection(reason=Reason.TOOL_FAILED)
         if kind not in self.context.records:
-            return Wanted(reason=Reason.LEVEL)
+            return RecordSelection(reason=Reason.LEVEL)
         if not named:
             return self._unnamed(kind)
         if all(one.outcome == "near" for one in named):
-            return self._asked_back(kind)
+            return self._clarification(kind)
         identifiers = [name for one in named if one.outcome == "own" for found, name in one.records if found == kind]
         if len(identifiers) != len(named) or len(identifiers) > self.most:
-            return Wanted()
-        return Wanted(identifiers=tuple(identifiers))
+            return RecordSelection()
+        return RecordSelection(identifiers=tuple(identifiers))
 
-    def _unnamed(self, kind: str) -> Wanted:
-        """Another question of the mail may have named it; else it is the customer's only one."""
-        if self._everywhere:
-            is_one = len(self._everywhere) == 1 and self._everywhere[0].outcome == "own"
-            return self.wanted(kind, self._everywhere) if is_one else Wanted()
+    def _unnamed(self, kind: str) -> RecordSelection:
+        """Use the one record named elsewhere in the mail, else the customer's only one."""
+        if self._named_in_mail:
+            is_one = len(self._named_in_mail) == 1 and self._named_in_mail[0].outcome == "own"
+            return self.selected(kind, self._named_in_mail) if is_one else RecordSelection()
         own: Sequence[Record] = self.context.records[kind]
         if not own:
-            return Wanted(reason=Reason.NO_DATA)
-        return Wanted(identifiers=(own[0].identifier,)) if len(own) == 1 else self._asked_back(kind)
+            return RecordSelection(reason=Reason.NO_DATA)
+        return RecordSelection(identifiers=(own[0].identifier,)) if len(own) == 1 else self._clarification(kind)
 
-    def _asked_back(self, kind: str) -> Wanted:
+    def _clarification(self, kind: str) -> RecordSelection:
         asked = (number for number, one in self.context.clarifications.items() if one.about_records == kind)
-        return Wanted(clarification=next(asked, None))
+        return RecordSelection(clarification=next(asked, None))
 
     def column(self, kind: str, chooser: Chooser) -> Choice:
-        """Let the model choose among the columns that the customer's words name, and all of them.
+        """Let the model choose one column or all columns, with a vote for the columns that the customer's words name.
 
-        Where the words name none, there is no choice: all of them. Without that vote the embedded model picked "Amount"
-        for "Details of HF-2025-0030, please" and for "When did you issue HF-2025-0030?".
+        If they name none, all columns are chosen: the embedded model alone picked "Amount" for "Details of
+        HF-2025-0030, please" and for "When did you issue HF-2025-0030?".
         """
         columns, question = self.context.accounts.records[kind].columns, self.context.current_question
-        named = {name for name, words in words_of(columns, self._label(kind)).items() if _says(question, words)}
+        named = {name for name, words in words_of(columns, self._label(kind)).items() if _names_any(question, words)}
         options = [
             Option(key=name, title=spec.label_for("en"), mentioned=float(name in named))
             for name, spec in columns.items()
@@ -184,15 +184,15 @@ class Records:
         return {word for label in self.context.accounts.records[kind].label.values() for word in _words(label)}
 
 
-def _each_once(found: Sequence[Found]) -> tuple[Found, ...]:
+def _deduplicated(found: Sequence[Found]) -> tuple[Found, ...]:
     return tuple({one.records or one.written: one for one in found}.values())
 
 
 def columns_of(choice: Choice, topic: float, least: float) -> tuple[tuple[str, ...], float]:
-    """The columns to send, and how sure it is that they have what is asked for; no columns: it is not sure enough.
+    """The columns to send, and the probability that they contain the answer; no columns if that is too low.
 
-    Several that the customer names go out together. Where no column is sure enough, all of them go: what is asked for
-    is then among them, whichever column it is, if the question is about the record at all.
+    All named columns are sent together. If they are not sure enough, all columns are sent, provided that the question
+    is surely about the record.
 
     Args:
         choice: Of `Records.column`.
@@ -207,7 +207,7 @@ def columns_of(choice: Choice, topic: float, least: float) -> tuple[tuple[str, .
 
 
 def words_of(columns: dict[str, ColumnSpec], without: set[str]) -> dict[str, set[str]]:
-    """The words by which a customer names each column: those of its labels and values that no other column has.
+    """The words of each column's labels and values that no other column has.
 
     Args:
         without: Words that name the record itself.
@@ -227,9 +227,9 @@ def words_of(columns: dict[str, ColumnSpec], without: set[str]) -> dict[str, set
 
 def _words(text: str) -> list[str]:
     found = re.findall(r"[^\W\d_]+", text.casefold())
-    return [word for word in found if len(word) >= MIN_WORD and word not in LITTLE_WORDS]
+    return [word for word in found if len(word) >= MIN_WORD and word not in STOP_WORDS]
 
 
-def _says(question: str, words: set[str]) -> bool:
+def _names_any(question: str, words: set[str]) -> bool:
     said = re.findall(r"[^\W\d_]+", question.casefold())
     return any(one == word or (len(word) >= MIN_BEGINNING and one.startswith(word)) for one in said for word in words)

@@ -1,4 +1,4 @@
-"""A topic of the search as the model sees it: by its title, and in the first words of its summary.
+"""Turns a topic of the search into an option for the model: its title and the first sentence of its summary.
 
 Checked by tests/unit/planner/test_loop.py.
 """
@@ -15,10 +15,9 @@ from support_agent.tools.base import AccountData
 
 
 def topic_option(topic: str, documents: Mapping[int, Document], accounts: AccountData) -> Option:
-    """A topic of the search as the model sees it: by title, never by number, with the first sentence of its summary.
+    """A topic as the model sees it: by title, never by number, with the first sentence of its summary.
 
-    What follows in a summary sets a topic off from its neighbours; shown to the model it costs time and, measured on
-    the tuning mails, changes nothing.
+    On the tuning mails, the rest of the summary cost time and changed no choice.
     """
     kind, _, name = topic.partition(":")
     match kind:
@@ -35,6 +34,6 @@ def topic_option(topic: str, documents: Mapping[int, Document], accounts: Accoun
             record = accounts.records[name]
             title, summary = f"One {record.label_for('en').lower()} of this customer, by its number", record.summary
         case _:
-            raise PermanentError(f"the search found a topic of no known kind: {topic!r}", code="topic")
+            raise PermanentError(f"the search found a topic of an unknown kind: {topic!r}", code="topic")
     says = split_sentences(summary)[0].removesuffix(".") if summary else ""
     return Option(key=topic, title=title, summary=says)

@@ -32,7 +32,7 @@ from support_agent.tools.excerpts import choose_sections, positions_of, sentence
 
 
 def require_level(context: Context, level: int, what: str) -> None:
-    """Refuse what the sender may not have.
+    """Reject a call above the sender's level.
 
     Raises:
         ToolCallRejected: code `level`.
@@ -42,7 +42,7 @@ def require_level(context: Context, level: int, what: str) -> None:
 
 
 def require_customer(context: Context, level: int, what: str) -> Customer:
-    """The known customer, if the sender is one at that level.
+    """The known customer; rejects the call if the sender is none or below the level.
 
     Raises:
         ToolCallRejected: code `level`.
@@ -56,9 +56,8 @@ def require_customer(context: Context, level: int, what: str) -> Customer:
 class SendDocument(Tool):
     """Send the numbered document that answers the question, in the language of the mail where it has been translated.
 
-    The fact room, where there is one and the search alone is not sure, decides whether the document may be sent. A vote
-    chooses the sections of an excerpt, in the version that is sent; where it is not sure enough of any, the document is
-    not sent.
+    If the fact room is on and the search alone is not sure, the document needs evidence. For an excerpt the search
+    chooses the sections, in the language that is sent; if none is sure enough, the call is rejected.
     """
 
     name: ClassVar[str] = "send_document"
@@ -92,7 +91,7 @@ class SendDocument(Tool):
         )
 
     def _check_evidence(self, context: Context) -> None:
-        """Refuse a document in which the fact room found no answer; one that the search settled needs no evidence.
+        """Reject a document without evidence, unless the search alone is sure of it.
 
         Raises:
             ToolCallRejected: code `no_evidence`.
@@ -105,7 +104,7 @@ class SendDocument(Tool):
             raise ToolCallRejected(what, code="no_evidence")
 
     def _sentences(self, document: Document, context: Context) -> tuple[tuple[Sentence, ...], str]:
-        """The sentences that are sent, and how they were chosen.
+        """The sentences to send, and how they were chosen.
 
         Raises:
             ToolCallRejected: no section is sure enough to answer, code `section`.

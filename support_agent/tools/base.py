@@ -1,7 +1,7 @@
-"""What a tool is: a frozen pydantic model; its fields are the call's arguments, its `run` is plain code.
+"""Defines a tool: a frozen pydantic model whose fields are the call's arguments and whose `run` is plain code.
 
-To add one: write a subclass in one file, list it in `catalogue.TOOLS`, and, if it adds an item, add the
-item's type and template partial. The class is refused at import when an argument is open (see `closed`).
+To add a tool, write a subclass, list it in `catalogue.TOOLS` and, if it adds a new kind of item, add the item's type
+and template partial. A class with an open argument fails at import (see `closed`).
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from support_agent.company.vocabulary import Vocabulary
 from support_agent.core.frozen import Frozen
 from support_agent.tools.closed import MemberOf, Members, PointerTo, check_fields
 from support_agent.tools.fact_room import FactRoom, Finding
-from support_agent.tools.signs import Signs
+from support_agent.tools.signals import Signals
 
 
 class Kind(StrEnum):
-    """What a call does: add to the answer, return a pointer to data, find facts inside, end the plan."""
+    """What a call does: add an item, return a pointer to data, find facts internally, end the plan."""
 
     ANSWER = "answer"
     DATA = "data"
@@ -46,25 +46,25 @@ class Kind(StrEnum):
 
 
 class Match(Frozen):
-    """How near a topic ("document:6", "field:plan", "series:payments", "record:invoices") is to a question, -1..1.
+    """The similarity of a topic ("document:6", "field:plan", "record:invoices") to a question, -1..1.
 
-    `signs` is all that speaks for it; None where nothing but the score is known.
+    `signals` are None if only the score is known.
     """
 
     topic: str
     score: float
-    signs: Signs | None = None
+    signals: Signals | None = None
 
 
 class Qualifier(Frozen):
-    """What narrows a question, for a person to see: in the customer's words, or the title of a `form`."""
+    """What narrows a question, in the customer's words or as the title of a `form`; shown to people."""
 
     kind: Literal["address", "identifier", "number", "quotation", "name", "exclusion", "other_person", "form"]
     text: str
 
 
 class Added(Frozen):
-    """An answer tool's result: the item that goes into the answer, and how it came about, in words; never data."""
+    """An answer tool's result: the item, and how it was chosen in words; the description has no data."""
 
     outcome: Literal["added"] = "added"
     item: Item
@@ -72,7 +72,7 @@ class Added(Frozen):
 
 
 class Pointed(Frozen):
-    """A data or fact tool's result: where the data is, and what it is in words; never the data."""
+    """A data or fact tool's result: the pointer, and what the data is in words; never the data."""
 
     outcome: Literal["pointed"] = "pointed"
     pointer: str
@@ -91,7 +91,7 @@ Data = TableItem | Operand | CalculationItem | RecordItem
 
 
 def shown(result: Result) -> str:
-    """A result as it is recorded: never data."""
+    """The text of a result that is recorded and shown to the model; never data."""
     match result:
         case Added(item=item, description=description):
             return f"added {item.kind}{description and f': {description}'}"
@@ -102,7 +102,7 @@ def shown(result: Result) -> str:
 
 
 class AccountData(Protocol):
-    """The values of the customer's account: the company's database, or a recorded copy of what it said."""
+    """The values of the customer's account, from the company's database or a recording of it."""
 
     @property
     def fields(self) -> Mapping[str, FieldSpec]: ...
@@ -121,10 +121,10 @@ class AccountData(Protocol):
 
 
 class Acts(Frozen):
-    """How likely a piece of a mail does what, 0..1, together 1.
+    """What a segment of a mail does, as probabilities that add up to 1.
 
-    `greets` opens a mail, `parts` closes it (thanks, name, signature), `footer` stands below every mail of a firm or a
-    phone, `asks` asks, wishes or orders, `reports` says what is wrong, `tells` says what surrounds that.
+    `greets`: opens the mail. `parts`: closes it (thanks, name, signature). `footer`: standard text of a firm or phone.
+    `asks`: question, wish or order. `reports`: describes a problem. `tells`: gives context.
     """
 
     greets: float
@@ -136,7 +136,7 @@ class Acts(Frozen):
 
 
 class Reading(Frozen):
-    """A piece of a mail as it is read for cutting: what it does, and each topic's likeness to it, -1..1.
+    """The classification of a segment of a mail: what it does, and its similarity to each topic, -1..1.
 
     `is_marked`: it ends with a question mark.
     """
@@ -147,21 +147,20 @@ class Reading(Frozen):
 
 
 Examples = tuple[tuple[str, tuple[str, ...]], ...]
-"""Classes of texts by name, each with examples, one at least."""
+"""Classes of texts by name, each with at least one example."""
 
 
 class Similarity(Protocol):
-    """Compares a text with others, -1..1 each."""
+    """Computes similarities of a text to others, -1..1."""
 
     def similarities(self, text: str, others: Sequence[str]) -> Sequence[float]: ...
 
 
 class Search(Similarity, Protocol):
-    """Finds the topics nearest to a text, reads pieces of a mail, tells how a text is phrased, and compares texts.
+    """Finds topics, classifies segments of a mail and phrasings, and compares texts.
 
-    `sections` gives the probability of each section of a document that it answers, given that one does.
-
-    `version` names what it has.
+    `sections` gives the probability that each section of a document answers, given that one does. `version` identifies
+    the indexed content.
     """
 
     @property
@@ -177,23 +176,23 @@ class Search(Similarity, Protocol):
 
 
 class SentAnswer(Frozen):
-    """One block of an answer that the sender has had: what it said, as data, when, and in which case."""
+    """One block of an answer that was sent to this sender before."""
 
     case_id: str
     sent_at: datetime
     answer: Answer
 
     def says(self, item: Item) -> bool:
-        """Whether it told the sender all of this item."""
+        """Whether it contained all of this item."""
         return any(is_covered_by(item, one) for one in self.answer.items)
 
 
 UNSURE_SECTION = "section"
-"""Why a document was found and not sent: none of its sections is sure to answer."""
+"""Code of a rejected document: none of its sections is sure enough to answer."""
 
 
 class Unsure(NamedTuple):
-    """What of a document was likeliest to answer a question, by position, and not sure enough to be sent."""
+    """The sentences of a document, by position, that were likeliest to answer but too unsure to be sent."""
 
     document: Document
     positions: tuple[int, ...]
@@ -202,21 +201,19 @@ class Unsure(NamedTuple):
 
 @dataclass
 class Context:
-    """Everything the tools may see of the mail in hand, and what they have put down for it so far.
+    """Everything the tools may see of the current mail, and their results so far. Questions are numbered from 1.
 
-    `mail` is all that the customer wrote, the subject too. `records` are the customer's own by kind, read before the
-    model is asked anything; `unread_records` are the kinds that could not be read, `unknown_records` the identifiers
-    in the mail that none of them has.
-
-    `questions` are the customer's own, cut out of the mail; `data` is filled by the data tools ("@1", "@2",
-    ...) and `found` by `find_documents`, by question number from 1. `sent` is what the sender was answered lately, the
-    newest first; what of it was chosen once more is put down in `repeated`. `room` retrieves evidence, and what it
-    found stands in `findings`, by question number; None: it is off, and documents are sent without it. `settled` has,
-    by question number, the document that the search alone is sure of: unless `always_retrieves`, it is sent at once.
-    `unsure` has, by question, what was not sure enough to be sent.
-    `documents` are the company's, in its own language: topics and evidence are theirs. `translations` go out in their
-    place, by number. `subject` is "" where no question begins with it. `vocabulary` is what the documents name;
-    `beside` what narrowed a question and stood in no answer that was chosen.
+    - Mail: `mail` is the customer's whole text with the subject, `questions` its questions; `subject` is "" if no
+      question begins with it. `missing_qualifiers` narrowed a question and were in no chosen item.
+    - Documents: `documents` are in the company's own language, as are topics and evidence; `translations` are sent in
+      their place, by number. `vocabulary` has the names in the documents.
+    - Records: `records` are the customer's own by kind, read before the model is asked; `unread_records` are kinds that
+      could not be read, `unknown_records` identifiers in the mail that match no record.
+    - Results: `data` by pointer ("@1", "@2", ...); by question number, `found` has the nearest topics and `unsure` what
+      was too unsure to be sent.
+    - Evidence: `room` retrieves it (None: off, documents are sent without it) into `findings`, by question number.
+      `settled` has the document that the search alone is sure of; it needs no evidence unless `always_retrieves`.
+    - Earlier answers: `sent` are this sender's recent ones, the newest first; `repeated` those that were chosen again.
     """
 
     today: date
@@ -230,14 +227,14 @@ class Context:
     search: Search
     questions: tuple[str, ...]
     least_section: float
-    """How likely the sections of an excerpt must answer, 0..1."""
+    """Least probability that the sections of an excerpt answer, 0..1."""
     subject: str = ""
     mail: str = ""
     records: Mapping[str, tuple[Record, ...]] = field(default_factory=dict)
     unread_records: frozenset[str] = frozenset()
     unknown_records: tuple[str, ...] = ()
     question: int = 1
-    """The number of the question in hand, from 1."""
+    """The number of the current question."""
     data: dict[str, Data] = field(default_factory=dict)
     found: dict[int, tuple[Match, ...]] = field(default_factory=dict)
     sent: tuple[SentAnswer, ...] = ()
@@ -249,11 +246,11 @@ class Context:
     unsure: dict[int, Unsure] = field(default_factory=dict)
     translations: Mapping[int, Document] = field(default_factory=dict)
     vocabulary: Vocabulary = field(default_factory=Vocabulary)
-    beside: list[Qualifier] = field(default_factory=list)
+    missing_qualifiers: list[Qualifier] = field(default_factory=list)
 
     @property
     def current_question(self) -> str:
-        """The text of the question in hand."""
+        """The text of the current question."""
         return self.questions[self.question - 1]
 
     @property
@@ -267,13 +264,13 @@ class Context:
         return self.translations.get(number, self.documents[number])
 
     def point_to(self, data: Data) -> str:
-        """Keeps data under the next pointer and returns that."""
+        """Store data under the next pointer and return the pointer."""
         pointer = f"@{len(self.data) + 1}"
         self.data[pointer] = data
         return pointer
 
     def sets(self) -> Mapping[MemberOf | PointerTo, Members]:
-        """Every finite set an argument may be closed over, as it stands now."""
+        """The current members of every set that an argument may be closed over."""
         return {
             MemberOf("documents"): tuple(self.documents),
             MemberOf("fields"): tuple(self.accounts.fields),
@@ -292,7 +289,7 @@ class Context:
         }
 
     def _columns(self) -> tuple[str, ...]:
-        """Of all kinds of records, with what stands for every one; `send_record` refuses one of another kind."""
+        """The columns of all kinds of records, and `all`; `send_record` rejects columns of another kind."""
         names = [name for spec in self.accounts.records.values() for name in spec.columns]
         return tuple(dict.fromkeys([*names, ALL_COLUMNS])) if names else ()
 
@@ -315,14 +312,14 @@ class Tool(BaseModel, ABC):
 
     @abstractmethod
     def run(self, context: Context) -> Result:
-        """Carry the call out.
+        """Make the call.
 
         Raises:
-            ToolCallRejected: well-formed, but it cannot be done for this mail (sender level, no data).
+            ToolCallRejected: the call is not possible for this mail (sender level, no data).
             TransientError, PermanentError: the company's database failed.
         """
 
     @property
     def arguments(self) -> dict[str, str | int | bool]:
-        """The arguments as plain values, in the order they are declared."""
+        """The arguments as plain values, in declaration order."""
         return self.model_dump(mode="json")

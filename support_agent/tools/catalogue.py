@@ -1,7 +1,7 @@
-"""The catalogue: every tool there is, and the one way from a name and arguments to a validated call.
+"""The catalogue of all tools, and the validation of a call from its name and arguments.
 
-Invariant: `validated` is the only constructor of calls that the planner uses; a number, name or pointer
-that is not in its set at that moment is refused, never repaired by likeness or converted. Checked by
+Invariant: the planner creates calls only through `validated`; a number, name or pointer that is not in its set at that
+moment is rejected, never corrected or converted. Checked by
 tests/unit/tools/test_catalogue.py.
 """
 
@@ -52,7 +52,7 @@ TOOLS: Mapping[str, type[Tool]] = {
 
 
 def validated(name: str, arguments: Mapping[str, Any], context: Context) -> Tool:
-    """The call, if it is in the catalogue and every argument is a member of its set now.
+    """The call, if the tool exists and every argument is currently a member of its set.
 
     Raises:
         ToolCallRejected: unknown tool (code `unknown_tool`), wrong shape (`arguments`), or not a member

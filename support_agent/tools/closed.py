@@ -3,7 +3,7 @@
 `check_fields` runs when a tool class is defined, so an open tool fails at import. Allowed are `Literal`,
 `Enum`, `bool`, `int` bounded on both sides, a member of a set the company defines (`MemberOf`) and a
 pointer that a tool returned earlier for the same mail (`PointerTo`). Checked by
-tests/unit/tools/test_closed.py, one case a forbidden kind.
+tests/unit/tools/test_closed.py, one case per forbidden kind.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ FieldName = Annotated[str, MemberOf("fields")]
 SeriesName = Annotated[str, MemberOf("series")]
 RecordKind = Annotated[str, MemberOf("records")]
 RecordIdentifier = Annotated[str, MemberOf("identifiers")]
-"""Of the customer's own records of any kind; `fetch_record` refuses one of another kind."""
+"""Of the customer's own records of any kind; `fetch_record` rejects identifiers of another kind."""
 ColumnName = Annotated[str, MemberOf("columns")]
 PeriodName = Annotated[str, MemberOf("periods")]
 ClarificationNumber = Annotated[int, MemberOf("clarifications")]
@@ -83,7 +83,7 @@ def check_fields(tool: type[BaseModel]) -> None:
 
 
 def marker_of(field: FieldInfo) -> MemberOf | PointerTo | None:
-    """The set or pointer kind an argument is closed over, where its type alone does not say."""
+    """The set or pointer kind that closes an argument; None if its type closes it, or nothing does."""
     markers = [entry for entry in field.metadata if isinstance(entry, MemberOf | PointerTo)]
     if len(markers) == 1 and field.annotation in (int, str):
         return markers[0]
@@ -95,7 +95,7 @@ def members_of(field: FieldInfo, sets: Mapping[MemberOf | PointerTo, Members]) -
 
     Args:
         field: A field that passed `check_fields`.
-        sets: What the company's sets and the pointers of this mail hold now; a missing set is empty.
+        sets: The current members of the company's sets and the pointers of this mail; a missing set is empty.
     """
     by_type = _members_by_type(field)
     if by_type is not None:

@@ -1,7 +1,7 @@
-"""Data tools: they read the customer's rows themselves and hand the model a pointer.
+"""Data tools: they read the customer's rows and return pointers to the model.
 
-Every result carries what it was made from: series, period, steps, aggregation, number of rows. Sums of
-different currencies do not exist: a call that would need one is rejected.
+Every result states what it was made from: series, period, steps, aggregation, number of rows. A call that would combine
+different currencies or units is rejected. Checked by tests/unit/tools/test_data.py.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import ClassVar, Literal
 
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
-from support_agent.company.values import Count, Counted, Money, Number, Quantity, Row
+from support_agent.company.values import Count, Counted, Money, Number, Quantity, Row, amount_of
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.answers import require_customer
 from support_agent.tools.base import Context, Kind, Pointed, Tool
@@ -140,18 +140,13 @@ class Calculate(Tool):
         return _pointed(context, item, f"{self.operation} of {self.left} and {self.right}")
 
 
-def amount_of(value: Number) -> Decimal:
-    """The bare number of a value, without its unit."""
-    return Decimal(value.count) if isinstance(value, Count) else value.amount
-
-
 def unit_of(value: Number) -> tuple[str, Counted]:
-    """What a value is measured in: its type and its currency or unit."""
+    """The type of a value and its currency or unit."""
     return value.type, value.currency if isinstance(value, Money) else value.unit
 
 
 def aggregate_rows(rows: tuple[Row, ...], aggregation: Aggregation) -> tuple[Number | None, Row | None]:
-    """The number, and the row it stands in where it is one row's. (None, None) for no rows, but a count of 0.
+    """The number, and its row if it is the value of one row; (None, None) for no rows, except a count of 0.
 
     Raises:
         ToolCallRejected: the rows are in different currencies or units (code `units`).

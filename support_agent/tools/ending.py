@@ -1,4 +1,4 @@
-"""Ending tools: the plan is done, or a person takes the question."""
+"""Ending tools: the plan is finished, or a question is escalated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from support_agent.tools.base import Context, Ended, Kind, Tool
 
 
 class Reason(StrEnum):
-    """Why a question or a whole mail goes to a person; the words staff see are in the templates."""
+    """Why a question or a whole mail goes to a person; the templates have the words for staff."""
 
     NOT_COVERED = "not_covered"
     NO_EVIDENCE = "no_evidence"
@@ -25,7 +25,7 @@ class Reason(StrEnum):
     REPEATED = "repeated"
 
 
-ENDS = {
+REASON_BY_CODE = {
     "level": Reason.LEVEL,
     "no_data": Reason.NO_DATA,
     "zero": Reason.NO_DATA,
@@ -34,7 +34,7 @@ ENDS = {
     "no_evidence": Reason.NO_EVIDENCE,
     "section": Reason.UNSURE,
 }
-"""A call that is rejected with one of these codes ends its question; another topic would not answer it."""
+"""Codes of rejected calls that escalate the question at once, because another topic would not answer it."""
 
 
 class Escalate(Tool):

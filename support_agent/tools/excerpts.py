@@ -1,8 +1,8 @@
-"""Which whole sentences of a document are sent with `delivery: excerpt`: those of the section likeliest to answer.
+"""Chooses the sentences of a document that are sent with `delivery: excerpt`: the sections likeliest to answer.
 
-Positions only: the text is the document's own. A section is sent whole, so that an exception stays with its rule; of
-one that is too long, the likeliest paragraphs, each whole, as many as fit. Where one section is not sure to answer, the
-next two go with it, and always what their sentences name ("except as in Limits"). Checked by
+Sections are sent whole, so that an exception stays with its rule; of a section that is too long, the likeliest whole
+paragraphs that fit. If the likeliest section is not sure enough, up to two more headings are added, and always the
+sections that the chosen sentences refer to ("except as in Limits"). Checked by
 tests/unit/tools/test_excerpts.py.
 """
 
@@ -16,27 +16,27 @@ from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document, Se
 from support_agent.company.references import referred_to
 
 SURE_SECTION = 0.8
-"""What is so sure goes without a further section; chosen where the vote was fitted, each company left out."""
+"""From this probability on no further section is added; chosen by leave-one-company-out when the vote was fitted."""
 MAX_REFERRED_CHARACTERS = 2_400
-"""Of what the sections of an excerpt refer to; where that is longer, the excerpt is not sent."""
+"""Most characters of the sections referred to; beyond, the excerpt is not sent."""
 MOST_HEADINGS = 3
-"""Sections of further headings are not sent, however likely; chosen in the same way."""
+"""Most headings of an excerpt; chosen in the same way."""
 
 
 class Chosen(NamedTuple):
-    """What is sent: the places of the sections, one at least, the likeliest first, and how likely they answer, 0..1."""
+    """The chosen sections by place, 1..n, the likeliest first, and the probability that they answer, 0..1."""
 
     places: tuple[int, ...]
     probability: float
 
 
 def choose_sections(document: Document, chances: Sequence[float], least: float) -> Chosen:
-    """What of a document answers a question.
+    """Choose the sections of a document that answer a question.
 
     Args:
-        document: One with at least one sentence.
-        chances: Of each of its sections, 0..1, together 1.
-        least: How likely it must answer to be sent, 0..1.
+        document: Has at least one sentence.
+        chances: Probability of each section, together 1.
+        least: Least probability for sending, 0..1.
     """
     sections = document.sections
     runs = _runs([section[0].heading for section in sections])
@@ -56,7 +56,7 @@ def choose_sections(document: Document, chances: Sequence[float], least: float) 
 
 
 def _runs(headings: Sequence[str]) -> list[int]:
-    """The number of the heading that each section stands under: two that have the same words are two."""
+    """The number of each section's heading; separate headings with the same words are counted separately."""
     starts = [place == 0 or heading != headings[place - 1] for place, heading in enumerate(headings)]
     return list(accumulate(map(int, starts)))
 
@@ -68,6 +68,6 @@ def sentences_at(document: Document, places: Sequence[int]) -> list[Sentence]:
 
 
 def positions_of(document: Document, chosen: Chosen) -> tuple[int, ...]:
-    """The positions of what is sent and of what it refers to, in document order, a table's rows with their header."""
+    """Positions of the chosen sentences and those they refer to, in document order, table rows with their header."""
     sentences = sentences_at(document, chosen.places)
     return document.with_table_headers(s.index for s in (*sentences, *referred_to(document, sentences)))

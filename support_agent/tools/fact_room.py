@@ -1,8 +1,8 @@
-"""What the fact room tells the tools about a question: pointers, grades and numbers, never a text for a customer.
+"""The port of the fact room: it returns pointers, grades and numbers about a question, never text for a customer.
 
-The room itself (`support_agent.facts`) is unknown here; the composition root puts it behind `FactRoom`. The trace is
-the room's own record, `memory` what it keeps of a case, as JSON, and `pages` what stands in the web: they are kept and
-shown to people, marked as what they are, and no tool reads them. Checked by tests/unit/tools/test_fact_room.py.
+`support_agent.facts` implements it; the composition root connects the two. The trace of a finding, the case's `memory`
+(JSON) and the web `pages` are stored and shown to people, marked as such; no tool reads them. Checked by
+tests/unit/tools/test_fact_room.py.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Evidence, Probabilit
 
 
 class FindingReason(StrEnum):
-    """What came of a question; all but `ANSWERED` are an honest "don't know".
+    """The outcome for a question; every one but `ANSWERED` means "not known".
 
-    The words that staff see are in the templates.
+    The templates have the words for staff.
     """
 
     ANSWERED = "answered"
@@ -33,23 +33,23 @@ class FindingReason(StrEnum):
     NOT_AN_ANSWER = "not_an_answer"
     ONLY_WEB = "only_web"
     POLICY = "policy"
-    """The policy gave up before anything was wrong."""
+    """The policy stopped early, without a failure."""
     BUDGET = "budget"
     FAILED = "failed"
 
 
 MOST = 2**31 - 1
-"""Of what is counted: every database holds it."""
+"""Largest count that every database can store."""
 MOST_PAGES = 5
-"""Passages of the web that a person is shown for one question, the likeliest to help first."""
+"""Most web passages shown to a person per question, the most relevant first."""
 MAX_PAGE_CHARACTERS = 1_000
-"""Of one of them; a whole one has some 400."""
+"""Most characters of a web passage; typical ones have about 400."""
 MAX_ADDRESS_CHARACTERS = 2_000
-"""Of a page's address: neither fetched nor shown, where it is longer."""
+"""Pages with longer addresses are neither fetched nor shown."""
 
 
 class Cited(NamedTuple):
-    """Sentences of one document, by position, ascending, and the grade that they bear on the question."""
+    """Sentences of one document, by ascending position, and the grade of their relevance."""
 
     document: int
     sentences: tuple[int, ...]
@@ -57,7 +57,7 @@ class Cited(NamedTuple):
 
 
 def _evidence(value: object) -> object:
-    """Findings of version 1 are read, too: they name a document and its positions, one by one."""
+    """Convert the evidence of version 1, which names a document and single positions."""
     if not isinstance(value, list | tuple):
         return value
     read: list[object] = []
@@ -72,14 +72,14 @@ def _evidence(value: object) -> object:
 
 
 def _runs(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Neighbours as (first, last)."""
+    """Runs of consecutive positions as (first, last)."""
     for _, group in groupby(enumerate(positions), key=lambda pair: pair[1] - pair[0]):
         run = [position for _, position in group]
         yield run[0], run[-1]
 
 
 def _trace(value: object) -> object:
-    """Findings of version 1 are read, too: their trace is JSON, its visits anywhere in it; what is none is left out."""
+    """Convert the trace of version 1, a JSON text with visits at any depth; an unreadable one is dropped."""
     if not isinstance(value, str):
         return value
     try:
@@ -97,13 +97,13 @@ def _with_node(value: object) -> Iterator[object]:
 
 
 class Finding(Frozen):
-    """What was found out about one question, and how.
+    """The result of a retrieval for one question.
 
-    Where `is_answered` the evidence answers it, the surest first; else `reason` says why not, and `evidence` is what
-    seemed relevant, `pages` what did in the web, for whoever gets the case. `sentences` are those that bear the draft
-    out, one a range; none where they were not asked for. `grounded` and `answers` are the last grades of the
-    hallucination grader and the answer grader, `cycles` how often the question was asked or drafted anew. `tokens`,
-    `forward_passes` and `seconds` are the cost; `trace` stays with people.
+    If `is_answered`, the `evidence` answers it, the surest first. Otherwise `reason` says why not, and `evidence` and
+    web `pages` are what seemed relevant, for the person who gets the case. `sentences` support the draft, one per
+    range; () if they were not requested. `grounded` and `answers` are the last grades of the hallucination grader and
+    the answer grader; `cycles` counts rewrites and new drafts. `tokens`, `forward_passes` and `seconds` are the cost.
+    `trace` is for people only.
     """
 
     reason: FindingReason
@@ -121,13 +121,13 @@ class Finding(Frozen):
 
     @property
     def is_answered(self) -> bool:
-        """Whether documents of the company answer the question."""
+        """Whether the company's documents answer the question."""
         return self.reason is FindingReason.ANSWERED
 
     def after(self, earlier: Finding) -> Finding:
-        """This finding with the evidence, the pages and the cost of an earlier one on the same question.
+        """Merge an earlier finding on the same question into this one.
 
-        Where this one answers, its evidence alone does; the trace of the earlier one comes first.
+        Cost and trace are added. Evidence and pages are added too, unless this finding answers the question.
         """
         evidence = self.evidence if self.is_answered else (*self.evidence, *earlier.evidence)
         pages = self.pages if self.is_answered else tuple(dict.fromkeys((*self.pages, *earlier.pages)))
@@ -144,21 +144,21 @@ class Finding(Frozen):
 
     @property
     def cited(self) -> tuple[Cited, ...]:
-        """Of a document with sentences that bear the draft out, these; of another its passages. The surest first."""
-        borne: dict[str, tuple[int, ...]] = {}
+        """By document, the surest first: the sentences that support the draft, or else the passages."""
+        supporting: dict[str, tuple[int, ...]] = {}
         for one in self.sentences:
-            borne[one.source] = (*borne.get(one.source, ()), one.first)
+            supporting[one.source] = (*supporting.get(one.source, ()), one.first)
         cited: list[Cited] = []
-        told: set[str] = set()
+        done: set[str] = set()
         for one in self.evidence:
-            if one.document is not None and one.source not in told:
-                positions = borne.get(one.source) or tuple(range(one.first, one.last + 1))
+            if one.document is not None and one.source not in done:
+                positions = supporting.get(one.source) or tuple(range(one.first, one.last + 1))
                 cited.append(Cited(one.document, positions, one.grade))
-                told |= {one.source} & borne.keys()  # what is less sure of the same document adds nothing
+                done |= {one.source} & supporting.keys()  # less sure evidence of the same document adds nothing
         return tuple(cited)
 
     def sentences_of(self, document: int) -> tuple[int, ...]:
-        """The positions in a document, ascending; none where it is no evidence."""
+        """The positions in a document, ascending; () if it is not cited."""
         found = {position for one in self.cited if one.document == document for position in one.sentences}
         return tuple(sorted(found))
 
@@ -167,18 +167,18 @@ class FactRoom(Protocol):
     """Retrieves evidence for the questions of one mail, within one budget."""
 
     def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
-        """Find out whether documents answer a question; it never raises for what a model, an index or the web does.
+        """Retrieve evidence for a question; failures of models, indexes and the web raise nothing.
 
         Args:
             question: The customer's own words.
-            documents: Numbers of those that may be found: valid today, and for this sender.
-            likely: The one among them that is searched first.
+            documents: Numbers of the documents that this sender may be sent today.
+            likely: The one that is searched first.
         """
         ...
 
     @property
     def memory(self) -> str | None:
-        """What is known of the case now, to be kept with it; None: nothing was retrieved."""
+        """What is known of the case, to be stored with it; None if nothing was retrieved."""
         ...
 
 
@@ -189,7 +189,7 @@ class FactRooms(Protocol):
         """The room for one mail.
 
         Args:
-            memory: What an earlier mail of the case left, None for nothing.
-            names: Names and addresses of the people of the mail: nobody outside is told them.
+            memory: The `FactRoom.memory` of an earlier mail of the case, or None.
+            names: Names and addresses in the mail, which must not be sent to web searches.
         """
         ...

@@ -1,8 +1,8 @@
-"""Sentences of a document by their positions, and the records of how the fact room found them.
+"""Ranges of sentences, and the trace of how the fact room found them.
 
-`SentenceRange` is the one type for a run of sentences: passages, memory, graph, evidence and trace all point with it.
-A `Visit` is for people alone: its `model_text` and the claims of its steps are marked as such. Checked by
-tests/unit/tools/test_fact_room.py and tests/unit/facts/inquiry/test_workflow.py.
+Passages, memory, graph, evidence and trace all use `SentenceRange`. A `Visit` is for people only: it contains model
+text (`model_text` and the claims of its steps). Checked by tests/unit/tools/test_fact_room.py and
+tests/unit/facts/inquiry/test_workflow.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from support_agent.core.frozen import Frozen
 
 DOCUMENT_SOURCE = "document:"
 MAX_DIGITS = 10
-"""Of a document's number."""
+"""Most digits of a document's number."""
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
@@ -31,55 +31,55 @@ class SentenceRange(Frozen):
     @model_validator(mode="after")
     def _is_somewhere(self) -> SentenceRange:
         if not self.source:
-            raise ValueError("it has no source")
+            raise ValueError("the range has no source")
         if self.last < self.first:
-            raise ValueError(f"it ends at sentence {self.last}, before it begins at {self.first}")
+            raise ValueError(f"the range ends at sentence {self.last}, before its beginning at {self.first}")
         return self
 
     @property
     def place(self) -> SentenceRange:
-        """The positions alone: what makes it the same, whatever else is known of it."""
+        """The range without further attributes, for comparison."""
         return SentenceRange(source=self.source, first=self.first, last=self.last)
 
     @property
     def is_document(self) -> bool:
-        """Whether the sentences are the company's own, which a customer may be sent."""
+        """Whether the source is a company document, which customers may be sent."""
         return self.source.startswith(DOCUMENT_SOURCE)
 
     @property
     def document(self) -> int | None:
-        """The document's number; None: it is no document's."""
+        """The document's number; None for other sources."""
         number = self.source.removeprefix(DOCUMENT_SOURCE) if self.is_document else ""
         is_number = number.isascii() and number.isdigit() and len(number) <= MAX_DIGITS and number[0] != "0"
         return int(number) if is_number else None
 
 
 def sentence_at(source: str, position: int) -> SentenceRange:
-    """One sentence."""
+    """The range of one sentence."""
     return SentenceRange(source=source, first=position, last=position)
 
 
 class Evidence(SentenceRange):
-    """Sentences that bear on a question, with the probability that they do; None: nobody graded them."""
+    """Sentences relevant to a question, with the probability that they are; None if not graded."""
 
     grade: Probability | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _as_kept_before(cls, data: Any) -> Any:
-        """Memories of version 1 are read, too: their grade was a score."""
+        """Convert memories of version 1, which called the grade `score`."""
         if isinstance(data, Mapping) and "score" in data:
             return {**{key: data[key] for key in data if key != "score"}, "grade": data["score"]}
         return data
 
     @property
     def certainty(self) -> float:
-        """The grade, 0 without one: to put the surest first."""
+        """The grade, or 0 without one; for sorting."""
         return self.grade or 0.0
 
 
 class Node(StrEnum):
-    """The boxes of the workflow, and what decides between them."""
+    """The nodes of the workflow and its decisions."""
 
     MEMORY = "working_memory"
     POLICY = "policy"
@@ -95,7 +95,7 @@ class Node(StrEnum):
 
 
 class Cost(Frozen):
-    """What was spent on a model; adds up. `forward_passes` are those of grades, a written token is one more each."""
+    """The cost of model calls; can be added. `forward_passes` counts those of grades; each written token adds one."""
 
     tokens: int = 0
     forward_passes: int = 0
@@ -110,7 +110,7 @@ class Cost(Frozen):
 
 
 class ModelText(Frozen):
-    """A text that the model wrote. People may see it, marked as such; customers never."""
+    """Text written by the model. People may see it, marked as such; customers never."""
 
     kind: Literal["draft", "question"]
     text: str
@@ -119,7 +119,7 @@ class ModelText(Frozen):
 
 
 class Step(Frozen):
-    """One step of a draft, in the model's words, and the sentence that says it; None: no sentence does.
+    """One step of a draft in the model's words, and the sentence that supports it, or None.
 
     `probability` is that the sentence entails the step; `score` the value of equation 2 of GE-Chat.
     """
@@ -131,7 +131,7 @@ class Step(Frozen):
 
 
 class Visit(Frozen):
-    """One node at work: a row of the process table.
+    """One execution of a node: a row of the process table.
 
     Source: tables 1b and 2b of the paper on advanced RAG for local models: per node its decision, its temperature,
     its tokens and its time.
@@ -139,16 +139,16 @@ class Visit(Frozen):
 
     node: Node
     cycle: int
-    """How often the question was rewritten or drafted anew before, from 0."""
+    """The number of earlier rewrites and new drafts."""
     decided: str
-    """In the program's own words."""
+    """The decision, in the program's own words."""
     grade: Probability | None = None
     threshold: Probability | None = None
     temperature: float | None = None
     cost: Cost = Cost()
     passages: tuple[SentenceRange, ...] = ()
     passage_grades: tuple[Probability, ...] = ()
-    """Of the document grader, one a passage."""
+    """Of the document grader, one per passage."""
     model_text: ModelText | None = None
     steps: tuple[Step, ...] = ()
-    """Of the evidence chainer; their claims are model text."""
+    """Of the evidence chainer; the claims are model text."""

@@ -1,4 +1,4 @@
-"""Fact tools: they search inside and return pointers and scores; a customer never sees their text.
+"""Fact tools: internal searches that return pointers and scores, never text for a customer.
 
 Checked by tests/unit/tools/test_find_documents.py.
 """
@@ -10,17 +10,17 @@ from typing import ClassVar
 
 from support_agent.tools.base import Context, Kind, Match, Pointed, Tool
 from support_agent.tools.closed import DocumentNumber, QuestionNumber
-from support_agent.tools.retrieval import retrieve, told
+from support_agent.tools.retrieval import finding_text, retrieve
 
 SHOWN = 8
-"""Topics named in the description of a result."""
+"""Most topics in the description of a result."""
 
 
 class FindDocuments(Tool):
     """Find the documents, account values and series nearest to one of the customer's questions.
 
-    With a fact room it finds out whether documents answer the question, too. That takes the model seconds: it does not
-    for a question that is nearest to an account value, or of which the search alone is sure.
+    With a fact room it also retrieves evidence, which takes the model seconds. It does not for questions that are
+    nearest to an account value, or of which the search alone is sure.
     """
 
     name: ClassVar[str] = "find_documents"
@@ -41,9 +41,9 @@ class FindDocuments(Tool):
         shown = ", ".join(f"{match.topic} {match.score:.2f}" for match in matches[:SHOWN])
         finding = context.findings.get(self.question)
         settled = context.settled.get(self.question)
-        description = shown if finding is None else f"{shown}; looked into: {told(finding)}"
+        description = shown if finding is None else f"{shown}; looked into: {finding_text(finding)}"
         if settled is not None:
-            description = f"{shown}; sure without a look: document:{settled}"
+            description = f"{shown}; sure without evidence: document:{settled}"
         return Pointed(pointer=f"question {self.question}", description=description)
 
 
@@ -63,12 +63,12 @@ class FindEvidence(Tool):
             finding = retrieve(context.room, question, {self.number: document}, self.number)
             context.findings[self.question] = finding if earlier is None else finding.after(earlier)
         found = context.findings.get(self.question)
-        description = "not looked into" if found is None else f"looked into: {told(found)}"
+        description = "not looked into" if found is None else f"looked into: {finding_text(found)}"
         return Pointed(pointer=f"question {self.question}", description=description)
 
 
 def likely_document(context: Context, question: int) -> int | None:
-    """The nearest document that may be sent, which the fact room searches first; None: there is none."""
+    """The nearest document that may be sent, which the fact room searches first; None if there is none."""
     topics = (match.topic.partition(":") for match in context.found.get(question, ()))
     numbers = (int(number) for kind, _, number in topics if kind == "document")
     return next((number for number in numbers if number in context.sendable), None)

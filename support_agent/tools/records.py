@@ -1,7 +1,7 @@
-"""Tools for records: one of the customer's own is fetched by its identifier, and its columns are sent.
+"""Record tools: they fetch one of the customer's own records by its identifier and send its columns.
 
-Invariant: an identifier is one of the customer's own records of that kind, as they were read before the model was asked
-anything; what a mail says is never looked up. Checked by tests/unit/tools/test_records.py.
+Invariant: identifiers come from the customer's own records, which are read before the model is asked; text of a mail is
+never used in a query. Checked by tests/unit/tools/test_records.py.
 """
 
 from __future__ import annotations

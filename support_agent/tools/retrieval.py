@@ -1,10 +1,9 @@
-"""Asks the fact room about a question, and believes nothing that it says.
+"""Asks the fact room about a question and validates everything that it returns.
 
-Invariant: a retrieval never raises, and what comes back points at whole sentences that are there, of documents that
-were asked about, with numbers that are numbers and a reason from a closed set; anything else is a retrieval that
-failed, with which no document is sent. Of its pages of the web few come back, short and in characters that can be seen.
-Nothing that a room says or raises is logged, as a model or a stranger may have written it. Checked by
-tests/unit/tools/test_retrieval.py.
+Invariant: a retrieval never raises. A finding points at existing sentences of the requested documents, with finite
+numbers and a reason from a closed set; anything else counts as failed, and no document is sent. Web pages are few,
+short and printable. Texts and error messages of the room are not logged, because a model or a third party may have
+written them. Checked by tests/unit/tools/test_retrieval.py.
 """
 
 from __future__ import annotations
@@ -32,33 +31,33 @@ from support_agent.tools.fact_room import (
 )
 
 MAX_TRACE_CHARACTERS = 200_000
-"""A longer trace is not kept: it would lie in the store for years."""
+"""Longer traces are not stored, because the store keeps them for years."""
 MAX_MEMORY_CHARACTERS = 250_000
-"""Nor is a longer memory; the case keeps the one it had."""
+"""Longer memories are not stored; the case keeps the previous one."""
 MAX_VERSION_CHARACTERS = 200
 MAX_NAME_CHARACTERS = 200
-"""Of the heading of a page of the web, and of a source that named it."""
+"""Most characters of a web page's heading and of a search engine's name."""
 MOST_FINDERS = 10
 _UNSTORABLE = re.compile(r"[\0\ud800-\udfff]|\\u0000")
 log = structlog.get_logger(__name__)
 
 
 FAILED = Finding(reason=FindingReason.FAILED, index_version="")
-"""Of a room that raised, or answered with something else than a finding."""
+"""Returned if the room raises or returns something other than a valid finding."""
 
 
 class ClosedRoom:
-    """Stands in for a room that could not be opened: each retrieval fails, and the case's memory stays as it was."""
+    """Replaces a room that could not be opened: each retrieval fails, and the case's memory is unchanged."""
 
     memory: str | None = None
 
     def retrieve(self, question: str, documents: AbstractSet[int], likely: int | None = None) -> Finding:
-        """Always fails."""
+        """Always raises."""
         raise PermanentError("the fact room is not open", code="room")
 
 
 def open_room(rooms: FactRooms, case_id: str, memory: str | None, names: Collection[str]) -> FactRoom:
-    """The room for one mail; one in which every retrieval fails, where it cannot be opened."""
+    """The room for one mail, or a `ClosedRoom` if it cannot be opened."""
     try:
         return rooms.open(case_id, memory, names)
     except Exception as error:
@@ -67,7 +66,7 @@ def open_room(rooms: FactRooms, case_id: str, memory: str | None, names: Collect
 
 
 def memory_of(room: FactRoom) -> str | None:
-    """What the room knows of the case now; None where that is nothing, or nothing that could be kept."""
+    """The room's memory of the case; None if there is none, or it cannot be stored."""
     try:
         memory = room.memory
     except Exception as error:
@@ -82,18 +81,18 @@ def memory_of(room: FactRoom) -> str | None:
 
 
 def retrieve(room: FactRoom, question: str, documents: Mapping[int, Document], likely: int | None = None) -> Finding:
-    """What the room found out about a question, or that it failed; never raises.
+    """The room's finding about a question, or `FAILED`; never raises.
 
     Args:
         question: The customer's own words.
-        documents: Those that the sender may be sent today, by number.
+        documents: The documents that the sender may be sent today, by number.
         likely: The one that is searched first.
     """
     try:
         found = room.retrieve(question, frozenset(documents), likely)
         if not isinstance(found, Finding):
             raise TypeError("no finding")
-        found = Finding.model_validate(found.model_dump(warnings=False))  # a room may have made one without a check
+        found = Finding.model_validate(found.model_dump(warnings=False))  # the room may have skipped validation
     except Exception as error:
         log.error("retrieval_failed", error=type(error).__name__, at=raised_at(error))
         return FAILED
@@ -106,7 +105,7 @@ def retrieve(room: FactRoom, question: str, documents: Mapping[int, Document], l
 
 
 def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
-    """What of a finding cannot be, or ""."""
+    """What is invalid in a finding, or ""."""
     if not _is_keepable(found.index_version, MAX_VERSION_CHARACTERS):
         return "its index version"
     if not math.isfinite(found.seconds):
@@ -114,14 +113,14 @@ def _wrong(found: Finding, documents: Mapping[int, Document]) -> str:
     for one in (*found.evidence, *found.sentences):
         document = None if one.document is None else documents.get(one.document)
         if document is None:
-            return "a document that was not asked about"
+            return "a document that was not requested"
         if one.last >= len(document.sentences):
             return f"document {one.document} has no sentence {one.last}"
     return ""
 
 
 def _is_page(page: FoundPage) -> bool:
-    """Whether it has a web address and a text, all of it short and in characters that a person would see."""
+    """Whether a page has a web address and text, all of it short and printable."""
     bounds = [(page.address, MAX_ADDRESS_CHARACTERS), (page.heading, MAX_NAME_CHARACTERS)]
     bounds += [(page.text, MAX_PAGE_CHARACTERS), *((name, MAX_NAME_CHARACTERS) for name in page.found_by)]
     if not 0 < len(page.found_by) <= MOST_FINDERS or not all(
@@ -132,7 +131,7 @@ def _is_page(page: FoundPage) -> bool:
 
 
 def _is_web_address(address: str) -> bool:
-    """Whether it is that of a page, with nothing before the host that could pass for one."""
+    """Whether it is an HTTP address without user name, which could be mistaken for the host."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -142,11 +141,11 @@ def _is_web_address(address: str) -> bool:
 
 
 def _is_keepable(text: str, most_characters: int) -> bool:
-    """Whether a text may be stored: PostgreSQL takes no NUL, and half a surrogate pair is in no UTF-8."""
+    """Whether a text can be stored: PostgreSQL allows no NUL, and UTF-8 no lone surrogate."""
     return len(text) <= most_characters and not _UNSTORABLE.search(text)
 
 
-def told(found: Finding) -> str:
-    """A finding in a line: its reason, and the documents with their grades; no text of anybody."""
+def finding_text(found: Finding) -> str:
+    """A finding in one line: its reason, and the documents with their grades."""
     documents = [f"document:{one.document}" + ("" if one.grade is None else f" {one.grade:.2f}") for one in found.cited]
     return ", ".join([found.reason, *dict.fromkeys(documents)])

@@ -32,13 +32,13 @@ from support_agent.mail.text.attachment_text import asked_text, speaks_through_a
 from support_agent.mail.text.body import LIMIT
 from support_agent.mail.text.person_word import asks_for_person
 from support_agent.planner.loop import Planner
-from support_agent.planner.pieces import Read
 from support_agent.planner.plan import Plan
 from support_agent.planner.questions import questions_of
+from support_agent.planner.segments import Read
 from support_agent.tools.base import AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FactRoom, FactRooms
-from support_agent.tools.retrieval import memory_of, open_room, told
+from support_agent.tools.retrieval import finding_text, memory_of, open_room
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,9 @@ def _why(plan: Plan, context: Context) -> str:
     if plan.reason == Reason.NO_EVIDENCE:
         vetoed = next(call.question for call in plan.calls if call.args.get("reason") == plan.reason)
         finding = context.findings.get(vetoed)
-        return "" if finding is None else f"question {vetoed} was looked into: {told(finding)}"
+        return "" if finding is None else f"question {vetoed} was looked into: {finding_text(finding)}"
     if plan.reason == Reason.BESIDE:
-        return f"the answer does not mention {context.beside[0].text!r}, which the question names"
+        return f"the answer does not mention {context.missing_qualifiers[0].text!r}, which the question names"
     if plan.reason == Reason.UNKNOWN_RECORD:
         return f"the mail names {', '.join(context.unknown_records)}, which is none of the customer's own records"
     if plan.reason != Reason.REPEATED or not context.repeated:

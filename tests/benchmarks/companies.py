@@ -28,8 +28,8 @@ from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun
 from support_agent.ops.evals.mail_labels import Sections, topic_of
 from support_agent.planner.choice import NONE_KEY
-from support_agent.planner.pieces import Read
 from support_agent.planner.questions import questions_of
+from support_agent.planner.segments import Read
 from support_agent.workflow.decide import Decider
 from tests.labelled import MAILS, labels
 

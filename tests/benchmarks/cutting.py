@@ -29,8 +29,8 @@ from support_agent.mail.text.attachment_text import asked_text
 from support_agent.models.embedders import load_embedders
 from support_agent.models.progress import stderr_progress
 from support_agent.planner import questions
-from support_agent.planner.pieces import pieces_of
-from support_agent.planner.questions import features_of, questions_of, sureness
+from support_agent.planner.questions import asking_score, features_of, questions_of
+from support_agent.planner.segments import segments_of
 from support_agent.tools.base import Search
 from tests.benchmarks.companies import COMPANIES, demo_settings, mails_of, read_mails, search_of
 from tests.benchmarks.mails import MADE, raw_of
@@ -146,7 +146,7 @@ def fit_questions(searches: Mapping[str, CompanySearch]) -> None:
 
 def _pairs(name: str, cut: Cut, search: CompanySearch) -> Iterator[tuple[dict[str, float], bool]]:
     """Sentences that ask, the surest one before and the next one, and whether a question begins with the next."""
-    asked = [piece for piece in pieces_of(asked_text(cut.message), search.read) if piece.asks]
+    asked = [piece for piece in segments_of(asked_text(cut.message), search.read) if piece.asks]
     known = BY_HAND.get((name, cut.name))
     if known is None:
         known = (cut.questions > 1,) * (len(asked) - 1) if cut.questions == 1 or len(asked) == cut.questions else ()
@@ -155,7 +155,7 @@ def _pairs(name: str, cut: Cut, search: CompanySearch) -> Iterator[tuple[dict[st
         assert before is not None
         if not piece.is_item:
             yield features_of(before, piece), are_two
-        before = piece if are_two or piece.is_item else max(before, piece, key=sureness)
+        before = piece if are_two or piece.is_item else max(before, piece, key=asking_score)
 
 
 def _print(line: str) -> None:

@@ -34,12 +34,10 @@ from support_agent.models.progress import stderr_progress
 from support_agent.ops.evals.intents import OUT_OF_SCOPE, Line, read_lines, topics_of_lines
 from support_agent.planner.choice import LOWEST_PICK, MOST_JUDGED, NONE_KEY, NONE_TITLE, TOPIC_ASK, Chooser, Option
 from support_agent.planner.combiner import (
-    Asked as AskedWeights,
-)
-from support_agent.planner.combiner import (
     Calibration,
     Combiner,
     Features,
+    ModelWeights,
     Votes,
     Weights,
     committed,
@@ -283,17 +281,17 @@ def fit(groups: Sequence[Group]) -> Weights:
     )
 
 
-def fit_asked(groups: Sequence[Group], silent: Sequence[Weights]) -> AskedWeights:
+def fit_asked(groups: Sequence[Group], silent: Sequence[Weights]) -> ModelWeights:
     """What the language model's votes add to a fit without them.
 
     Args:
         silent: For each group, weights that were fitted without it.
     """
-    start = AskedWeights()
-    names = tuple(AskedWeights.model_fields)
+    start = ModelWeights()
+    names = tuple(ModelWeights.model_fields)
 
     def loss(values: Floats) -> float:
-        asked = AskedWeights(**dict(zip(names, map(float, values), strict=True)))
+        asked = ModelWeights(**dict(zip(names, map(float, values), strict=True)))
         total = RIDGE_ASKED * float(((values - np.array(list(start.model_dump().values()))) ** 2).sum())
         for group, weights in zip(groups, silent, strict=True):
             combiner = Combiner(version=VERSION, silent=weights, asked=asked)
@@ -302,7 +300,7 @@ def fit_asked(groups: Sequence[Group], silent: Sequence[Weights]) -> AskedWeight
         return total
 
     found = minimize(loss, np.array(list(start.model_dump().values())), method="Powell", options={"maxiter": 20})
-    return AskedWeights(**{name: round(float(value), 4) for name, value in zip(names, found.x, strict=True)})
+    return ModelWeights(**{name: round(float(value), 4) for name, value in zip(names, found.x, strict=True)})
 
 
 def _hit(question: Question, combiner: Combiner) -> float:

@@ -33,8 +33,15 @@ from support_agent.models.progress import stderr_progress
 from support_agent.planner import forms
 from support_agent.planner.choice import PICKED_WEIGHT
 from support_agent.planner.combiner import softmax
-from support_agent.planner.forms import EXAMPLES_FILE, LISTED, NO_FORM, OVER_MANY, SURE_FORM, examples
-from support_agent.planner.single_values import over_many
+from support_agent.planner.forms import (
+    AGGREGATE_FORMS,
+    EXAMPLES_FILE,
+    LISTED,
+    NO_FORM,
+    SURE_FORM,
+    aggregate_asked_for,
+    examples,
+)
 from support_agent.tools.base import Examples
 from tests.benchmarks.companies import demo_settings, open_company
 
@@ -156,14 +163,14 @@ def _check_fields() -> None:
                 own = [spec.label_for("en"), spec.summary, *spec.questions]
                 for question in spec.questions:
                     total += 1
-                    if over_many(question, [text for text in own if text != question], search):
+                    if aggregate_asked_for(question, [text for text in own if text != question], search):
                         flagged += 1
                         _print(f"  {name} {field}: {question}")
             if name == "demo":
                 invoice = company.accounts.fields["latest_invoice"]
                 own = [invoice.label_for("en"), invoice.summary, *invoice.questions]
-                asked = [one.text for one in _reported() if one.form in OVER_MANY]
-                seen = sum(over_many(text, own, search) is not None for text in asked)
+                asked = [one.text for one in _reported() if one.form in AGGREGATE_FORMS]
+                seen = sum(aggregate_asked_for(text, own, search) is not None for text in asked)
                 _print(f"of many values: {seen} of {len(asked)} reported questions are seen to be")
     _print(f"of one value: {flagged} of {total} questions of fields are taken to be of many")
 

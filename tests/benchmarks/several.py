@@ -17,7 +17,7 @@ from support_agent.mail.message import parse
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.combiner import Calibration, Combiner, committed, features_of
 from support_agent.planner.questions import questions_of
-from support_agent.planner.several import Part, parts_of
+from support_agent.planner.splitting import Part, split_question
 from support_agent.tools.base import Search
 from tests.benchmarks.companies import COMPANIES, TODAY, demo_settings, mails_of, read_mails, search_of, topics_in
 from tests.benchmarks.mails import MADE
@@ -80,7 +80,7 @@ def measure(name: str, search: Search, combiner: Combiner) -> None:
         count += len(questions)
         twos += len(asking.topics) > 1 and len(questions) == 1
         for question in questions:
-            parts = parts_of(question, chances, search.read, LEAST, TODAY.date())
+            parts = split_question(question, chances, search.read, LEAST, TODAY.date())
             if len(parts) > 1:
                 found = [max(chances(part.text).items(), key=lambda entry: entry[1]) for part in parts]
                 verdict = _verdict(asking, parts, [topic for topic, _ in found])

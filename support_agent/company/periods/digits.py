@@ -1,4 +1,4 @@
-"""Periods and days that are written in digits alone, in every language.
+"""Patterns of periods and days written in digits only, for all languages.
 
 Invariant: data only. Checked by tests/unit/company/periods/test_reader.py.
 """
@@ -24,10 +24,10 @@ _OTHER = (
     r"|\b[hs][12]\b|\bfy\s?\d|(?<!\w)'\s?\d\d\b"
 )
 NEVER_WHOLE = re.compile(f"{_SPAN}|{_DAY}|{_OTHER}")
-"""Days, two years with a stroke, weeks, halves, business years."""
+"""Days, two years joined by a slash or dash, weeks, half-years, fiscal years: never a whole calendar period."""
 MONTH = re.compile(
     r"(?<![\w./:-])(?:(?P<iso_year>(?:19|20)\d\d)-(?P<iso_month>0[1-9]|1[0-2])"
     r"|(?P<month>0?[1-9]|1[0-2])[./](?P<year>(?:19|20)\d\d))(?![\d/-]|\.\d)"
 )
 SLASHED_MONTH = re.compile(r"(?<![\d./:-])(?P<year>(?:19|20)\d\d)/(?P<month>0[1-9]|1[0-2])(?![\d/-])")
-"""Year before month with a stroke, as in Japan and China; elsewhere it may be two years."""
+"""Year/month as in Japan and China; elsewhere it may be two years."""

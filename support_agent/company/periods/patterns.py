@@ -1,6 +1,6 @@
-"""The patterns by which one language's periods are read, made of its table.
+"""Builds the patterns of one language's periods from its table.
 
-Invariant: every repetition over words of a mail is bounded, so no text takes longer than its length. Checked by
+Invariant: every repetition over words of a mail is bounded, so matching takes linear time. Checked by
 tests/unit/company/periods/test_reader.py.
 """
 
@@ -21,9 +21,9 @@ from support_agent.company.periods.table import (
 )
 
 SHORT_WORD = 2
-"""Words of so many letters mean much ("do", "da", "a"): they count only right before a period."""
+"""Words of at most this many letters are ambiguous ("do", "da", "a"): they count only right before a period."""
 SHORT_STEM = 3
-"""With a longer stem a month is seen in any case of its language, at least as something that was not read."""
+"""Months with a longer stem are recognised in every grammatical case, at least as an unread period."""
 _NEVER = "(?!)"
 
 
@@ -41,7 +41,7 @@ class NamePatterns(NamedTuple):
 
 
 class PlacePatterns(NamedTuple):
-    """What stands beside a period; patterns of what stands before it end with the text."""
+    """Words next to a period; patterns for words before it match at the end of the text."""
 
     inside: re.Pattern[str]
     unit_before: re.Pattern[str]
@@ -55,7 +55,7 @@ class PlacePatterns(NamedTuple):
 
 
 class TimePatterns(NamedTuple):
-    """Other words about time; `wide_months` are bare month names that may be read, `any_month` in any case."""
+    """Other words about time; `wide_months` are readable month names, `any_month` matches every grammatical case."""
 
     wide_months: frozenset[str]
     any_month: re.Pattern[str]
@@ -68,7 +68,7 @@ class TimePatterns(NamedTuple):
 
 
 def name_patterns(language: str) -> NamePatterns:
-    """Months with and without a year, years, quarters, and periods by their distance from today."""
+    """Patterns of months with and without a year, years, quarters, and periods relative to today."""
     table, months = table_of(language), month_names(language)
     numbers = {**months.short, **months.wide}
     suffix = rf"(?:'?\s?(?:{table.suffix}))?" if table.suffix else ""
@@ -94,7 +94,7 @@ def name_patterns(language: str) -> NamePatterns:
 
 
 def _relative(table: Table, which: str, unit: str) -> tuple[str, re.Pattern[str]]:
-    """ "this_month" and its pattern: a whole name, or the unit with its word before or behind it."""
+    """ "this_month" and its pattern: a whole name, or the unit with "this" before or after it."""
     name, units = f"{which}_{unit}", any_of(getattr(table, unit))
     before, behind = any_of(getattr(table, which)), any_of(getattr(table, f"{which}_behind"))
     whole = any_of(getattr(table.names, name))
@@ -102,7 +102,7 @@ def _relative(table: Table, which: str, unit: str) -> tuple[str, re.Pattern[str]
 
 
 def place_patterns(language: str) -> PlacePatterns:
-    """What makes a name a whole period, and what makes it another time."""
+    """Patterns of words that make a name a whole period, or another time."""
     table = table_of(language)
     inside, unit = any_of(table.inside), any_of([*table.month, *table.year])
     of = rf"(?:{inside}\s+){{0,3}}"
@@ -123,7 +123,7 @@ def place_patterns(language: str) -> PlacePatterns:
 
 
 def time_patterns(language: str) -> TimePatterns:
-    """Days, units, weekdays, seasons: what the closed set of periods cannot express."""
+    """Patterns of times that the closed set cannot express: days, units, weekdays, seasons."""
     table, months = table_of(language), month_names(language)
     names = any_of({**months.short, **months.wide})
     cut = 0 if table.suffix else 2

@@ -1,9 +1,10 @@
-"""The closed set of periods that a series can be asked for.
+"""The closed set of periods of a series, and the recognition of periods in a text.
+
+A text is read in its likely languages: English, German and Spanish with the patterns of `words`, others by `reader` and
+`spaceless`. If two likely languages read it differently, the result is doubtful.
 
 Invariant: the set is a function of `today` alone; every period lies within `all_time`, months tile their
-years and years tile the range. Checked by tests/unit/company/periods/test_periods.py. Periods in a text are read in the
-languages it is likely in: English, German and Spanish with the patterns of `words`, others by
-`reader` and `spaceless`. What two likely languages read in two ways is doubtful.
+years and years tile the range. Checked by tests/unit/company/periods/test_periods.py.
 """
 
 from __future__ import annotations
@@ -17,26 +18,24 @@ from support_agent.company.languages import likely_languages
 from support_agent.company.periods import words
 from support_agent.company.periods.reader import Reader, reader_of
 from support_agent.company.periods.spaceless import SPACELESS, SpacelessReader, spaceless_reader_of
-from support_agent.company.periods.table import TABLES
+from support_agent.company.periods.table import (
+    TABLES,
+    blanked,
+    latest_year_of_month,
+    latest_year_of_quarter,
+    numeric_month,
+)
 from support_agent.company.values import Period
 
 YEARS_BACK = 3
-"""Whole calendar years before this one that can be asked for by name."""
+"""Whole calendar years before this one that are in the set."""
 ALL_TIME_FIRST = date(1970, 1, 1)
 WRITTEN = frozenset(["en", "de", "es"])
-"""Languages whose patterns are written out in `words`."""
+"""Languages whose patterns are in `words`."""
 MOST_LANGUAGES = 6
-"""So many of the likely languages are read."""
+"""At most this many likely languages are read."""
 NOW = re.compile(r"\b(?:today|right now|heute|hoy)\b", re.IGNORECASE)
-RELATIVE_NAMES = (
-    "this_month",
-    "last_month",
-    "this_quarter",
-    "last_quarter",
-    "this_year",
-    "last_year",
-    "all_time",
-)
+RELATIVE_NAMES = ("this_month", "last_month", "this_quarter", "last_quarter", "this_year", "last_year", "all_time")
 
 
 def periods(today: date, years_back: int = YEARS_BACK) -> tuple[Period, ...]:
@@ -77,12 +76,11 @@ def _months(name: str, year: int, month: int, count: int = 1) -> Period:
 
 
 def mentioned_periods(text: str, today: date, years_back: int = YEARS_BACK) -> tuple[str, ...]:
-    """Names of the periods that a text states in so many words, in order, each
-    once, by whatever name it has first: this year and its number are one period.
+    """Names of the periods that a text states explicitly, in order, each once.
 
-    "In March" is the most recent March that has begun; "in 2024" is the year. A period that the set has no
-    member for, and a month that could be of two years, are left out and reported by
-    `has_inexpressible_period`.
+    "In March" is the most recent March that has begun; "in 2024" is the year. If a period has two names (`this_year`
+    and its number), the first in the text is returned. Periods outside the set, and months that could be of two years,
+    are left out; `has_inexpressible_period` reports them.
     """
     mentions, _ = _read(text, today)
     known = {period.name: (period.first, period.last) for period in periods(today, years_back)}
@@ -91,10 +89,9 @@ def mentioned_periods(text: str, today: date, years_back: int = YEARS_BACK) -> t
 
 
 def has_inexpressible_period(text: str, today: date | None = None, years_back: int = YEARS_BACK) -> bool:
-    """Whether a text states a period that is no member of the set: "last 90 days", "since May", "12 March".
+    """Whether a text states a period outside the set: "last 90 days", "since May", "12 March".
 
-    With `today`, also whole periods outside the set, such as a year too long ago or a quarter before the
-    last.
+    With `today`, also whole periods such as a year too long ago or a quarter before the last.
     """
     mentions, has_range = _read(text, today or date(2000, 1, 1))
     if has_range or today is None:
@@ -104,16 +101,16 @@ def has_inexpressible_period(text: str, today: date | None = None, years_back: i
 
 
 def is_readable(text: str) -> bool:
-    """Whether a text is likely in a language whose periods are read, or too short to tell its language.
+    """Whether a text is likely in a supported language, or too short to tell.
 
-    In any other a named period would look like none.
+    In other languages periods would go unnoticed.
     """
     likely = likely_languages(text)
     return not likely or any(language in WRITTEN or language in TABLES for language in likely)
 
 
 def without_now(text: str) -> str:
-    """The text without the words that ask for a value of now ("today", "aujourd'hui")."""
+    """The text without the words that ask for the current value ("today", "aujourd'hui")."""
     tabled = [language for language in likely_languages(text) if language in TABLES]
     for language in tabled[:MOST_LANGUAGES]:
         text = _reader(language).without_now(text)
@@ -121,9 +118,9 @@ def without_now(text: str) -> str:
 
 
 def _read(text: str, today: date) -> tuple[list[str], bool]:
-    """(names of whole calendar periods in order of mention, whether anything else was said about time).
+    """(names of whole calendar periods in order of mention, whether the text has other times).
 
-    English, German and Spanish are read first where they are likely at all; the likeliest language must not
+    English, German and Spanish are read first if they are likely; the likeliest language must not
     read another period.
     """
     likely = likely_languages(text)
@@ -142,16 +139,15 @@ def _read(text: str, today: date) -> tuple[list[str], bool]:
 
 
 def _is_bare_number(text: str, names: list[str]) -> bool:
-    """Whether periods are stated in digits alone, behind no word that makes them whole: "od 2024"."""
+    """Whether periods are stated in digits only, without a word before them that makes them whole: "od 2024"."""
     is_number = all(name.isdigit() for name in names) or words.NUMERIC_MONTH.search(text) is not None
     return is_number and words.IN_NUMBER.search(text) is None
 
 
 def _agreed(readings: list[tuple[list[str], bool]]) -> tuple[list[str], bool]:
-    """What the likely languages read together.
+    """Merge the readings in the likely languages.
 
-    Beside one that finds a period, the doubt of one that finds none does not count (it does not know the words),
-    unless that is the likeliest.
+    If one language finds a period, doubts of languages without a period are ignored, except of the likeliest one.
     """
     named = [reading for reading in readings if reading[0]]
     if not named:
@@ -170,7 +166,7 @@ def _reader(language: str) -> Reader | SpacelessReader:
 
 
 def _quarter_name(name: str, today: date) -> str:
-    """`this_quarter` or `last_quarter` for "2025-q3", where it is one of them; any other name as it is."""
+    """`this_quarter` or `last_quarter` for a name such as "2025-q3" if it is one of them; other names unchanged."""
     year, _, quarter = name.partition("-q")
     if not quarter:
         return name
@@ -179,10 +175,10 @@ def _quarter_name(name: str, today: date) -> str:
 
 
 def _read_written(text: str, today: date) -> tuple[list[str], bool]:
-    """(names of whole calendar periods in order of mention, whether anything else was said about time).
+    """(names of whole calendar periods in order of mention, whether the text has other times).
 
-    A name may be outside the closed set ("2009", "2025-q1"). What has been read is blanked out, ranges before
-    all else, so that the May in "since May" is not read as a month nor the 2024 in "March 2024" as a year.
+    A name may be outside the closed set ("2009", "2025-q1"). Matches are blanked out, ranges first, so that the May in
+    "since May" is not read as a month, nor the 2024 in "March 2024" as a year.
     """
     text = _spelt_out(" ".join(words.MAY_THE_VERB.sub(" ", text).lower().split()))
     found, text = _take(text, words.ALL_TIME, lambda match: "all_time")
@@ -192,7 +188,7 @@ def _read_written(text: str, today: date) -> tuple[list[str], bool]:
         has_range = has_range or bool(matches)
     readers: list[tuple[re.Pattern[str], Callable[[re.Match[str]], str]]] = [
         (words.MONTH_AND_YEAR, lambda match: _month_name(match["month"], _year(match["year"], today))),
-        (words.NUMERIC_MONTH, _numeric_month),
+        (words.NUMERIC_MONTH, numeric_month),
         (words.QUARTER, lambda match: _quarter(match, today)),
         (words.RELATIVE, lambda match: _relative(match, today)),
         (words.BARE_YEAR, lambda match: match["year"]),
@@ -202,7 +198,7 @@ def _read_written(text: str, today: date) -> tuple[list[str], bool]:
         found += matches
     months = _bare_months(text, today)
     if months and any(name.isdigit() or name in {"this_year", "last_year"} for _, name in found):
-        has_range = True  # "In 2023, what did I pay in March?": which March would be a guess
+        has_range = True  # "In 2023, what did I pay in March?": the year of March would be a guess
     else:
         found += months
     if words.REMAINS.search(text) or (not found and words.WEAK_DAYS.search(text)):
@@ -211,7 +207,7 @@ def _read_written(text: str, today: date) -> tuple[list[str], bool]:
 
 
 def _spelt_out(text: str) -> str:
-    """The text with what two periods share said of each: "this and last year", "March and April 2024"."""
+    """Repeat what two periods share for each of them: "this and last year", "March and April 2024"."""
     text = words.SHARED_UNIT.sub(
         lambda match: f"{match['first']} {match['unit'] or match['spanish']}{match['and']}{match['second']}", text
     )
@@ -239,23 +235,20 @@ def _take(
 ) -> tuple[list[tuple[int, str]], str]:
     """(offset, name) of each match, and the text with the matches blanked out at the same length."""
     found = [(match.start(), name_of(match)) for match in pattern.finditer(text)]
-    return found, pattern.sub(lambda match: "\0" * len(match.group()), text)
+    return found, blanked(text, pattern)
 
 
 def _bare_months(text: str, today: date) -> list[tuple[int, str]]:
-    """Months without a year, each the most recent that has begun; in "Thanks, April" there is none."""
+    """Months without a year, each the most recent that has begun; none in "Thanks, April"."""
     matches = list(words.BARE_MONTH.finditer(text))
     if all(match["comma"] for match in matches):
         return []
     months = ((match, _month_number(match["month"] or match["named"] or match["short"])) for match in matches)
-    return [
-        (match.start(), f"{today.year if month <= today.month else today.year - 1}-{month:02d}")
-        for match, month in months
-    ]
+    return [(match.start(), f"{latest_year_of_month(month, today)}-{month:02d}") for match, month in months]
 
 
 def _year(word: str, today: date) -> int:
-    """The year that "2024", "last year" or "this year" says."""
+    """The year of "2024", "last year" or "this year"."""
     if word.isdigit():
         return int(word)
     return today.year - 1 if re.fullmatch(words.LAST_YEAR, word) else today.year
@@ -269,18 +262,10 @@ def _month_number(word: str) -> int:
     return words.MONTH_NUMBERS.get(word) or words.SHORT_MONTH_NUMBERS[word]
 
 
-def _numeric_month(match: re.Match[str]) -> str:
-    return f"{match['iso_year'] or match['year']}-{int(match['iso_month'] or match['month']):02d}"
-
-
 def _quarter(match: re.Match[str], today: date) -> str:
-    """`this_quarter` or `last_quarter` where the quarter is one of them, else a name outside the set."""
+    """`this_quarter` or `last_quarter` if the quarter is one of them, else a name outside the set."""
     quarter = next(number for number in range(1, 5) if match[f"q{number}"])
-    current = (today.month - 1) // 3 + 1
-    if match["year"]:
-        year = _year(match["year"], today)
-    else:
-        year = today.year if quarter <= current else today.year - 1
+    year = _year(match["year"], today) if match["year"] else latest_year_of_quarter(quarter, today)
     return _quarter_name(f"{year}-q{quarter}", today)
 
 

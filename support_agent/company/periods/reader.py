@@ -1,10 +1,9 @@
-"""Reads periods in a language whose words have spaces between them and whose table is in `period_tables/`.
+"""Reads periods in a language that separates words by spaces, with the words of its table in `tables/`.
 
-A name alone is no period: "since May" is not May. So a month or year counts only behind a word that is known to
-mean it whole ("in", "of"), none of the words around it may make it something else, and every other word about
-time that is left makes the text doubtful.
+A name alone is not a period: "since May" is not May. So a month or year counts only after a word that makes it whole
+("in", "of"), and not next to a word that makes it another time; any other word about time makes the text doubtful.
 
-Invariant: what is returned was named in words of this language; what is in doubt is reported, never left out.
+Invariant: only periods named in this language are returned; doubts are reported, never dropped.
 Checked by tests/unit/company/periods/test_reader.py.
 """
 
@@ -18,12 +17,18 @@ from itertools import pairwise
 
 from support_agent.company.periods import digits
 from support_agent.company.periods.patterns import name_patterns, place_patterns, time_patterns
-from support_agent.company.periods.table import Mention, normalised
+from support_agent.company.periods.table import (
+    Mention,
+    latest_year_of_month,
+    latest_year_of_quarter,
+    normalised,
+    numeric_month,
+)
 
 LOOK_BACK = 80
-"""Characters before a period in which words can make it something else."""
+"""Characters before a period that are searched for words that change it."""
 NEAR_WORDS = 3
-"""Two periods with so few words between them belong together: "from March to June"."""
+"""Two periods with at most this many words between them belong together: "from March to June"."""
 _ROMAN = {"i": 1, "ii": 2, "iii": 3, "iv": 4}
 _ANY_YEAR = re.compile(digits.YEAR)
 _SENTENCE_END = re.compile(r"[.?!]")
@@ -32,12 +37,12 @@ _LIST_MARK = re.compile(r"[,&+/;]")
 
 @lru_cache(maxsize=64)
 def reader_of(language: str) -> Reader:
-    """The reader of a language, built once."""
+    """The cached reader of a language."""
     return Reader(language)
 
 
 class Reader:
-    """The patterns of one language; keeps nothing of a text."""
+    """The patterns of one language; stateless."""
 
     def __init__(self, language: str) -> None:
         self._names = name_patterns(language)
@@ -45,11 +50,11 @@ class Reader:
         self._times = time_patterns(language)
 
     def without_now(self, text: str) -> str:
-        """The text without the words that ask for the value of now."""
+        """The text without the words that ask for the current value."""
         return self._times.now.sub(" ", text)
 
     def read(self, text: str, today: date) -> tuple[list[Mention], bool]:
-        """(periods in order of mention, whether anything else was said about time)."""
+        """(periods in order of mention, whether the text has other times)."""
         text = self._times.greeting.sub(lambda match: " " * len(match.group()), normalised(text))
         left, has_other = text, False
         for pattern in (digits.NEVER_WHOLE, self._times.other, self._times.date):
@@ -64,7 +69,7 @@ class Reader:
         return found, is_doubtful or (not found and self._times.day.search(left) is not None)
 
     def _named(self, left: str, today: date) -> tuple[list[Mention], str]:
-        """Periods whose name says all, and the text without them."""
+        """Periods with a complete name, and the text without them."""
         names = self._names
         readers: list[tuple[re.Pattern[str], Callable[[re.Match[str]], Mention]]] = [
             (names.month_and_year, self._dated),
@@ -85,7 +90,7 @@ class Reader:
         return Mention(*match.span(), f"{match['year']}-{self._names.month_numbers[match['name']]:02d}", "other")
 
     def _bare(self, text: str, left: str, found: list[Mention], today: date) -> list[Mention]:
-        """Months without a year, and years, that are said to be meant whole."""
+        """Months without a year, and years, that their context makes whole."""
         taken: list[Mention] = []
         matches = [*self._names.year.finditer(left), *self._names.month.finditer(left)]
         ends = sorted(mention.end for mention in found)
@@ -97,12 +102,12 @@ class Reader:
                 taken.append(Mention(*match.span(), match["year"], "year"))
             elif match["name"] in self._times.wide_months:
                 number = self._names.month_numbers[match["name"]]
-                year = today.year if number <= today.month else today.year - 1
-                taken.append(Mention(*match.span(), f"{year}-{number:02d}", "month"))
+                name = f"{latest_year_of_month(number, today)}-{number:02d}"
+                taken.append(Mention(*match.span(), name, "month"))
         return taken
 
     def _is_whole(self, text: str, match: re.Match[str], last_end: int) -> bool:
-        """Whether the words beside a month or year mean it whole, or join it to the period that ends before it."""
+        """Whether the words next to a month or year make it whole, or join it to the previous period."""
         is_year = "year" in match.groupdict()
         before = _before(text, match.start())
         behind = self._places.year_behind if is_year else self._places.month_behind
@@ -115,7 +120,7 @@ class Reader:
         )
 
     def _widened(self, text: str, mention: Mention) -> Mention:
-        """The mention with the word for month or year that stands beside it: "rok 2023", "2024 года"."""
+        """Extend the mention to the word for month or year next to it: "rok 2023", "2024 года"."""
         if mention.name[0].isalpha():
             return mention
         before = self._places.unit_before.search(_before(text, mention.start))
@@ -124,7 +129,7 @@ class Reader:
         return mention._replace(start=start, end=behind.end() if behind else mention.end)
 
     def _is_left(self, left: str) -> bool:
-        """Whether a word about time was not read: a unit that is no rhythm, a month, what may be a year."""
+        """Whether words about time are left: a unit (except in "each month"), a month, a possible year."""
         for match in self._times.unit.finditer(left):
             is_single = match["one"] is not None and match.group() == match["one"]
             if not (is_single and self._places.each.search(_before(left, match.start()))):
@@ -134,7 +139,7 @@ class Reader:
         return is_short or self._times.any_month.search(left) is not None or _ANY_YEAR.search(left) is not None
 
     def _is_guarded(self, text: str, found: list[Mention]) -> bool:
-        """Whether a word beside a period makes it another ("since"), or two periods are the ends of a span."""
+        """Whether a word next to a period changes it ("since"), or two periods are the ends of a range."""
         for mention in found:
             is_outside = self._places.outside.search(_before(text, mention.start)) is not None
             if is_outside or self._places.behind.match(text, mention.end):
@@ -169,21 +174,20 @@ def _relative(name: str) -> Callable[[re.Match[str]], Mention]:
 
 
 def _numeric(match: re.Match[str]) -> Mention:
-    month = int(match["iso_month"] or match["month"])
-    return Mention(*match.span(), f"{match['iso_year'] or match['year']}-{month:02d}", "other")
+    return Mention(*match.span(), numeric_month(match), "other")
 
 
 def _quarter(match: re.Match[str], today: date) -> Mention:
-    """A quarter by its number; without a year the latest that has begun."""
+    """A quarter by number; without a year the latest that has begun."""
     groups = match.groupdict()
     said = groups.get("q") or groups.get("t") or groups["number"]
     number = _ROMAN.get(said) or int(said)
-    year = int(match["year"]) if match["year"] else today.year - (number > (today.month - 1) // 3 + 1)
+    year = int(match["year"]) if match["year"] else latest_year_of_quarter(number, today)
     return Mention(*match.span(), f"{year}-q{number}", "other")
 
 
 def _is_mixed(found: list[Mention]) -> bool:
-    """Whether a month without a year stands beside another year: of which year it is would be a guess."""
+    """Whether a month without a year occurs with another year, so that its year would be a guess."""
     kinds = [mention.kind for mention in found]
     others = [mention for mention in found if mention.kind != "month"]
     return "month" in kinds and any(not mention.name.endswith("_month") for mention in others)

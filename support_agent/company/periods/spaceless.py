@@ -1,8 +1,8 @@
-"""Reads periods in Japanese, Chinese and Korean, whose months and years are digits with a sign.
+"""Reads periods in Japanese, Chinese and Korean, which write months and years as a number and a character.
 
-A period counts only before a particle that leaves it whole ("3月の" is of March, "3月から" since March).
+A period counts only before a particle that leaves it whole ("3月の" is "of March", "3月から" is "since March").
 
-Invariant: what is in doubt is reported, never left out. Checked by tests/unit/company/periods/test_reader.py.
+Invariant: doubts are reported, never dropped. Checked by tests/unit/company/periods/test_reader.py.
 """
 
 from __future__ import annotations
@@ -13,7 +13,14 @@ from datetime import date
 from functools import lru_cache
 
 from support_agent.company.periods import digits
-from support_agent.company.periods.table import Mention, normalised, table_of
+from support_agent.company.periods.table import (
+    Mention,
+    blanked,
+    latest_year_of_month,
+    latest_year_of_quarter,
+    normalised,
+    table_of,
+)
 
 SPACELESS = frozenset(["ja", "zh", "ko"])
 _DIGITS = "一二三四五六七八九"
@@ -41,31 +48,31 @@ _LEFT = re.compile(r"\d\s*[月월]|[年년]\s*前|(?<!\d)(?:19|20)\d\d(?![\d,.]\
 
 @lru_cache(maxsize=8)
 def spaceless_reader_of(language: str) -> SpacelessReader:
-    """The reader of a language, built once."""
+    """The cached reader of a language."""
     return SpacelessReader(language)
 
 
 class SpacelessReader:
-    """The patterns of one language; keeps nothing of a text."""
+    """The patterns of one language; stateless."""
 
     def __init__(self, language: str) -> None:
         table = table_of(language)
         self._particle = re.compile(rf"(?:{table.particle})" if language == "ko" else rf"\s*(?:{table.particle})")
-        self._other = re.compile(_signs(table.other))
-        self._units = re.compile(f"{_COUNT}{_signs([*table.units, '年', '년', '月', '달'])}")
-        self._outside = re.compile(rf"{_signs(table.outside)}\s*$")
+        self._other = re.compile(_any_of(table.other))
+        self._units = re.compile(f"{_COUNT}{_any_of([*table.units, '年', '년', '月', '달'])}")
+        self._outside = re.compile(rf"{_any_of(table.outside)}\s*$")
         self._weekday = re.compile("[月火水木金土日]曜|星期|礼拜|[월화수목금토일]요일")
-        self._day_words = re.compile(_signs(table.day))
-        self._now = re.compile(_signs(table.now))
+        self._day_words = re.compile(_any_of(table.day))
+        self._now = re.compile(_any_of(table.now))
         fields = type(table.names).model_fields
-        self._names = [(name, re.compile(_signs(getattr(table.names, name)))) for name in fields]
+        self._names = [(name, re.compile(_any_of(getattr(table.names, name)))) for name in fields]
 
     def without_now(self, text: str) -> str:
-        """The text without the words that ask for the value of now."""
+        """The text without the words that ask for the current value."""
         return self._now.sub(" ", text)
 
     def read(self, text: str, today: date) -> tuple[list[Mention], bool]:
-        """(periods in order of mention, whether anything else was said about time)."""
+        """(periods in order of mention, whether the text has other times)."""
         text = normalised(text)
         left = text
         is_doubtful = any(pattern.search(text) for pattern in (self._other, self._weekday, _DAY))
@@ -73,10 +80,10 @@ class SpacelessReader:
         for name, pattern in self._names:
             kind = "year" if name.endswith("year") else "other"
             found += [Mention(*match.span(), name, kind) for match in pattern.finditer(left)]
-            left = pattern.sub(lambda match: "\0" * len(match.group()), left)
+            left = blanked(left, pattern)
         for pattern in _PATTERNS:
             found += [_mention(match, today) for match in pattern.finditer(left)]
-            left = pattern.sub(lambda match: "\0" * len(match.group()), left)
+            left = blanked(left, pattern)
         found.sort()
         is_doubtful = is_doubtful or digits.NEVER_WHOLE.search(left) is not None
         is_cut = any(
@@ -89,7 +96,7 @@ class SpacelessReader:
         return found, is_doubtful or is_cut or is_month_of_year or is_left or is_day
 
 
-def _signs(words: Iterable[str]) -> str:
+def _any_of(words: Iterable[str]) -> str:
     ordered = sorted(words, key=lambda word: (-len(word), word))
     return "(?:" + "|".join(map(re.escape, ordered)) + ")" if ordered else "(?!)"
 
@@ -99,10 +106,9 @@ def _mention(match: re.Match[str], today: date) -> Mention:
     year = int(groups["year"]) if groups.get("year") else None
     if said := groups.get("quarter"):
         number = _MONTHS.get(said) or int(said)
-        latest = today.year - (number > (today.month - 1) // 3 + 1)
-        return Mention(*match.span(), f"{year or latest}-q{number}", "other")
+        return Mention(*match.span(), f"{year or latest_year_of_quarter(number, today)}-q{number}", "other")
     if said := groups.get("month"):
         number = _MONTHS.get(said) or int(said)
-        latest = today.year - (number > today.month)
-        return Mention(*match.span(), f"{year or latest}-{number:02d}", "other" if year else "month")
+        name = f"{year or latest_year_of_month(number, today)}-{number:02d}"
+        return Mention(*match.span(), name, "other" if year else "month")
     return Mention(*match.span(), f"{year}", "year")

@@ -1,6 +1,6 @@
-"""The words by which a language names periods: names from CLDR, what stands around them from `period_tables/`.
+"""The words of a language for periods: names from CLDR, the words around them from `tables/`.
 
-Invariant: data only; what a match means is decided in `reader` and `spaceless`. Checked by
+Invariant: nothing here interprets a match; `reader` and `spaceless` do. Checked by
 tests/unit/company/periods/test_table.py.
 """
 
@@ -10,6 +10,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable
+from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -23,7 +24,7 @@ _FOLDER = Path(__file__).parent / "tables"
 TABLES = frozenset(file.stem for file in _FOLDER.glob("*.toml"))
 """ISO 639 codes of the languages that have a table."""
 FOLDED_LENGTH = 4
-"""Shorter words are others without their accents: "à" and "a", "été" and "ete"."""
+"""Shorter words keep their accents, because they would become other words: "à" and "a"."""
 Phrases = Annotated[
     tuple[str, ...],
     BeforeValidator(lambda text: tuple(" ".join(part.split()) for part in text.split("|") if part.strip())),
@@ -31,7 +32,7 @@ Phrases = Annotated[
 
 
 class Names(Frozen):
-    """Whole names of periods, beside those made of a unit and "this" or "last"."""
+    """Whole names of periods, in addition to a unit with "this" or "last"."""
 
     this_month: Phrases = ()
     last_month: Phrases = ()
@@ -42,7 +43,7 @@ class Names(Frozen):
 
 
 class Table(Frozen):
-    """One language's words; tables/README.md says what each list holds."""
+    """One language's words; tables/README.md explains each list."""
 
     cldr: str = ""
     inside: Phrases = ()
@@ -71,10 +72,10 @@ class Table(Frozen):
 
 
 class Mention(NamedTuple):
-    """A period that a text names, between two offsets of the text as `normalised`.
+    """A period in a text, with its offsets in the `normalised` text.
 
-    `name` may be of a period outside the closed set ("2009", "2025-q1"). `kind` is "month" for one without a
-    year, "year" for one of a whole year, else "other".
+    `name` may be outside the closed set ("2009", "2025-q1"). `kind` is "month" for a month without a year, "year" for a
+    whole year, else "other".
     """
 
     start: int
@@ -84,7 +85,7 @@ class Mention(NamedTuple):
 
 
 class MonthNames(NamedTuple):
-    """Lower-case names with the number of their month; what two months share is left out."""
+    """Lower-case names with the number of their month, without ambiguous names."""
 
     wide: dict[str, int]
     short: dict[str, int]
@@ -96,8 +97,28 @@ def table_of(language: str) -> Table:
     return Table.model_validate(tomllib.loads((_FOLDER / f"{language}.toml").read_text(encoding="utf-8")))
 
 
+def latest_year_of_month(month: int, today: date) -> int:
+    """The year of the latest such month that has begun."""
+    return today.year - (month > today.month)
+
+
+def latest_year_of_quarter(quarter: int, today: date) -> int:
+    """The year of the latest such quarter that has begun."""
+    return today.year - (quarter > (today.month - 1) // 3 + 1)
+
+
+def numeric_month(match: re.Match[str]) -> str:
+    """The name of a month in digits, with the year before it (`iso_`) or after it."""
+    return f"{match['iso_year'] or match['year']}-{int(match['iso_month'] or match['month']):02d}"
+
+
+def blanked(text: str, pattern: re.Pattern[str]) -> str:
+    """The text with the matches of a pattern blanked out at the same length."""
+    return pattern.sub(lambda match: "\0" * len(match.group()), text)
+
+
 def normalised(text: str) -> str:
-    """Lower case, ASCII digits, one kind of apostrophe with a space behind it, one space between words."""
+    """Lower case, ASCII digits, one kind of apostrophe followed by a space, single spaces."""
     text = unicodedata.normalize("NFKC", text).replace("\u0130", "i").lower().replace("\u2019", "'")
     return " ".join(re.sub(r"'(?=\w)", "' ", text).split())
 
@@ -109,7 +130,7 @@ def folded(word: str) -> str:
 
 
 def any_of(words: Iterable[str]) -> str:
-    """A pattern of the words, the longest first, also without accents; for no words one that never matches."""
+    """A pattern of the words, the longest first, with and without accents; without words it never matches."""
     plain = {normalised(word) for word in words}
     both = plain | {folded(word) for word in plain if len(word) >= FOLDED_LENGTH}
     ordered = sorted(both, key=lambda word: (-len(word), word))
@@ -117,15 +138,15 @@ def any_of(words: Iterable[str]) -> str:
 
 
 def as_written(pattern: str) -> re.Pattern[str]:
-    """A pattern of normalised words for a text that is not: any case, either apostrophe, no space behind it."""
+    """A pattern of normalised words for text that is not normalised: any case, either apostrophe, optional space."""
     return re.compile(pattern.replace("'\\ ", "['\u2019]\\s?"), re.IGNORECASE)
 
 
 def month_names(language: str) -> MonthNames:
-    """The months' names in a language.
+    """The names of the months in a language.
 
-    Stand-alone names are read only in languages that decline them: for others they are the same, and babel 2.18
-    gives those of the language that was read before.
+    Stand-alone names are read only for languages that decline month names. For others they are the same, and babel 2.18
+    returns those of the language that was read before.
     """
     table = table_of(language)
     months = Locale.parse(table.cldr or language).months
@@ -138,7 +159,7 @@ def month_names(language: str) -> MonthNames:
 
 
 def is_declined(language: str) -> bool:
-    """Whether month names have further forms in a language."""
+    """Whether a language declines month names."""
     table = table_of(language)
     return bool(table.forms or table.suffix)
 
@@ -151,7 +172,7 @@ def _numbered(groups: Iterable[dict[int, str]]) -> dict[str, int]:
 
 
 def weekday_stems(language: str) -> list[str]:
-    """The weekdays' names in a language as patterns that allow other endings."""
+    """Patterns of the weekdays in a language that allow other endings."""
     table = table_of(language)
     days = Locale.parse(table.cldr or language).days["format"]["wide"]
     stems = {normalised(name)[: -1 if len(name) > FOLDED_LENGTH else None] for name in days.values()}

@@ -1,7 +1,7 @@
-"""The words by which English, German and Spanish texts name periods, as patterns over lower-cased text.
+"""The patterns of periods in English, German and Spanish, for lower-case text.
 
-Invariant: data only; what a match means is decided in `periods`. A pattern that could mean two things stands
-with the ranges that the closed set cannot express, because a period is never guessed. Checked by
+Invariant: data only; `periods` interprets the matches. Ambiguous patterns are among the ranges that the closed set
+cannot express, because a period is never guessed. Checked by
 tests/unit/company/periods/test_periods.py.
 """
 
@@ -20,14 +20,14 @@ _SHORT_MONTHS = """
 
 
 def _numbered(months: str) -> dict[str, int]:
-    """Each name with the number of its month; months are parted by a stroke or a new line."""
+    """Each name with the number of its month; months are separated by a slash or a new line."""
     groups = re.split(r"[/\n]", months.strip())
     return {name: number for number, names in enumerate(groups, start=1) for name in names.split()}
 
 
 MONTH_NUMBERS = _numbered(_MONTHS)
 SHORT_MONTH_NUMBERS = _numbered(_SHORT_MONTHS)
-"""Understood beside a year ("Mar 2025") or after "in": alone they are also names and words."""
+"""Recognised next to a year ("Mar 2025") or after "in"; alone they may be names and words."""
 
 
 def _any_of(*words: str) -> str:
@@ -94,14 +94,14 @@ _BEFORE_MONTH = (
     r"|en|de|del|durante|para|mes\s+de|este|pasado|y|o"
 )
 MAY_THE_VERB = re.compile(r"\bmay\b(?!\s*(?:[.,;:?!)&]|$|and\b|or\b|to\b|(?:of\s+)?(?:last|this|19|20)))")
-"""Of the text as written: in small letters and before another word it is the verb, not the month."""
+"""For text in its original case: in lower case and before another word it is the verb, not the month."""
 BARE_MONTH = re.compile(
     rf"(?:\b(?:{_BEFORE_MONTH})|(?P<comma>,)|&)\s+(?P<month>{MONTH})"
     rf"|\b(?P<named>{MONTH})"
     r"(?=[\s-](?:invoices?|bills?|payments?|statements?|usage|rechnung|abrechnung|zahlung))"
     rf"|\b(?:in|im|en|for)\s+(?P<short>{_any_of(*sorted(SHORT_MONTH_NUMBERS, key=len, reverse=True))})\b"
 )
-"""A month without a year; it needs a word before or behind it, because many months are names or verbs."""
+"""A month without a year; it needs a word before or after it, because many months are also names or verbs."""
 
 _NOT_A_YEAR_BEFORE = (
     r"(?<![\w./:#€$£-])(?<!€\s)(?<!\$\s)(?<!eur\s)(?<!usd\s)(?<!gbp\s)(?<!server\s)(?<!office\s)(?<!windows\s)"
@@ -115,7 +115,7 @@ IN_NUMBER = re.compile(
     rf"(?:^|\b(?:in|im|for|of|during|year|für|jahr|en|de|del|durante|año|payments?|total)\s+){YEAR}|^\W*\d\d?[./-]\d",
     re.IGNORECASE,
 )
-"""A year or month in digits behind a word that means it whole; asked where the text may be in another language."""
+"""A year or month in digits after a word that makes it whole; used if the text may be in another language."""
 
 _QUARTER = r"\s+(?:quarter|quartals?|trimestre)\b"
 QUARTER = re.compile(
@@ -152,7 +152,7 @@ _ORDINAL = (
     r"|primer[oa]?s?|segund[oa]s?|tercer[oa]?s?|cuart[oa]s?|quint[oa]s?|sext[oa]s?)"
 )
 _TIME = rf"(?:{_POINT}|q[1-4]\b|{_ORDINAL}{_QUARTER}|{_MONTH_OR_YEAR_BEFORE_LAST})"
-"""A point or a whole quarter: what a text can leave out, or count from."""
+"""A point or a whole quarter, which a text can exclude or count from."""
 _PART = (
     r"(?:(?:the\s+)?(?:beginning|start|end|middle|rest|remainder|part|half|early|late|mid)(?:\s+of)?[\s-]+"
     r"|(?:dem\s+|der\s+|den\s+|zum\s+)?(?:anfang|ende|mitte|beginn|rest|hälfte)\s+(?:von\s+|des\s+)?"

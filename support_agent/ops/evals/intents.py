@@ -108,7 +108,7 @@ class Way(NamedTuple):
 
     def choose(self, question: str, matches: Sequence[Match]) -> Choice:
         """Choose a topic as for the question of a mail; `matches` has the evidence for each topic."""
-        chances = self.chooser.unasked(matches).chances
+        chances = self.chooser.without_model(matches).chances
         likeliest = sorted(zip(chances, matches, strict=False), key=lambda pair: -pair[0])[: self.shortlist]
         return self.chooser.topic(question, matches, [self.options[match.topic] for _, match in likeliest], self.least)
 

@@ -17,7 +17,7 @@ from support_agent.company.account_specs import ALL_COLUMNS
 from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError
 from support_agent.ops.evals.files import data_file, read_text
-from support_agent.planner.work import TOPIC_KINDS
+from support_agent.planner.plan_run import TOPIC_KINDS
 
 LABELS = "labels.jsonl"
 HANDED_OVER, ASKED_BACK = "escalate", "ask_clarification"

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from support_agent.facts.learning.recording import Asking
 from support_agent.mail.message import parse
 from support_agent.ops.evals.mail_labels import HANDED_OVER, Label, Sections, document_of
-from support_agent.planner.pieces import Read
+from support_agent.planner.segments import Read
 from support_agent.workflow.decide import questions_in
 
 

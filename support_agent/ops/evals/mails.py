@@ -22,7 +22,7 @@ from support_agent.core.frozen import Frozen
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunCall, DryRunResult, read_mail
 from support_agent.ops.evals.mail_labels import Label, Sections, document_of
-from support_agent.planner.work import TOPIC_KINDS
+from support_agent.planner.plan_run import TOPIC_KINDS
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from support_agent.facts.learning.recording import Asking, record
 from support_agent.facts.opening import open_recording
 from support_agent.ops.evals.mail_questions import asking, askings
 from support_agent.ops.retrieval_report import searchable
-from support_agent.planner.pieces import Read
 from support_agent.planner.questions import questions_of
+from support_agent.planner.segments import Read
 from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings, mails_of
 from tests.benchmarks.papers.command import run
 from tests.labelled import labels

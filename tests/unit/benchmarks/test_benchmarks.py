@@ -13,8 +13,7 @@ from support_agent.company.company import Company
 from support_agent.facts.topics import topics_of
 from support_agent.ops.evals.mail_labels import topic_of
 from support_agent.planner.choice import NONE_KEY
-from support_agent.planner.combiner import Asked as AskedWeights
-from support_agent.planner.combiner import Calibration, Combiner, Votes, Weights, committed
+from support_agent.planner.combiner import Calibration, Combiner, ModelWeights, Votes, Weights, committed
 from support_agent.tools.base import Match
 from tests.benchmarks import sections
 from tests.benchmarks.__main__ import invented_numbers
@@ -66,11 +65,11 @@ def test_the_language_models_votes_weigh_as_much_as_they_help() -> None:
     silent = Weights(topic={}, none={})
     helpful, none = (fit_asked([group("one", "near", votes=said)], [silent]) for said in (3.0, None))
     assert helpful.judged > 0.3
-    assert none == AskedWeights()
+    assert none == ModelWeights()
 
 
 def test_what_a_fit_is_told_to_be_worth_is_counted() -> None:
-    combiner = Combiner(version="x", silent=fit([group("one", "near")]), asked=AskedWeights())
+    combiner = Combiner(version="x", silent=fit([group("one", "near")]), asked=ModelWeights())
     assert told(group("one", "near"), combiner, is_asked=False).startswith("10 of 10 right at the top")
     assert told(group("one", "near"), combiner, is_asked=True) == ""
 

@@ -27,7 +27,7 @@ from support_agent.facts.learning.configured_policy import policy_for
 from support_agent.facts.learning.policy_weights import load as load_weights
 from support_agent.facts.learning.recorded import read_cases
 from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome, trained
-from support_agent.planner.pieces import Read
+from support_agent.planner.segments import Read
 from tests.fakes_journey import WordSearch
 from tests.labelled import MAILS
 from tests.recorded_cases import made_cases

@@ -51,7 +51,7 @@ def test_a_unit_is_one_word_or_a_noun_for_each_locale(tmp_path: Path, words: str
         (["unit = { one = 'seat', other = 'seats' }"], "unit: 'one' is no locale: write a language such as de"),
         (["unit = { de = 'Plätze' }"], "10: [fields.seats] unit: no English text"),
         (['unit = { en = "G\\u202eB" }'], "10: [fields.seats] unit: forbidden character U+202E: delete it"),
-        (["level = 2"], "10: [fields.seats] level: a customer is known at level 3 alone: write level = 3, or leave"),
+        (["level = 2"], "10: [fields.seats] level: a customer is known only at level 3: write level = 3, or leave"),
         (["values.on = { en = 'on' }"], "10: [fields.seats] values: only a text has words for its values: delete it"),
         (["values.on = { english = 'on' }"], "values: 'english' is no locale"),
         (["values.on = 'an'"], "10: [fields.seats] values cannot be used: write the words of each value"),

@@ -191,7 +191,7 @@ def test_a_folder_that_is_no_language_is_an_error_of_check_alone(policies: Path)
     (policies / "pictures").mkdir()
     finding = only(check(policies))
     assert (finding.severity, finding.path) == (Severity.ERROR, policies / "german")
-    assert finding.what == "'german' is no language, so nobody is sent the documents in it"
+    assert finding.what == "'german' is not a language, so nobody is sent the documents in it"
     assert len(load_library(policies, "en").translations) == 2
 
 

@@ -264,7 +264,7 @@ def test_a_body_that_cannot_be_mailed_is_refused(body: str, line: int, what: str
         ("title: Refund", 'title: "Ref\\u202eund', 2, "not YAML"),
         ("title: Refund policy", 'title: "Ref\\u202eund"', 3, "U+202E in title"),
         ("title: Refund policy", 'title: "Ref\\nund"', 3, "U+000A in title"),
-        ("number: 1", "number: 1\nnumber: 1", 3, "stands twice"),
+        ("number: 1", "number: 1\nnumber: 1", 3, "occurs twice"),
         ("summary: When money comes back.", "summary:", 4, "summary is empty: write 1 to 500 characters"),
         ("title:", "state:\ntitle:", 3, "unknown key state"),
     ],

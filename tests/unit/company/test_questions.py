@@ -57,7 +57,7 @@ def test_no_file_means_no_questions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "what"),
     [
-        ("number = 1", "number = 2", 10, "stands twice"),
+        ("number = 1", "number = 2", 10, "is used twice"),
         ("number = 1\n", "", 9, "number is missing"),
         ("number = 1", "numbr = 1\nnumber = 1", 10, "unknown key numbr: delete it, did you mean number?"),
         ('text = { en = "Which account?" }', 'text = { de = "Welches?" }', 12, "no English text"),

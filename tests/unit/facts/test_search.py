@@ -82,19 +82,19 @@ def test_one_sentence_that_asks_is_not_drowned_by_a_story(search: CompanySearch)
 
 def test_each_kind_of_text_has_a_likeness_of_its_own_and_what_is_missing_has_none(search: CompanySearch) -> None:
     refund, password = sorted(search.nearest("refund"), key=lambda match: match.topic)
-    assert refund.signs is not None
-    assert password.signs is not None
-    assert set(refund.signs.likeness["minilm"]) == {"head", "question"}
-    assert set(password.signs.likeness["minilm"]) == {"head", "section"}
-    assert (refund.signs.examples, password.signs.examples) == (1, 0)
+    assert refund.signals is not None
+    assert password.signals is not None
+    assert set(refund.signals.likeness["minilm"]) == {"head", "question"}
+    assert set(password.signals.likeness["minilm"]) == {"head", "section"}
+    assert (refund.signals.examples, password.signals.examples) == (1, 0)
 
 
 def test_the_classifier_and_the_words_are_fitted_to_the_topics(search: CompanySearch) -> None:
     refund, password = sorted(search.nearest("refund"), key=lambda match: match.topic)
-    assert refund.signs is not None
-    assert password.signs is not None
-    assert (refund.signs.classifier or 0) > (password.signs.classifier or 0)
-    assert (refund.signs.words or 0) > (password.signs.words or 0)
+    assert refund.signals is not None
+    assert password.signals is not None
+    assert (refund.signals.classifier or 0) > (password.signals.classifier or 0)
+    assert (refund.signals.words or 0) > (password.signals.words or 0)
 
 
 def test_with_many_topics_the_vector_store_proposes_and_these_alone_are_fitted_to(
@@ -102,9 +102,9 @@ def test_with_many_topics_the_vector_store_proposes_and_these_alone_are_fitted_t
 ) -> None:
     monkeypatch.setattr(module, "MOST_FITTED", 1)
     search.update([REFUND, PASSWORD, Topic(key="document:10", title="Invoice")])
-    signs = {match.topic: match.signs for match in search.nearest("my invoice")}
-    best, other = signs["document:10"], signs[REFUND.key]
-    assert next(iter(signs)) == "document:10"
+    signals = {match.topic: match.signals for match in search.nearest("my invoice")}
+    best, other = signals["document:10"], signals[REFUND.key]
+    assert next(iter(signals)) == "document:10"
     assert best is not None
     assert other is not None
     assert (best.classifier or 0) > (other.classifier or 0)
@@ -174,8 +174,8 @@ def test_a_company_of_one_topic_is_searched(search: CompanySearch) -> None:
     """The failure: every mail to a company with a single topic crashed."""
     search.update([Topic(key="document:1", title="Refund")])
     (match,) = search.nearest("my refund?")
-    assert match.signs is not None
-    assert match.signs.classifier is not None
+    assert match.signals is not None
+    assert match.signals.classifier is not None
 
 
 def test_an_index_that_another_process_is_changing_is_not_searched(

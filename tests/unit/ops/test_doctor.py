@@ -314,7 +314,7 @@ def test_a_calibration_is_told_with_what_it_was_made_for(
     write_calibration(now.planner.calibration, made(now))
     diagnosis = the("calibration", changed(now, "planner", model_votes=votes))
     assert diagnosis.severity is severity
-    assert ("from 130 questions" if votes == "never" else "left aside") in diagnosis.what
+    assert ("from 130 questions" if votes == "never" else "is ignored") in diagnosis.what
 
 
 def test_a_calibration_that_is_none_is_an_error(settings: Settings, tmp_path: Path) -> None:

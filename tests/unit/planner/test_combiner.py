@@ -1,4 +1,4 @@
-"""The combiner: probabilities of what may answer and of none, out of raw signs; what is not known has no say."""
+"""The combiner: probabilities of what may answer and of none, out of raw signals; what is not known has no say."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from support_agent.planner.combiner import (
     standardised,
 )
 from support_agent.tools.base import Match
-from support_agent.tools.signs import Signs
+from support_agent.tools.signals import Signals
 from tests.fakes import PLAIN
 
 
 def match(number: int, near: float, **changes: object) -> Match:
-    signs = Signs(likeness={"minilm": {"head": near}, "use": {"head": near}}, fluency={"minilm": 1.0, "use": 1.0})
-    return Match(topic=f"document:{number}", score=near, signs=signs.model_copy(update=changes))
+    signals = Signals(likeness={"minilm": {"head": near}, "use": {"head": near}}, fluency={"minilm": 1.0, "use": 1.0})
+    return Match(topic=f"document:{number}", score=near, signals=signals.model_copy(update=changes))
 
 
 cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=8)

@@ -13,7 +13,7 @@ from support_agent.models.openai import OpenAIModel
 from support_agent.planner.candidates import Candidate, Scope
 from support_agent.planner.choice import Option, Vote
 from support_agent.planner.composers import ScoringComposer, ServerComposer, Step, composer_for, schemas
-from support_agent.planner.hints import Hints
+from support_agent.planner.heuristics import Heuristics
 from support_agent.tools.answers import SendDocument
 from support_agent.tools.data import FetchSeries
 from tests.fakes import ScriptedModel
@@ -41,7 +41,7 @@ def step(*, votes: tuple[Vote, ...] = (), so_far: tuple[str, ...] = (), periods:
         Option(key="document:1", title="Data export"),
         Option(key="series:payments", title=SERIES),
     ]
-    return Step(question=SECRET, so_far=so_far, calls=scope.calls(), hints=Hints(scope, options, votes))
+    return Step(question=SECRET, so_far=so_far, calls=scope.calls(), heuristics=Heuristics(scope, options, votes))
 
 
 def reply(call: object) -> Reply:

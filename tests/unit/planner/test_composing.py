@@ -26,7 +26,7 @@ from support_agent.errors import PermanentError, ToolCallRejected
 from support_agent.models.language_model import Model
 from support_agent.planner.choice import Chooser
 from support_agent.planner.composers import Composed, ScoringComposer, Step
-from support_agent.planner.composing import COMPOSING_VERSION, Composing
+from support_agent.planner.composing import COMPOSING_VERSION, ComposedRun
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.tools.base import Context, Match, SentAnswer
@@ -89,7 +89,7 @@ def test_rows_are_filtered_then_sorted_then_sent() -> None:
 
 
 def test_a_model_that_only_scores_composes_the_same_call() -> None:
-    """Piece by piece: a likely topic, the step that the words name and is missing, the pointer that nobody used."""
+    """Segment by piece: a likely topic, the step that the words name and is missing, the pointer that nobody used."""
     made = plan(Prefers("payments"), payments())
     assert tools(made) == ["find_documents", "fetch_series", "filter", "sort", "send_table", "finish"]
     assert made.calls[4].args == {"pointer": "@3"}
@@ -187,7 +187,7 @@ def test_a_probability_that_is_no_number_is_not_sure() -> None:
         def compose(self, step: Step) -> Composed:
             return super().compose(step)._replace(probability=math.nan)
 
-    work = Composing(
+    work = ComposedRun(
         Nameless(Prefers("payments")), Chooser(Prefers("payments"), PLAIN), PlannerSettings(), lambda: 0.0, payments()
     )
     work.run()

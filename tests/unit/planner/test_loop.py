@@ -20,7 +20,7 @@ from support_agent.planner.combiner import Calibration
 from support_agent.planner.forms import FORMS, LISTED, NO_FORM
 from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
-from support_agent.planner.work import TOPIC_KINDS
+from support_agent.planner.plan_run import TOPIC_KINDS
 from support_agent.tools.base import Context, Examples, Kind, Match
 from support_agent.tools.catalogue import TOOLS
 from tests.fakes import PLAIN, ScriptedModel

@@ -7,19 +7,21 @@ from time import perf_counter
 import pytest
 
 from support_agent.company.vocabulary import Vocabulary
-from support_agent.planner.held import Held
-from support_agent.planner.qualifiers import beside
+from support_agent.planner.answer_content import AnswerContent
+from support_agent.planner.qualifiers import missing_qualifier
 from tests.unit.planner.test_loop import Prefers, near, one, plan
 
-REFUNDS = Held(
+REFUNDS = AnswerContent(
     "Refunds are given within 14 days, also for the storage add-on, on Windows 11. Code HF-M07. EUR euro PayPal",
     Vocabulary(codes=frozenset({"hf-m00"}), names=frozenset({"paypal"})),
     is_value=False,
 )
-SEATS = Held("Seats in use. How many seats are used? 12 seats", Vocabulary(), is_value=True)
-PAID = Held("Payments. Sums that were paid. 2025 2025-01 January EUR 120.00 euro euros", Vocabulary(), is_value=True)
+SEATS = AnswerContent("Seats in use. How many seats are used? 12 seats", Vocabulary(), is_value=True)
+PAID = AnswerContent(
+    "Payments. Sums that were paid. 2025 2025-01 January EUR 120.00 euro euros", Vocabulary(), is_value=True
+)
 
-RATES = Held(
+RATES = AnswerContent(
     "In Germany 19 %, in Austria 20 %. The price is net.",
     Vocabulary(),
     is_value=False,
@@ -33,7 +35,7 @@ def never(sentence: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("question", "held", "kind"),
+    ("question", "content", "kind"),
     [
         ("How many of our seats are used by people in Lisbon?", SEATS, "name"),
         ("How many seats are used? Only the ones of the office.", SEATS, "exclusion"),
@@ -60,14 +62,16 @@ def never(sentence: str) -> bool:
         ("Nous sommes en Norvège. Le prix est-il net ?", RATES, "name"),
     ],
 )
-def test_what_narrows_a_question_and_is_not_in_the_answer_is_told(question: str, held: Held, kind: str) -> None:
-    found = beside(question, "", held, never)
+def test_what_narrows_a_question_and_is_not_in_the_answer_is_told(
+    question: str, content: AnswerContent, kind: str
+) -> None:
+    found = missing_qualifier(question, "", content, never)
     assert found is not None
     assert found.kind == kind
 
 
 @pytest.mark.parametrize(
-    ("question", "held"),
+    ("question", "content"),
     [
         ("My boss, Ms Farrow, flies to Lisbon on 3 March. How many seats are used?", SEATS),
         ("I cannot find it in the app. How many seats are used?", SEATS),
@@ -86,34 +90,36 @@ def test_what_narrows_a_question_and_is_not_in_the_answer_is_told(question: str,
         ("Do I get a refund? My sister, who is in Florida until May or so, bought two more of them there.", REFUNDS),
     ],
 )
-def test_what_is_told_beside_the_question_or_stands_in_the_answer_narrows_nothing(question: str, held: Held) -> None:
-    assert beside(question, "", held, never) is None
+def test_what_stands_before_the_question_or_in_the_answer_narrows_nothing(
+    question: str, content: AnswerContent
+) -> None:
+    assert missing_qualifier(question, "", content, never) is None
 
 
 def test_nouns_of_a_german_subject_are_no_names() -> None:
     question = "Könnten Sie mir bitte alle Zahlungen in 2025 auflisten? Mir fehlen in der Buchhaltung ein paar Belege."
-    assert beside(f"Übersicht Zahlungen. {question}", "Übersicht Zahlungen", PAID, never) is None
+    assert missing_qualifier(f"Übersicht Zahlungen. {question}", "Übersicht Zahlungen", PAID, never) is None
 
 
 def test_a_subject_that_names_a_product_narrows_the_question() -> None:
     question = "I bought it on my phone. Can I have a refund for it?"
-    found = beside(question, "App Store refund", REFUNDS, never)
+    found = missing_qualifier(question, "App Store refund", REFUNDS, never)
     assert found is not None
     assert found.text == "App Store"
-    assert beside(question, "Refund for Lisbon", REFUNDS, never) is None
-    assert beside(question, "Refund For My Storage Purchase", REFUNDS, never) is None
+    assert missing_qualifier(question, "Refund for Lisbon", REFUNDS, never) is None
+    assert missing_qualifier(question, "Refund For My Storage Purchase", REFUNDS, never) is None
 
 
 def test_a_name_of_the_companys_vocabulary_counts_in_small_letters_too() -> None:
-    other = Held("Exports are made at night.", REFUNDS.vocabulary, is_value=False)
-    assert beside("can i have an export to paypal?", "", other, never) is not None
+    other = AnswerContent("Exports are made at night.", REFUNDS.vocabulary, is_value=False)
+    assert missing_qualifier("can i have an export to paypal?", "", other, never) is not None
 
 
 def test_a_true_value_beside_the_question_goes_to_a_person_with_what_it_lacks() -> None:
     given = one("Which plan does Lisbon have?", near("field:plan", score=0.9))
     made = plan(Prefers("plan"), given)
     assert (made.outcome, made.reason) == ("escalate", "beside")
-    assert [found.text for found in given.beside] == ["Lisbon"]
+    assert [found.text for found in given.missing_qualifiers] == ["Lisbon"]
 
 
 def test_the_same_value_is_sent_where_nothing_narrows_the_question() -> None:
@@ -129,7 +135,7 @@ def test_the_subject_counts_where_the_mail_has_one_question() -> None:
 def test_of_several_countries_the_same_one_is_told_in_every_process() -> None:
     """What is stored with a call is replayed elsewhere, where sets have another order."""
     told = "We are in Norway, Sweden, Finland, Iceland, Belgium, Denmark, Hungary and Estonia."
-    found = beside(f"{told} Does the price include it?", "", RATES, never)
+    found = missing_qualifier(f"{told} Does the price include it?", "", RATES, never)
     assert found is not None
     assert found.text == "Belgium"
 
@@ -137,5 +143,5 @@ def test_of_several_countries_the_same_one_is_told_in_every_process() -> None:
 def test_a_word_of_100_000_characters_is_read_in_seconds() -> None:
     """It took 40 where a file's name was looked for from each hyphen on."""
     started = perf_counter()
-    assert beside("a-" * 50_000, "", REFUNDS, never) is None
+    assert missing_qualifier("a-" * 50_000, "", REFUNDS, never) is None
     assert perf_counter() - started < 15

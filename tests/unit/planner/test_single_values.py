@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from support_agent.planner.forms import NO_FORM, OVER_MANY
-from support_agent.planner.single_values import over_many
+from support_agent.planner.forms import AGGREGATE_FORMS, NO_FORM, aggregate_asked_for
 from support_agent.tools.base import Examples
 from tests.unit.tools.fakes import FakeSearch
 
@@ -21,10 +20,10 @@ def search(**phrasings: str) -> FakeSearch:
     return made
 
 
-@pytest.mark.parametrize("form", sorted(OVER_MANY))
+@pytest.mark.parametrize("form", sorted(AGGREGATE_FORMS))
 def test_a_number_of_many_values_is_not_a_single_value(form: str) -> None:
     """The failure: "Highest bill ever" was answered with the latest invoice."""
-    found = over_many("Xyz bill ever?", FIELD, search(Xyz=form))
+    found = aggregate_asked_for("Xyz bill ever?", FIELD, search(Xyz=form))
     assert found is not None
     assert found.kind == "form"
 
@@ -32,14 +31,14 @@ def test_a_number_of_many_values_is_not_a_single_value(form: str) -> None:
 @pytest.mark.parametrize("form", ["latest", "list", "count", "subtract", NO_FORM])
 def test_other_forms_do_not_keep_a_field_from_answering(form: str) -> None:
     """ "My latest invoice" and "how many seats" are fields."""
-    assert over_many("Xyz bill?", FIELD, search(Xyz=form)) is None
+    assert aggregate_asked_for("Xyz bill?", FIELD, search(Xyz=form)) is None
 
 
 def test_a_field_that_is_such_a_number_itself_answers() -> None:
     """An open balance is a total, as its own words say."""
     own = ("Open balance", "The sum of all unpaid invoices.")
-    assert over_many("What do I owe in total?", own, search(total="total", sum="total")) is None
-    assert over_many("What do I owe in total?", own, search(total="total")) is not None
+    assert aggregate_asked_for("What do I owe in total?", own, search(total="total", sum="total")) is None
+    assert aggregate_asked_for("What do I owe in total?", own, search(total="total")) is not None
 
 
 @pytest.mark.parametrize(
@@ -53,4 +52,4 @@ def test_where_the_vote_is_not_sure_the_field_answers(chances: Mapping[str, floa
             said = chances if text == "Which one?" else {NO_FORM: 1.0}
             return {name: said.get(name, 0.0) for name, _ in examples}
 
-    assert over_many("Which one?", FIELD, Unsure()) is None
+    assert aggregate_asked_for("Which one?", FIELD, Unsure()) is None

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support_agent.answer.final_answer import CalculationItem, Operand, TableItem
-from support_agent.company.values import Count, Money, Number, Quantity, Row
+from support_agent.company.values import Count, Money, Number, Quantity, Row, amount_of
 from support_agent.errors import ToolCallRejected
 from support_agent.tools.base import Context, Data, Pointed, Tool
 from support_agent.tools.data import (
@@ -24,7 +24,6 @@ from support_agent.tools.data import (
     Operation,
     Sort,
     aggregate_rows,
-    amount_of,
     calculate,
 )
 from tests.unit.tools.fakes import (

@@ -17,10 +17,10 @@ from support_agent.tools.retrieval import (
     FAILED,
     MAX_MEMORY_CHARACTERS,
     MAX_TRACE_CHARACTERS,
+    finding_text,
     memory_of,
     open_room,
     retrieve,
-    told,
 )
 from tests.fakes_room import VISITS, ScriptedRoom, found, says
 from tests.unit.tools.fakes import document
@@ -175,4 +175,4 @@ def test_a_room_that_cannot_be_opened_fails_each_look() -> None:
 
 def test_a_finding_is_told_by_its_reason_its_documents_and_their_grades() -> None:
     finding = found(says(2, 0), says(1, 0, grade=None), says(2, 0), reason="not_an_answer")
-    assert told(finding) == "not_an_answer, document:2 0.90, document:1"
+    assert finding_text(finding) == "not_an_answer, document:2 0.90, document:1"

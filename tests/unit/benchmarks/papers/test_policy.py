@@ -13,7 +13,7 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.facts.inquiry.workflow import Workflow
 from support_agent.facts.learning.recorded import apart, read_cases
-from support_agent.planner.pieces import Read
+from support_agent.planner.segments import Read
 from tests.benchmarks.papers import policy
 from tests.benchmarks.papers.command import run
 from tests.benchmarks.papers.policy import COMPANIES, Part, asked_of

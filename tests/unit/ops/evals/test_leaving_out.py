@@ -43,9 +43,9 @@ def test_each_example_question_is_asked_of_an_index_that_lacks_it(search: Compan
     of = {one.question: {match.topic: match for match in one.matches} for one in asked}
     assert of["My refund?"]["document:1"].score == pytest.approx(1.0, abs=1e-3)  # the other refund question is there
     assert of["Lost password"]["document:6"].score < 0.5
-    signs = of["My refund?"]["document:1"].signs
-    assert signs is not None
-    assert signs.examples == 1
+    signals = of["My refund?"]["document:1"].signals
+    assert signals is not None
+    assert signals.examples == 1
 
 
 def test_what_says_the_same_in_another_language_is_left_out_together(search: CompanySearch) -> None:

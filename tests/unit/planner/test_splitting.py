@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from support_agent.planner.several import MOST_CHARACTERS, Part, parts_of
+from support_agent.planner.splitting import MOST_CHARACTERS, Part, split_question
 from tests.fakes_reading import read_apart
 from tests.unit.tools.fakes import TODAY
 
@@ -34,7 +34,7 @@ def told(
             share = found or {"document:1": 0.1}
         return {**share, "none": 1 - sum(share.values())}
 
-    return parts_of(question, chances, read_apart, LEAST, TODAY)
+    return split_question(question, chances, read_apart, LEAST, TODAY)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,6 @@ def test_no_search_is_made_for_a_question_without_a_join() -> None:
     def fails(text: str) -> Mapping[str, float]:
         raise AssertionError(text)
 
-    assert parts_of("How many seats do we use?", fails, read_apart, LEAST, TODAY) == (
+    assert split_question("How many seats do we use?", fails, read_apart, LEAST, TODAY) == (
         Part("How many seats do we use?"),
     )

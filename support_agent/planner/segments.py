@@ -1,9 +1,11 @@
-"""A mail's text in pieces, proposed by punctuation, layout and script; without greeting, sign-off and footer.
+"""Splits a mail's text into segments (sentences) and drops greeting, sign-off and footer.
 
-What a piece does (greets, closes, asks, tells) is a fitted vote on its vector, in every language alike; where it stands
-says whether that counts: a greeting opens the mail, thanks and names close it. In doubt a piece stays.
+Punctuation, layout and script propose the segments. A classifier fitted on vectors says what each one does (greets,
+closes, asks, tells), in any language; position decides whether that counts: a greeting opens the mail, thanks and names
+close it. Doubtful segments are kept.
 
-Invariant: the pieces hold only the customer's own words, in order. Checked by tests/unit/planner/test_questions.py.
+Invariant: the segments contain only the customer's own words, in order. Checked by
+tests/unit/planner/test_questions.py.
 """
 
 from __future__ import annotations
@@ -16,32 +18,32 @@ from support_agent.company.text import collapse, split_sentences
 from support_agent.tools.base import Reading
 
 Read = Callable[[Sequence[str]], Sequence[Reading]]
-"""Says what each of some pieces does, and what it is about."""
+"""Classifies segments: what each one does, and what it is about."""
 LIST_ITEM = re.compile(r"^([-*•]|\d+[.)]) ")
 SHORT_LINE = 60
-"""A line of so many characters or more is no greeting and no sign-off of its own."""
+"""Lines of this many characters or more are neither greeting nor sign-off."""
 SURE = 0.6
-"""A piece that greets or closes so surely is left out where it opens or ends a mail."""
+"""Least probability of a greeting or sign-off that is dropped at the start or end of a mail."""
 ASKS = 0.5
-"""A piece that asks so surely asks; so does one with a question mark."""
+"""Least probability of a question without a question mark."""
 MIN_WORDS = 3
 """Fewer words before a question mark are an exclamation ("Right?"), not a question."""
 MIN_LETTERS = 6
-"""The same in a script that has no spaces between words."""
+"""The same for scripts without spaces between words."""
 GREETING_WORDS = 6
-"""So many words or fewer before a comma at the start may greet ("Hi Anna and team, where is ...")."""
+"""At most this many words before a first comma can be a greeting ("Hi Anna and team, where is ...")."""
 NAME_WORDS = 4
-"""A line of so many words or fewer may be the name at the end of a mail."""
+"""Lines of at most this many words can be the name at the end of a mail."""
 _PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)]) )")
 _GREETED = re.compile(r"^([^,.!:\u060c\uff0c]{1,60}[,.!:\u060c\uff0c]+)\s*(?=\S)")
 _ENDS = re.compile(r"(?<=[\u3002\uff01\uff1f\u061f\u0964\u06d4\u055e\u1367])\s*(?=\S)|(?<=\?) |(?<=[^\W\d_]{3}[.!]) ")
-"""Ends of sentences that no capital follows: in scripts that have none, and in hasty mails."""
+"""Ends of sentences without a capital after them: scripts without capitals, and hasty mails."""
 _MARKER = re.compile(r"^\d+[.)]$")
 _POSTSCRIPT = re.compile(r"^p\.? ?s\b", re.IGNORECASE)
 
 
-class Piece(NamedTuple):
-    """A sentence, as far as it can be told; `block` counts the paragraphs and list items."""
+class Segment(NamedTuple):
+    """Roughly a sentence; `block` counts paragraphs and list items."""
 
     text: str
     reading: Reading
@@ -49,7 +51,7 @@ class Piece(NamedTuple):
 
     @property
     def is_item(self) -> bool:
-        """Whether it begins an item of a list."""
+        """Whether it begins a list item."""
         return LIST_ITEM.match(self.text) is not None and is_long(self.text)
 
     @property
@@ -59,24 +61,24 @@ class Piece(NamedTuple):
 
     @property
     def reports(self) -> bool:
-        """Whether it says what is wrong."""
+        """Whether it reports a problem."""
         return self.reading.acts.reports >= ASKS
 
 
 def asks(text: str, read: Read) -> bool:
     """Whether one sentence is a question, a wish or an order."""
-    return Piece(text, read([text])[0], 0).asks
+    return Segment(text, read([text])[0], 0).asks
 
 
 def is_long(text: str) -> bool:
-    """Whether there are words enough to ask something."""
+    """Whether the text has enough words to be a question."""
     words = text.split()
     return len(words) >= MIN_WORDS or (not text.isascii() and any(len(word) >= MIN_LETTERS * 2 for word in words))
 
 
-def pieces_of(text: str, read: Read) -> list[Piece]:
-    """The pieces of a mail but greeting and sign-off; below a sign-off what asks, or a postscript, still counts."""
-    kept: list[Piece] = []
+def segments_of(text: str, read: Read) -> list[Segment]:
+    """The segments of a mail without greeting and sign-off; questions and postscripts after a sign-off are kept."""
+    kept: list[Segment] = []
     is_signed_off = False
     for number, block in enumerate(_blocks(text, read)):
         if not block:
@@ -86,10 +88,10 @@ def pieces_of(text: str, read: Read) -> list[Piece]:
         if not kept:
             body = _ungreeted(body, read)
         is_after_all = not is_signed_off or bool(_POSTSCRIPT.match(body))
-        pieces = [Piece(one, reading, number) for one, reading in _read(sentences_of(body), read)]
-        while len(kept) + len(pieces) > 1 and pieces and _closes(pieces[-1]):
-            pieces.pop()
-        kept += [piece for piece in pieces if is_after_all or _asks_below(piece)]
+        segments = [Segment(one, reading, number) for one, reading in _read(sentences_of(body), read)]
+        while len(kept) + len(segments) > 1 and segments and _closes(segments[-1]):
+            segments.pop()
+        kept += [segment for segment in segments if is_after_all or _asks_below(segment)]
     while len(kept) > 1 and _greets(kept[0]):
         kept = kept[1:]
     return kept
@@ -100,7 +102,7 @@ def _read(texts: Sequence[str], read: Read) -> Iterator[tuple[str, Reading]]:
 
 
 def sentences_of(body: str) -> list[str]:
-    """The sentences of a paragraph; a number that begins an item stays with it."""
+    """The sentences of a paragraph; the number of a list item stays with its text."""
     parts: list[str] = []
     for sentence in split_sentences(body):
         first, *others = _ENDS.split(sentence)
@@ -113,7 +115,7 @@ def sentences_of(body: str) -> list[str]:
 
 
 def _blocks(text: str, read: Read) -> list[list[str]]:
-    """The lines of each paragraph and list item, without greetings; an empty block stands for a sign-off."""
+    """The lines of each paragraph and list item, without greetings; an empty block marks a sign-off."""
     blocks: list[list[str]] = []
     is_open = False
     for paragraph in _PARAGRAPH.split(text):
@@ -135,7 +137,7 @@ def _blocks(text: str, read: Read) -> list[list[str]]:
 
 
 def _is_courtesy(line: str, following: str, read: Read, *, is_open: bool) -> bool:
-    """Whether a line greets, or, once the mail is open, closes it, and no more; one that goes on below does not."""
+    """Whether a line is only a greeting or, once the mail has begun (`is_open`), a sign-off."""
     if len(line) >= SHORT_LINE or following[:1].islower() or any(one.is_marked for one in read(sentences_of(line))):
         return False
     acts = read([line])[0].acts
@@ -143,14 +145,14 @@ def _is_courtesy(line: str, following: str, read: Read, *, is_open: bool) -> boo
 
 
 def _without_names(blocks: list[list[str]], read: Read) -> list[list[str]]:
-    """Without the lines at the end that are names; at least one line stays."""
+    """Drop names at the end; at least one line stays."""
     while sum(map(len, blocks)) > 1 and (not blocks[-1] or _is_name(blocks[-1][-1], read)):
         blocks = [*blocks[:-1], *([blocks[-1][:-1]] if blocks[-1][1:] else [])]
     return blocks
 
 
 def _is_name(line: str, read: Read) -> bool:
-    """Whether a line at the end of a mail is a name or a company: a few capitalised words that end nothing."""
+    """Whether a last line is the name of a person or company: a few capitalised words without final punctuation."""
     words = line.split()
     is_cased = all(word[0].isupper() or not word[0].isalpha() for word in words)
     is_plain = line[-1] not in "?!:" and not any(map(str.isdigit, line))
@@ -158,7 +160,7 @@ def _is_name(line: str, read: Read) -> bool:
 
 
 def _ungreeted(body: str, read: Read) -> str:
-    """Without a greeting in front of the first sentence."""
+    """Drop a greeting at the start of the first sentence."""
     if (match := _GREETED.match(body)) and len(match[1].split()) <= GREETING_WORDS:
         acts = read([match[1]])[0].acts
         if acts.greets + acts.parts >= SURE and acts.greets > acts.parts:
@@ -166,14 +168,14 @@ def _ungreeted(body: str, read: Read) -> str:
     return body
 
 
-def _greets(piece: Piece) -> bool:
-    acts = piece.reading.acts
-    return acts.greets + acts.parts >= SURE and not piece.reading.is_marked and len(piece.text) < SHORT_LINE
+def _greets(segment: Segment) -> bool:
+    acts = segment.reading.acts
+    return acts.greets + acts.parts >= SURE and not segment.reading.is_marked and len(segment.text) < SHORT_LINE
 
 
-def _closes(piece: Piece) -> bool:
-    return piece.reading.acts.parts >= SURE and not piece.reading.is_marked and len(piece.text) < SHORT_LINE
+def _closes(segment: Segment) -> bool:
+    return segment.reading.acts.parts >= SURE and not segment.reading.is_marked and len(segment.text) < SHORT_LINE
 
 
-def _asks_below(piece: Piece) -> bool:
-    return piece.asks and piece.reading.acts.footer < ASKS
+def _asks_below(segment: Segment) -> bool:
+    return segment.asks and segment.reading.acts.footer < ASKS

@@ -1,4 +1,4 @@
-"""How identifiers are written: one way of writing for all, and whether two are one character apart.
+"""Normalises identifiers to comparable keys, and tells whether two keys are one character apart.
 
 Checked by tests/unit/planner/test_identifiers.py.
 """
@@ -11,15 +11,15 @@ import unicodedata
 from support_agent.company.words import ADDRESS, visible
 
 MIN_BARE_DIGITS = 4
-"""A number without letters is not matched where it has fewer digits."""
+"""Least digits of a matched number without letters."""
 CHUNK = re.compile(r"[^\W_]+")
-"""A piece of an identifier: letters and digits without anything between."""
+"""Adjacent letters and digits: one chunk of an identifier."""
 _DASHES = "\u2212\u2043\u00b7"
-"""What is no dash in Unicode and written as one."""
+"""Characters used as dashes that are no dashes in Unicode."""
 
 
 def plain(text: str) -> str:
-    """A text in one way of writing: plain digits and dashes, nothing that cannot be seen, no addresses."""
+    """The text with ASCII digits and dashes, without invisible characters and mail addresses."""
     return ADDRESS.sub(" @ ", "".join(map(_plain_character, visible(text))))
 
 
@@ -36,12 +36,12 @@ def _plain_character(character: str) -> str:
 
 
 def key_of(identifier: str) -> str:
-    """The letters and digits of an identifier, which are compared."""
+    """The letters and digits of an identifier, for comparison."""
     return "".join(CHUNK.findall(plain(identifier))).casefold()
 
 
 def endings_of(identifier: str) -> set[str]:
-    """The numbers that an identifier ends with, from a place where a number begins: 0030 and 20250030."""
+    """The numbers that an identifier ends with: 0030 and 20250030 for HF-2025-0030."""
     groups = re.findall(r"\d+|[^\W\d_]+", plain(identifier))
     endings: set[str] = set()
     digits = ""
@@ -54,12 +54,12 @@ def endings_of(identifier: str) -> set[str]:
 
 
 def variants_of(key: str) -> set[str]:
-    """The key, and the key without each one of its characters: two keys that are one off have one in common."""
+    """The key, and the key without each of its characters; keys one character apart share a variant."""
     return {key, *(key[:place] + key[place + 1 :] for place in range(len(key)))}
 
 
 def is_one_off(one: str, other: str) -> bool:
-    """Whether two different keys are a substitution, an insertion, a deletion or a swap of neighbours apart."""
+    """Whether one substitution, insertion, deletion or swap of neighbours turns one key into the other."""
     if one == other or abs(len(one) - len(other)) > 1:
         return False
     short, long = sorted((one, other), key=len)
@@ -82,6 +82,6 @@ def size_of(key: str) -> tuple[int, int]:
 
 
 def first_letters(key: str) -> str:
-    """What stands before the first digit; "" for nothing."""
+    """The letters before the first digit, or ""."""
     match = re.match(r"[^\W\d_]+", key)
     return match.group() if match else ""

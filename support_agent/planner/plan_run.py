@@ -1,10 +1,9 @@
-"""The plan of one mail while it is made: what both ways of planning share.
+"""Plans one mail: limits, thresholds, checks of a question and the record of each call.
 
-`planner.loop` has the guided way, in which the calls follow from a form; `planner.composing` the one in which the model
-composes them. Limits, thresholds, the checks of a question and the record of each call stand here, once.
+Two modes build on it: in `planner.loop` the calls follow from a form, in `planner.composing` the model composes them.
 
-Invariant: every call is made through `catalogue.validated`, with a confidence of at least its tool's threshold, and
-recorded, made or not. Checked by tests/unit/planner/test_loop.py and tests/unit/planner/test_composing.py.
+Invariant: every call is made through `catalogue.validated`, with a confidence of at least its tool's threshold, and is
+recorded even if it was not made. Checked by tests/unit/planner/test_loop.py and tests/unit/planner/test_composing.py.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from support_agent.company.periods.periods import has_inexpressible_period, is_r
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.models.language_model import Usage
+from support_agent.planner.answer_content import content_of
 from support_agent.planner.choice import Choice, Chooser, Option, Vote, is_settled
-from support_agent.planner.held import held_by
+from support_agent.planner.forms import aggregate_asked_for
 from support_agent.planner.identifiers import Found
-from support_agent.planner.pieces import asks
 from support_agent.planner.plan import Call, Status
-from support_agent.planner.qualifiers import beside
+from support_agent.planner.qualifiers import missing_qualifier
 from support_agent.planner.questions import asked_in
 from support_agent.planner.records import Records, columns_of
-from support_agent.planner.single_values import over_many
+from support_agent.planner.segments import asks
 from support_agent.planner.topics import topic_option
 from support_agent.tools.base import Added, Context, Kind, Match, Pointed, Qualifier, Result, shown
 from support_agent.tools.catalogue import TOOLS, validated
@@ -39,9 +38,9 @@ from support_agent.tools.excerpts import SURE_SECTION, choose_sections
 from support_agent.tools.facts import likely_document
 
 MOST_PERIODS = 2
-"""A question that names more goes to a person: none of them is dropped silently."""
+"""A question that names more goes to a person, so that no period is dropped silently."""
 USUAL_PERIODS = ("all_time", "this_year", "last_year", "this_month", "last_month")
-"""On the list where a question names none."""
+"""Offered when a question names no period."""
 PERIOD_WORDS = {
     "all_time": "all the time since the start",
     "this_year": "this year",
@@ -65,7 +64,7 @@ T = TypeVar("T")
 
 
 class Stop(Exception):
-    """The question, or with `whole_mail` every one that is left, goes to a person."""
+    """The question goes to a person; with `whole_mail`, all remaining questions do."""
 
     def __init__(self, reason: Reason, *, whole_mail: bool = False) -> None:
         super().__init__(reason)
@@ -73,8 +72,8 @@ class Stop(Exception):
         self.whole_mail = whole_mail
 
 
-class Work(ABC):
-    """The plan of one mail while it is made; the subclasses say how a question is answered."""
+class PlanRun(ABC):
+    """One mail while it is planned; the subclasses decide how a question is answered."""
 
     def __init__(self, chooser: Chooser, limits: PlannerSettings, clock: Callable[[], float], context: Context) -> None:
         self.chooser = chooser
@@ -89,20 +88,20 @@ class Work(ABC):
         self.usage = Usage()
         self.records = Records(context, limits.max_records)
         self.named: tuple[Found, ...] = ()
-        """The records that the question in hand names, own ones and others."""
+        """The records that the current question names, whether or not they are the customer's."""
         self.considered: tuple[Vote, ...] = ()
-        """The votes on the topic of the question in hand, for whoever reads why it was handed over."""
+        """The votes on the topic of the current question; they explain an escalation."""
 
     @abstractmethod
     def _answer(self) -> tuple[Item, ...]:
-        """What answers the question in hand, one item at least.
+        """The items that answer the current question, 1..n.
 
         Raises:
             Stop: a person must answer it.
         """
 
     def run(self) -> None:
-        """Every question in turn; then `finish`."""
+        """Plan each question in turn, then call `finish`."""
         for number in range(1, len(self.context.questions) + 1):
             self.context.question = number
             self.considered = ()
@@ -126,14 +125,14 @@ class Work(ABC):
         self._end("finish", {}, ())
 
     def _check_not_sent(self, answer: Answer) -> None:
-        """What was answered already, to the last value, did not help, or a machine asks (RFC 3834, section 2)."""
+        """Escalate an answer that was sent before: it did not help, or a machine is asking (RFC 3834, section 2)."""
         earlier = [next((sent for sent in self.context.sent if sent.says(item)), None) for item in answer.items]
         if earlier[0] is not None and None not in earlier:
             self.context.repeated.append(earlier[0])
             raise Stop(Reason.REPEATED)
 
     def shortlist(self) -> list[Option]:
-        """The topics likeliest to answer the question in hand, as the model sees them, the likeliest first."""
+        """The likeliest topics for the current question as the model sees them, the likeliest first."""
         number = self.context.question
         if number not in self.context.found:
             self._settle()
@@ -141,43 +140,43 @@ class Work(ABC):
         matches = self.context.found[number]
         if not matches:
             return []
-        chances = self.chooser.unasked(matches).chances[:-1]
+        chances = self.chooser.without_model(matches).chances[:-1]
         ranked = sorted(zip(chances, matches, strict=True), key=lambda pair: -pair[0])[: self.limits.shortlist]
         documents, accounts = self.context.documents, self.context.accounts
         options = [topic_option(match.topic, documents, accounts) for _, match in ranked]
         return self.records.options(options, self.named)
 
     def _settle(self) -> None:
-        """Record the document of which, and of whose sections, the search alone is sure: it is sent at once."""
+        """Record the document if the search alone is sure of it and of its section: it then needs no evidence."""
         context = self.context
         if context.room is None or context.always_retrieves:
             return
         try:
             matches = context.search.nearest(context.current_question)
-            chances = self.chooser.unasked(matches).chances if matches else [1.0]
+            chances = self.chooser.without_model(matches).chances if matches else [1.0]
             best = max(range(len(chances)), key=lambda place: chances[place])
-            if best < len(matches) and is_settled(chances, self.least("document")):
+            if best < len(matches) and is_settled(chances, self.threshold_for("document")):
                 kind, _, name = matches[best].topic.partition(":")
                 is_sent = kind == "document" and int(name) in context.sendable
                 if is_sent and self._is_section_sure(int(name)):
                     context.settled[context.question] = int(name)
-        except SupportAgentError as error:  # finding the topics will tell
+        except SupportAgentError as error:  # `find_documents` fails in the same way and reports it
             log.error("question_not_settled", code=error.code, error=str(error))
 
     def _is_section_sure(self, number: int) -> bool:
-        """Whether the search alone is sure what to send of a document; all of it, or its link, needs no choice."""
+        """Whether the search alone is sure which sections to send; a whole document or a link needs no choice."""
         context, document = self.context, self.context.version_sent(number)
         if document.head.delivery is not Delivery.EXCERPT:
             return True
         chances = context.search.sections(context.current_question, document)
         return choose_sections(document, chances, context.least_section).probability >= SURE_SECTION
 
-    def topic(self, options: Sequence[Option], left_out: Collection[str] = ()) -> Choice:
-        """Which of these documents, account values, series and records answers the question, or none.
+    def topic(self, options: Sequence[Option], excluded: Collection[str] = ()) -> Choice:
+        """Choose the topic that answers the question, or none.
 
         Args:
-            options: The shortlist without what is left out.
-            left_out: Topics that do not take part.
+            options: The shortlist without the excluded topics.
+            excluded: Topics that may not be chosen.
         Raises:
             Stop: there are no options.
         """
@@ -185,26 +184,25 @@ class Work(ABC):
             raise Stop(Reason.NOT_COVERED)
         found = self.context.found[self.context.question]
         unfound = {option.key for option in options} - {match.topic for match in found}
-        matches = [match for match in found if match.topic not in left_out]
+        matches = [match for match in found if match.topic not in excluded]
         matches += [Match(topic=topic, score=0.0) for topic in sorted(unfound)]
         question, least = self.context.current_question, self.limits.threshold_answer
-        return self._spend(self.chooser.topic(question, matches, options, least))
+        return self._count_usage(self.chooser.topic(question, matches, options, least))
 
-    def least(self, kind: str) -> float:
-        """How sure an answer about a topic of this kind must be: as calibrated for the company, or as configured."""
+    def threshold_for(self, kind: str) -> float:
+        """The probability that an answer about this kind of topic needs: calibrated for the company, or configured."""
         return self.chooser.calibration.thresholds.get(kind, self.limits.threshold_answer)
 
-    def prepare(self, document: int, sure: float) -> None:
-        """Have the fact room retrieve evidence from a document before it is sent.
+    def retrieve_evidence(self, document: int, sure: float) -> None:
+        """Let the fact room retrieve evidence from a document before it is sent.
 
-        It does where it does not know yet whether the document answers, and the search alone is not sure. What answers
-        may be what the case knew already, or another document.
+        Skipped if the fact room has already judged this document, or if the search alone is sure of it.
 
         Args:
             sure: The topic's probability.
         """
         context, number = self.context, self.context.question
-        if context.room is None or not sure >= self.least("document") or document not in context.sendable:
+        if context.room is None or not sure >= self.threshold_for("document") or document not in context.sendable:
             return
         finding = context.findings.get(number)
         is_known = finding is not None and bool(finding.sentences_of(document))
@@ -214,9 +212,9 @@ class Work(ABC):
             self.call("find_evidence", {"question": number, "number": document}, 1.0, ())
 
     def check_field_question(self) -> None:
-        """A field has the value of now and of the sender: a question about another time goes to a person.
+        """Escalate a question about another time: a field only has the sender's current value.
 
-        Times beside what is asked ("I decide before the end of the month") are not asked about.
+        Only sentences that ask count; "I decide before the end of the month" asks about no time.
         """
         whole, today = self.context.current_question, self.context.today
         question = without_now(" ".join(asked_in(whole, self.context.search.read)))
@@ -227,7 +225,7 @@ class Work(ABC):
     def check_series_question(self) -> tuple[str, ...]:
         """The periods that a question about a series names, at most `MOST_PERIODS`.
 
-        A period named in a language that is not read would look like none, so a person gets it.
+        Questions in an unsupported language are escalated, because a period in them would go unnoticed.
         """
         question = self.context.current_question
         if has_inexpressible_period(question, self.context.today):
@@ -238,16 +236,16 @@ class Work(ABC):
         return named
 
     def record_items(self, kind: str, topic: Choice) -> tuple[Item, ...]:
-        """Send columns of the records that are meant, or ask which one is."""
-        wanted = self.records.wanted(kind, self.named)
+        """Send columns of the records in question, or ask the customer which record is meant."""
+        wanted = self.records.selected(kind, self.named)
         if wanted.clarification is not None:
             return (self.send("ask_clarification", {"number": wanted.clarification}, topic.probability, topic.votes),)
         if not wanted.identifiers:
             raise Stop(wanted.reason)
         if not self.named:
             self.check_field_question()
-        choice = self.guarded(lambda: self._spend(self.records.column(kind, self.chooser)))
-        columns, sure = columns_of(choice, topic.probability, self.least("record"))
+        choice = self.guarded(lambda: self._count_usage(self.records.column(kind, self.chooser)))
+        columns, sure = columns_of(choice, topic.probability, self.threshold_for("record"))
         if not columns:
             raise Stop(Reason.UNSURE)
         items, votes = list[Item](), (*topic.votes, *choice.votes)
@@ -258,7 +256,7 @@ class Work(ABC):
         return tuple(items)
 
     def send(self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...]) -> Item:
-        """Call an answer tool; its item."""
+        """Call an answer tool and return its item."""
         result = self.call(tool, arguments, sure, votes)
         if isinstance(result, Added):
             return result.item
@@ -266,13 +264,13 @@ class Work(ABC):
 
     @staticmethod
     def pointer(result: Result) -> str:
-        """Where the data of a call is."""
+        """The pointer that a data call returned."""
         if isinstance(result, Pointed):
             return result.pointer
         raise Stop(Reason.TOOL_FAILED)
 
     def call(self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...]) -> Result:
-        """Carry out one call, if it is sure enough, and record it either way."""
+        """Make one call if it is sure enough, and record it either way."""
         self._check_limits()
         if not sure >= self._threshold(tool):  # a NaN is not sure either
             self.record(tool, arguments, sure, votes, "below_threshold", "")
@@ -285,27 +283,27 @@ class Work(ABC):
         except SupportAgentError as error:
             self.record(tool, arguments, sure, votes, "failed", f"{error.code}: {error}")
             raise Stop(Reason.TOOL_FAILED) from error
-        if isinstance(result, Added) and (found := self._uncarried(result.item)):
-            self.record(tool, arguments, sure, votes, "rejected", f"says nothing of {found.text!r}")
+        if isinstance(result, Added) and (found := self._missing_qualifier(result.item)):
+            self.record(tool, arguments, sure, votes, "rejected", f"the item does not mention {found.text!r}")
             raise Stop(Reason.BESIDE)
         self.record(tool, arguments, sure, votes, "done", shown(result))
         return result
 
-    def _uncarried(self, item: Item) -> Qualifier | None:
-        """What narrows the question and is not in the item: true as that is, it would answer something else."""
+    def _missing_qualifier(self, item: Item) -> Qualifier | None:
+        """A qualifier of the question that the item lacks: a true item would then answer another question."""
         context = self.context
-        held = held_by(item, context, self.carried_by_others(item))
+        content = content_of(item, context, self.other_content(item))
         asking = partial(asks, read=context.search.read)
-        found = beside(context.current_question, context.subject, held, asking) if held else None
+        found = missing_qualifier(context.current_question, context.subject, content, asking) if content else None
         if found is None and isinstance(item, FieldItem):
             spec = context.accounts.fields[item.field]
             own = (spec.label_for("en"), spec.summary, *spec.questions)
-            found = over_many(context.current_question, own, context.search)
-        context.beside += [found] if found else []
+            found = aggregate_asked_for(context.current_question, own, context.search)
+        context.missing_qualifiers += [found] if found else []
         return found
 
-    def carried_by_others(self, item: Item) -> list[str]:
-        """What further items of the answer carry: each of the records that are named together has its own."""
+    def other_content(self, item: Item) -> list[str]:
+        """Content of the answer's other items: each of several named records gets an item of its own."""
         return [found.written for found in self.named if isinstance(item, RecordItem)]
 
     def _end(self, tool: str, arguments: Arguments, votes: tuple[Vote, ...]) -> None:
@@ -315,7 +313,7 @@ class Work(ABC):
     def record(
         self, tool: str, arguments: Arguments, sure: float, votes: tuple[Vote, ...], status: Status, result: str
     ) -> None:
-        """Put down a call, made or not, with the time since the one before it."""
+        """Record a call, made or not, with the seconds since the previous one."""
         now = self.clock()
         self.calls.append(
             Call(
@@ -336,14 +334,14 @@ class Work(ABC):
     def _threshold(self, tool: str) -> float:
         match TOOLS[tool].kind:
             case Kind.ANSWER:
-                return self.least(TOPIC_KINDS.get(tool, ""))
+                return self.threshold_for(TOPIC_KINDS.get(tool, ""))
             case Kind.DATA:
                 return self.limits.threshold_data
             case Kind.FACT | Kind.ENDING:
                 return 0.0
 
     def guarded(self, choose: Callable[[], T]) -> T:
-        """A choice of the model; whatever it does wrong ends in a person's hands, after the bounded tries."""
+        """Run a choice of the model with bounded retries; after the last failure a person gets the question."""
         for _ in range(self.limits.max_repairs + 1):
             self._check_limits()
             try:
@@ -355,7 +353,7 @@ class Work(ABC):
                 raise Stop(Reason.MODEL_FAILED, whole_mail=True) from error
         raise Stop(Reason.MODEL_FAILED)
 
-    def _spend(self, choice: Choice) -> Choice:
+    def _count_usage(self, choice: Choice) -> Choice:
         self.usage = self.usage + choice.usage
         return choice
 
@@ -368,7 +366,7 @@ class Work(ABC):
             raise Stop(Reason.LIMIT, whole_mail=True)
 
 
-def together(number: int, context: Context, votes: Sequence[Vote]) -> float:
-    """How likely the answer is one of the documents that a canned question tells apart; 0 where it tells none apart."""
+def clarification_probability(number: int, context: Context, votes: Sequence[Vote]) -> float:
+    """How likely the answer is one of the documents that a canned question distinguishes; 0 if there are none."""
     keys = {f"document:{document}" for document in context.clarifications[number].between}
     return sum(vote.probability for vote in votes if vote.key in keys) if len(keys) > 1 else 0.0

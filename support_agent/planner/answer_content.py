@@ -1,7 +1,7 @@
-"""What an answer is made of, in words: what the qualifiers of a question are looked up in.
+"""The words and numbers that an answer contains, for checking the qualifiers of a question against them.
 
-A document counts whole, in every language that it has, because an answer is a part of it; of an account value count
-its name, its summary, its example questions and the value itself. Checked by tests/unit/planner/test_held.py.
+A document counts as a whole, in all its languages, because the answer is part of it. An account value counts with its
+label, summary, example questions and value. Checked by tests/unit/planner/test_answer_content.py.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from support_agent.company.words import (
 from support_agent.tools.base import Context
 
 STEM = 5
-"""Words of so many letters or more that begin alike may be one word: "invoice" and "invoices"."""
+"""Words that share this many first letters may be forms of one word: "invoice" and "invoices"."""
 ENDING = 3
-"""So many letters longer or shorter, an inflected word may be."""
+"""Largest difference in length between two forms of a word."""
 
 
-class Held:
-    """Tells what the words of an answer carry."""
+class AnswerContent:
+    """The words and numbers of an answer."""
 
     def __init__(
         self, text: str, vocabulary: Vocabulary, *, is_value: bool, countries: frozenset[str] = frozenset()
     ) -> None:
-        """Args: `countries` are the codes of those that the answer names."""
+        """Args: `countries` are the codes of the countries that the answer names."""
         self.is_value = is_value
         self.countries = countries
         self.vocabulary = vocabulary
@@ -61,13 +61,13 @@ class Held:
         self._words = {*map(str.casefold, WORDS.findall(text)), *vocabulary.common}
         self._numbers = {plain_number(found) for found in digits_in(text)}
 
-    def has(self, text: str) -> bool:
-        """Whether all words and numbers of a text are among what the answer says."""
+    def contains(self, text: str) -> bool:
+        """Whether the answer contains all words and numbers of a text."""
         lower = text.casefold()
         return self._has_phrase(lower) or all(map(self._has_word, lower.split()))
 
     def _has_phrase(self, text: str) -> bool:
-        """Whether a text stands there as it is, and not within a word or number: "5" is not in "15 seats"."""
+        """Whether the answer contains the exact text, but not inside a word or number: "5" is not in "15 seats"."""
         if SPACELESS.search(text):
             return text in self._text
         return re.search(rf"(?<!\w){re.escape(text)}(?![\w-]*\d|\w)", self._text) is not None
@@ -86,56 +86,56 @@ class Held:
         )
 
 
-def held_by(item: Item, context: Context, others: Sequence[str] = ()) -> Held | None:
-    """What an item of an answer carries; None where it only asks back and so answers nothing.
+def content_of(item: Item, context: Context, others: Sequence[str] = ()) -> AnswerContent | None:
+    """The content of an item; None for a clarification, which answers nothing.
 
     Args:
-        item: One item.
-        context: Of the mail in hand.
-        others: What further items of the same answer carry.
+        others: Content of further items of the same answer.
     """
-    said = _said(item, context)
+    said = _words_of_item(item, context)
     if said is None:
         return None
     words, is_value = said
     languages = likely_languages(context.current_question)[:2]
-    text = " ".join([*words, *others, *_own(context)])
+    text = " ".join([*words, *others, *_customer_words(context)])
     named = frozenset().union(*(countries_in(text, language) for language in ("en", *likely_languages(text)[:1])))
     known = {name for language in languages for name, code in countries(language).items() if code in named}
     money = {name for language in ("en", *languages) for name in currencies_in(text, language)}
-    return Held(" ".join([text, *money, *known]), context.vocabulary, is_value=is_value, countries=named)
+    return AnswerContent(" ".join([text, *money, *known]), context.vocabulary, is_value=is_value, countries=named)
 
 
-def _own(context: Context) -> list[str]:
-    """What may stand below a mail and narrows nothing."""
+def _customer_words(context: Context) -> list[str]:
+    """The customer's name and address, which may sign a mail and qualify nothing."""
     return [context.customer.address, context.customer.name] if context.customer else []
 
 
-def _said(item: Item, context: Context) -> tuple[list[str], bool] | None:
-    """The words of one item, and whether it says a value of the account."""
+def _words_of_item(item: Item, context: Context) -> tuple[list[str], bool] | None:
+    """The words of one item, and whether it is an account value."""
     accounts = context.accounts
     match item:
         case DocumentItem(number=number):
-            return _of_document(number, context), False
+            return _words_of_document(number, context), False
         case FieldItem(field=name, value=value):
-            return _of_values(accounts.fields[name], [], [value], context), True
+            return _words_of_values(accounts.fields[name], [], [value], context), True
         case RecordItem(record=name, identifier=identifier, columns=columns):
             parts = re.findall(r"[^\W_]+", identifier)
             words = [identifier, *parts, "".join(parts), *(column.label for column in columns)]
-            return _of_values(accounts.records[name], words, [column.value for column in columns], context), True
+            return _words_of_values(accounts.records[name], words, [column.value for column in columns], context), True
         case TableItem(series=name, period=period, steps=steps):
-            return _of_values(accounts.series[name], [*steps, *words_of_period(period, context)], [], context), True
+            return _words_of_values(
+                accounts.series[name], [*steps, *words_of_period(period, context)], [], context
+            ), True
         case AggregateItem(operand=operand):
-            return _of_operands([operand], context), True
+            return _words_of_operands([operand], context), True
         case CalculationItem(left=left, right=right, operation=operation):
-            return [operation, *_of_operands([left, right], context)], True
+            return [operation, *_words_of_operands([left, right], context)], True
         case ClarificationItem():
             return None
         case _ as never:
             assert_never(never)
 
 
-def _of_document(number: int, context: Context) -> list[str]:
+def _words_of_document(number: int, context: Context) -> list[str]:
     versions = [context.documents[number], *filter(None, [context.translations.get(number)])]
     return [
         part
@@ -149,15 +149,15 @@ def _of_document(number: int, context: Context) -> list[str]:
     ]
 
 
-def _of_operands(operands: Sequence[Operand], context: Context) -> list[str]:
+def _words_of_operands(operands: Sequence[Operand], context: Context) -> list[str]:
     words = []
     for operand in operands:
         words += [operand.aggregation, *operand.steps, *words_of_period(operand.period, context)]
     values: list[Value | None] = [operand.value for operand in operands]
-    return _of_values(context.accounts.series[operands[0].series], words, values, context)
+    return _words_of_values(context.accounts.series[operands[0].series], words, values, context)
 
 
-def _of_values(
+def _words_of_values(
     spec: FieldSpec | SeriesSpec | RecordSpec,
     words: Iterable[str],
     values: Iterable[Value | None],
@@ -169,7 +169,7 @@ def _of_values(
 
 
 def words_of_period(period: Period, context: Context) -> list[str]:
-    """The years and months of a period, as a customer writes them, but of all the time that there is."""
+    """The years and months of a period as a customer writes them; [] for `all_time`."""
     if period.name == "all_time":
         return []
     ends = (period.first, period.last)

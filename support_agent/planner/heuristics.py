@@ -1,7 +1,7 @@
-"""What the program knows of each member of a step's closed sets: its words for the model, and one vote of its own.
+"""Titles and heuristic votes for the tools and arguments that a model may choose in `tools` mode.
 
-The vote (0..1) is what the topic's choice and the customer's words say: a topic's probability, a period or a form that
-is named, the step that is still missing. It is a vote beside the model's, never the choice. Checked by
+The vote (0..1) follows from the topic's choice and the customer's words: a topic's probability, a named period or form,
+the next missing step. It is combined with the model's vote and never decides alone. Checked by
 tests/unit/planner/test_composing.py.
 """
 
@@ -14,7 +14,7 @@ from support_agent.answer.final_answer import TableItem
 from support_agent.planner import forms
 from support_agent.planner.candidates import AGGREGATIONS, OPERATIONS, TOPICS, Argument, Candidate, Scope
 from support_agent.planner.choice import NONE_KEY, Option, Vote
-from support_agent.planner.work import PERIOD_WORDS, together
+from support_agent.planner.plan_run import PERIOD_WORDS, clarification_probability
 from support_agent.tools.base import Kind
 from support_agent.tools.catalogue import TOOLS
 from support_agent.tools.closed import MemberOf, PointerTo, marker_of
@@ -22,29 +22,29 @@ from support_agent.tools.data import Aggregate
 from support_agent.tools.ending import Escalate, Finish, Reason
 
 LIST = "list"
-"""The key of the form in which rows are sent as they are."""
+"""The key of the form that sends rows unchanged."""
 USUAL = ("all_time", "total", Reason.NOT_COVERED.value)
-"""What is meant where nothing is named: half a vote."""
+"""Defaults if the question names nothing: half a vote."""
 
 
 @dataclass
-class Hints:
-    """The words and the votes for one question; `told` is how each pointer was described."""
+class Heuristics:
+    """Titles and votes for one question; `descriptions` says what each pointer stands for."""
 
     scope: Scope
     options: Sequence[Option]
     votes: Sequence[Vote]
-    told: dict[str, str] = field(default_factory=dict)
+    descriptions: dict[str, str] = field(default_factory=dict)
 
-    def title_of_tool(self, tool: str) -> str:
+    def tool_title(self, tool: str) -> str:
         """The first line of the tool's description."""
         return (TOOLS[tool].__doc__ or tool).strip().splitlines()[0].removesuffix(".")
 
     def title(self, tool: str, argument: str, value: Argument) -> str:
-        """A member as the model reads it: a document by its title, a pointer by what it stands for."""
+        """A member as the model reads it: a document by its title, a pointer by its description."""
         marker = marker_of(TOOLS[tool].model_fields[argument])
         if isinstance(marker, PointerTo):
-            return f"{value}: {self.told.get(str(value), '')}"
+            return f"{value}: {self.descriptions.get(str(value), '')}"
         if marker is None:
             return next((form.title for form in forms.FORMS if form.key == value), str(value).replace("_", " "))
         if marker.set_name in TOPICS:
@@ -54,8 +54,8 @@ class Hints:
             return self.scope.context.clarifications[int(value)].about
         return PERIOD_WORDS.get(str(value), str(value))
 
-    def of_tool(self, tool: str, calls: Sequence[Candidate]) -> float:
-        """The vote for a tool, given the calls that may come next."""
+    def score_tool(self, tool: str, calls: Sequence[Candidate]) -> float:
+        """The vote for a tool, 0..1."""
         wanted = self._wanted(calls)
         if wanted is not None:
             return float(tool == wanted)
@@ -65,10 +65,10 @@ class Hints:
         topics = {topic for call in ours for topic in call.topics}
         if topics:
             return sum(self._probability(topic) for topic in topics)
-        return max((self._told_apart(call) for call in ours), default=0.0)
+        return max((self._clarification_probability(call) for call in ours), default=0.0)
 
-    def of_value(self, tool: str, argument: str, value: Argument, values: Sequence[Argument]) -> float:
-        """The vote for a member, among those that are left for this argument."""
+    def score_value(self, tool: str, argument: str, value: Argument, values: Sequence[Argument]) -> float:
+        """The vote for a member among the remaining values of this argument, 0..1."""
         marker = marker_of(TOOLS[tool].model_fields[argument])
         if isinstance(marker, PointerTo):
             return float(value == next((one for one in self.scope.loose if one in values), None))
@@ -81,7 +81,7 @@ class Hints:
         return float(value == first) if first is not None else 0.5 * (value in USUAL)
 
     def _wanted(self, calls: Sequence[Candidate]) -> str | None:
-        """The tool of the first step that is still missing: to shape the rows, then to send, then to finish."""
+        """The tool of the first missing step: transform rows, then send, then finish."""
         for kind in (Kind.DATA, Kind.ANSWER, Kind.ENDING):
             for call in calls:
                 if call.kind is kind and self._is_missing(call):
@@ -102,22 +102,24 @@ class Hints:
         )
 
     def _is_side(self, call: Candidate) -> bool:
-        """Whether it makes a number for a calculation that is named; the total, where no other number is."""
+        """Whether the call computes the total for a named calculation, if no other number is named."""
         named = self.scope.named
         is_total = call.tool == Aggregate.name and "total" in call.choices
         return is_total and bool(named & OPERATIONS) and not named & AGGREGATIONS
 
     def _is_open(self, topic: str) -> bool:
-        """Whether rows of a topic were fetched, and not yet those of each period that is named."""
+        """Whether rows of a topic were fetched, but not yet for every named period."""
         fetched = [dict(call.arguments).get("period") for call in self.scope.made if topic in call.topics]
         return self.scope.names_periods and 0 < len(fetched) < len(self.scope.periods)
 
     def _probability(self, topic: str) -> float:
-        """Of a topic that nothing was called about yet."""
+        """The probability of a topic; 0 once a call was made about it."""
         if any(topic in call.topics for call in self.scope.made):
             return 0.0
         return next((vote.probability for vote in self.votes if vote.key == topic), 0.0)
 
-    def _told_apart(self, call: Candidate) -> float:
+    def _clarification_probability(self, call: Candidate) -> float:
         numbers = [int(value) for of, value in call.members if of.set_name == "clarifications"]
-        return max((together(number, self.scope.context, self.votes) for number in numbers), default=0.0)
+        return max(
+            (clarification_probability(number, self.scope.context, self.votes) for number in numbers), default=0.0
+        )
