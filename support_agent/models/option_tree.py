@@ -26,8 +26,12 @@ class Node:
 
     @property
     def below(self) -> list[Node]:
-        """All nodes of its branches, each before its own."""
-        return [found for child in self.children.values() for found in (child, *child.below)]
+        """All nodes of its branches, each before its own; by a stack, as a branch may be deeper than Python recurses."""
+        found, waiting = [], [*reversed(self.children.values())]
+        while waiting:
+            found.append(node := waiting.pop())
+            waiting += reversed(node.children.values())
+        return found
 
     def add_branch(self, logits: Logits, scores: list[float]) -> None:
         """Add to each leaf's log-probability that of its child, among the children; a forced token adds nothing.

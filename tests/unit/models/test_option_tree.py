@@ -84,3 +84,9 @@ def test_prompts_share_whole_groups_of_rows_and_each_keeps_an_end(start: list[in
     assert shared % ROW_GROUP == 0
     assert all(prompt[:shared] == prompts[0][:shared] and len(prompt) > shared for prompt in prompts)
     assert not prompts or shared >= len(start) - len(start) % ROW_GROUP
+
+
+def test_a_branch_may_be_longer_than_python_recurses() -> None:
+    """Failure: options that begin with thousands of the same tokens ended a choice with a RecursionError."""
+    tree = build_tree([[*range(5000), 1], [*range(5000), 2]])
+    assert [node.depth for node in tree.below] == [*range(1, 5002), 5001]
