@@ -26,7 +26,7 @@ class Node:
 
     @property
     def below(self) -> list[Node]:
-        """All nodes of its branches, each before its own; by a stack, as a branch may be deeper than Python recurses."""
+        """All nodes of its branches, each before its own; without recursion, as a branch may be long."""
         found, waiting = [], [*reversed(self.children.values())]
         while waiting:
             found.append(node := waiting.pop())
