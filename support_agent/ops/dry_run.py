@@ -1,8 +1,8 @@
 """The dry run: a mail's whole journey on a temporary store; nothing is sent and nothing is kept.
 
-Invariant: it is `pipeline.handle` with the stages of the worker, so what it shows is what a customer would get. Only
-the store, the clock, the way out and the pause are its own. Checked by tests/unit/ops/test_dry_run.py and
-tests/acceptance/test_try.py.
+Invariant: it is `pipeline.handle` with the stages of the worker, so what it shows is what a customer would get. Its own
+are the store, the clock, the way out, and stand-ins for an address or a key that is not configured; it is never paused
+and waits for nothing. Checked by tests/unit/ops/test_dry_run.py and tests/acceptance/test_try.py.
 """
 
 from __future__ import annotations
