@@ -1,7 +1,7 @@
 """What a template sees: the values of a mail as text that knows its source, and plain facts to branch on.
 
 Invariant: forward only. Everything that can be printed is a `Sourced`; codes, truths and partial names are plain and
-cannot be printed. The gate reads the same table of parts in `expected_text`; the approved answers hold what the table says.
+cannot be printed. The gate reads the same table in `expected_text`; the approved answers hold what the table says.
 The names of the shapes are the whole vocabulary of templates: `grammar` refuses any other. Checked by
 tests/unit/answer/test_render.py.
 """
