@@ -120,5 +120,5 @@ def test_whatever_the_model_composes_every_byte_has_a_source(
 @pytest.mark.parametrize("kind", [WhimsicalComposer, Whimsical])
 def test_the_whims_do_answer_sometimes(kind: type[Whimsical], settings: Settings, company: Company) -> None:
     """The test above would prove nothing if every whim escalated."""
-    whims = [random.Random(seed) for seed in range(40)]
+    whims = [random.Random(seed) for seed in range(120)]
     assert sum(decided(whim, kind(whim), settings, company)[1].final is not None for whim in whims) >= 2

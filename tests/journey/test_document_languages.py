@@ -177,5 +177,5 @@ def test_check_names_documents_of_a_language_without_templates(office: Office) -
     shutil.rmtree(company.templates / "fr")
     findings = [f for f in check(office.settings, TODAY) if f.path == company.policies / "fr"]
     assert [(f.severity, f.what) for f in findings] == [
-        (Severity.WARNING, "there are no templates for 'fr', so nobody is sent the documents in it")
+        (Severity.WARNING, "there are no templates for 'fr', so no customer gets the documents in it")
     ]

@@ -189,7 +189,7 @@ def test_s12_paused_program_records_and_is_silent_and_after_a_kill_and_resume_an
     assert used.startswith("this hour 3/200; one sender a day 0/10; one case 0/5; identical answers may be sent")
     assert used.endswith("2 mails to handle")
 
-    assert place.command("resume") == (0, "goes on\n", "")
+    assert place.command("resume") == (0, "resumed\n", "")
     place.wait(lambda: [place.status(raw) for raw in questions] == [MailStatus.ANSWERED] * 2)
     place.wait(lambda: place.said("automatic_mail_goes_on") == 1)
     place.pass_a_round()

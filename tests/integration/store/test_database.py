@@ -95,7 +95,7 @@ def test_a_missing_schema_says_so(database_url: str) -> None:
     with Store.open(database_url, MIGRATIONS) as store:
         assert not store.is_current()
         for use in (store.traffic.totals, lambda: record(store)):
-            with pytest.raises(ConfigError, match="other tables") as refused:
+            with pytest.raises(ConfigError, match="do not fit this version") as refused:
                 use()
             assert refused.value.code == "schema"
 

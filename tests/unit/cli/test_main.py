@@ -269,7 +269,7 @@ def test_planning_again_is_one_document_with_counts(run: Run, desk: Desk) -> Non
     code, report = replayed(run, "--plan")
     assert (code, report["is_different"]) == (0, False)
     assert len(report["replayed"]) == len(report["replanned"]) == 1
-    assert report["counts"] == {"same": 1, "changed": 0, "newly_answered": 0, "newly_escalated": 0, "newly_filed": 0}
+    assert {status: count for status, count in report["counts"].items() if count} == {"same": 1}
     as_text = run("replay", "--all", "--plan")
     assert "1 mail replayed: identical\n1 mail planned again: 1 same" in as_text.out
 
@@ -304,7 +304,8 @@ def test_configuration_beside_the_workspaces_own_plans_the_same_mails(run: Run, 
 def test_another_model_is_a_file_or_the_servers_name_of_it(run: Run, desk: Desk, line: str, flag: str) -> None:
     """As the configured planner has it."""
     desk.write_config(desk.folder, planner="threshold_answer = 0.999", model=line)
-    assert replayed(run, "--plan")[0] == 0
+    code, report = replayed(run, "--plan")
+    assert (code, report["replanned"][0]["after"]["reason"]) == (0, None), report["replanned"][0]["after"]
     code, report = replayed(run, "--plan", "--model", flag)
     assert (code, newly_escalated(report)) == (1, True)
 

@@ -175,11 +175,11 @@ def test_planning_again_shows_what_changed_and_counts(office: Office) -> None:
     printed = case_printing.replay(report(office, office.with_model(0.9, threshold=1.0)))
     assert "    now: a person (unsure)\n    -Subject: Re: A question\n" in printed
     assert printed.endswith(
-        "1 mail planned again: 0 same, 0 changed, 0 newly answered, 1 newly escalated, 0 newly filed"
+        "1 mail planned again: 0 same, 0 changed, 0 newly answered, 1 newly escalated, 0 newly filed, 0 newly held"
     )
     same = case_printing.replay(report(office, office))
     assert same.endswith(
-        "\n1 mail planned again: 1 same, 0 changed, 0 newly answered, 0 newly escalated, 0 newly filed"
+        "\n1 mail planned again: 1 same, 0 changed, 0 newly answered, 0 newly escalated, 0 newly filed, 0 newly held"
     )
 
 

@@ -293,7 +293,7 @@ def test_s12_doctor_warns_of_mails_that_were_only_filed(stored: Office) -> None:
         office.handle(write(HUMAN, number=number))
     (severity, what), _ = traffic_of(office.settings)
     assert severity == "warning"
-    assert what == "2 mails within a day from senders of whom the desk had its most packets: only filed (S12)"
+    assert what == "2 mails within a day from senders over the packet limit: only filed (S12)"
     assert [severity for severity, _ in traffic_of(office.settings, NOON + timedelta(days=2))] == ["ok"]
 
 

@@ -162,7 +162,7 @@ def test_nothing_happens_to_a_question_that_has_ended() -> None:
 
 
 def test_evidence_runs_forward() -> None:
-    with pytest.raises(ValidationError, match="before it begins"):
+    with pytest.raises(ValidationError, match="before its beginning"):
         Evidence(source="document:1", first=3, last=2)
 
 
