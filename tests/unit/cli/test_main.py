@@ -120,11 +120,11 @@ def desk(office: Office, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Des
     def open_search(*_: object, **__: object) -> WordSearch:
         return WordSearch()
 
-    monkeypatch.setattr("support_agent.models.opening.open_model", open_model)
-    monkeypatch.setattr("support_agent.facts.opening.open_search", open_search)
+    monkeypatch.setattr("support_agent.app.open_model", open_model)
+    monkeypatch.setattr("support_agent.app.open_search", open_search)
     monkeypatch.setattr("support_agent.planner.combiner.committed", lambda *_: PLAIN)
     monkeypatch.setenv("SUPPORT_AGENT__PLANNER__MODEL_VOTES", "always")
-    monkeypatch.setattr("support_agent.facts.opening.open_rooms", lambda *_, **__: None)
+    monkeypatch.setattr("support_agent.app.open_rooms", lambda *_, **__: None)
     office.handle(write(SEATS, sender=JAMES))
     desk = Desk(tmp_path / "desk", office)
     desk.write_config(desk.folder)
