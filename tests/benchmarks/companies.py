@@ -26,7 +26,7 @@ from support_agent.facts.opening import open_search
 from support_agent.facts.search import CompanySearch
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun
-from support_agent.ops.evals.mail_labels import Sections, topic_of
+from support_agent.ops.evals.mail_labels import HANDED_OVER, Sections, topic_of
 from support_agent.planner.choice import NONE_KEY
 from support_agent.planner.questions import questions_of
 from support_agent.planner.segments import Read
@@ -34,10 +34,12 @@ from support_agent.workflow.decide import Decider
 from tests.labelled import MAILS, labels
 
 COMPANIES = Path(__file__).parents[1] / "companies"
-FITTED = ("shop", "utility", "office")
+FITTED = ("shop", "utility", "office", "mobile", "rentals", "ledger", "gym")
 """The made-up companies that weights are fitted to, beside the demo; the others are only reported."""
 TODAY = datetime(2026, 11, 16, 12, tzinfo=UTC)
 QUESTIONS = MAILS / "questions.jsonl"
+REFUSED_KINDS = ("field", "series", "record", "qualifier")
+"""Kinds of mails that are about a topic even where a person must answer."""
 
 
 class Asked(NamedTuple):
@@ -119,15 +121,23 @@ def company_questions(name: str, read: Read) -> list[Asked]:
     """The questions of a made-up company's mails, where the mail has one; machines ask none."""
     found = []
     for mail in mails_of(name):
-        if mail.kind != "machine" and len(mail.expected) == 1:
+        if mail.kind != "machine" and len(mail.expected) == 1 and not is_refused(mail):
             whole = " ".join(questions_of(mail.subject, mail.text, read))
-            topics = topics_in(mail.expected[0], mail.level)
-            found.append(Asked(question=whole, topics=topics, language=mail.language))
+            found.append(Asked(question=whole, topics=topics_in(mail.expected[0]), language=mail.language))
     return found
 
 
-def topics_in(outcomes: Sequence[str], level: int = 3) -> tuple[str, ...]:
-    """The topics that acceptable outcomes are about; a stranger's question about an account still is about it."""
+def is_refused(mail: Mail) -> bool:
+    """Whether the mail is about a topic, yet a check after the choice hands it over: no such record, another's account.
+
+    Its label does not say which topic, so such a mail teaches the choice nothing: taken for `none`, it taught that a
+    sure and right choice is wrong.
+    """
+    return mail.kind in REFUSED_KINDS and set(mail.expected[0]) == {HANDED_OVER}
+
+
+def topics_in(outcomes: Sequence[str]) -> tuple[str, ...]:
+    """The topics that acceptable outcomes are about."""
     return tuple(sorted({topic_of(outcome) or NONE_KEY for outcome in outcomes}))
 
 

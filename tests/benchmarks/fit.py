@@ -52,7 +52,7 @@ SETS = (("minilm", "use"), ("minilm", "use", "e5"))
 """The embedders that weights are fitted to."""
 WEIGHTS = Path(__file__).parents[2] / "support_agent" / "planner" / "combiner.json"
 VOTES = Path(__file__).parents[1] / "companies"
-VERSION = "topic-5"
+VERSION = "topic-6"
 RIDGE = 0.03
 RIDGE_ASKED = 0.01
 SHORTLIST = PlannerSettings().shortlist

@@ -28,10 +28,10 @@ def test_a_section_is_sent_whole_so_that_an_exception_stays_with_its_rule() -> N
     assert sent(document(1), [0.05, SURE_SECTION, 0.05]) == EXCEPTIONS
 
 
-def test_where_one_section_is_not_sure_the_next_two_are_sent_too_in_the_documents_order() -> None:
+def test_where_one_section_is_not_sure_the_next_are_sent_too_in_the_documents_order() -> None:
     """As many as make it sure; and what all amount to is how sure the excerpt is."""
-    assert sent(document(1), [0.3, 0.5, 0.2]) == [*TIME, *EXCEPTIONS]
-    assert choose_sections(document(1), [0.3, 0.5, 0.2], 0.0).probability == pytest.approx(0.8)
+    assert sent(document(1), [0.3, 0.66, 0.04]) == [*TIME, *EXCEPTIONS]
+    assert choose_sections(document(1), [0.3, 0.66, 0.04], 0.0).probability == pytest.approx(0.96)
     places, probability = choose_sections(document(1), [0.3, 0.4, 0.3], 0.0)
     assert places == (1, 0, 2)
     assert probability == pytest.approx(1.0)
@@ -39,7 +39,7 @@ def test_where_one_section_is_not_sure_the_next_two_are_sent_too_in_the_document
 
 def test_a_section_that_is_sure_takes_the_next_along_where_more_is_asked_for() -> None:
     """With a threshold above what is sure, a single section is not refused while two would do."""
-    places, probability = choose_sections(document(1), [0.04, 0.94, 0.02], 0.95)
+    places, probability = choose_sections(document(1), [0.02, 0.96, 0.02], 0.97)
     assert places == (1, 0)
     assert probability == pytest.approx(0.98)
 
@@ -56,17 +56,21 @@ def test_two_sections_with_the_same_heading_are_two() -> None:
     assert sent(policy, [0.95, 0.03, 0.02]) == ["A costs 5."]
 
 
-def test_no_fourth_section_is_sent() -> None:
-    """Where everything is as likely as everything else, the first three sections are as much as a mail takes."""
-    sections = "".join(f"## Heading {n}\n\nSentence {n}.\n\n" for n in range(5))
-    assert sent(document(1, sections), [0.2] * 5) == ["Sentence 0.", "Sentence 1.", "Sentence 2."]
+def test_where_nothing_is_likelier_than_the_rest_what_fits_into_a_mail_is_sent() -> None:
+    """A right section among others is an answer, a wrong one alone is none."""
+    sentence = "This sentence of the section has seventy characters, or about as many. " * 4
+    sections = "".join(f"## Heading {n}\n\n{sentence}\n\n" for n in range(6))
+    places, probability = choose_sections(document(1, sections), [1 / 6] * 6, 0.0)
+    assert places == (0, 1, 2, 3)
+    assert 5 * len(sentence) > MAX_EXCERPT_CHARACTERS > 4 * len(sentence)
+    assert probability == pytest.approx(4 / 6)
 
 
 def test_an_exception_that_what_is_sent_refers_to_comes_along() -> None:
     """However unlikely it is, and what it refers to itself."""
     body = "## Time\n\nSoon, except as in Limits.\n\n## Fees\n\nNone.\n\n## Limits\n\nNot for gifts, see Fees.\n\n"
     body += "## Rest\n\nX.\n"
-    assert sent(document(1, body), [0.9, 0.0, 0.0, 0.1]) == [
+    assert sent(document(1, body), [0.96, 0.0, 0.0, 0.04]) == [
         "Soon, except as in Limits.", "None.", "Not for gifts, see Fees."
     ]  # fmt: skip
 
@@ -127,9 +131,7 @@ def test_what_is_sent_is_whole_blocks_in_the_documents_order(body: str, data: st
     assert list(found) == sorted(set(found))
     assert all(0 <= position < count for position in found)
     _assert_whole(policy, found)
-    sections = {policy.sentences[position].heading for position in found}
-    assert len(sections) <= 3
-    if len(sections) > 1:
+    if len({policy.sentences[position].heading for position in found}) > 1:
         assert sum(len(policy.sentences[position].text) for position in found) <= MAX_EXCERPT_CHARACTERS
 
 
