@@ -21,13 +21,13 @@ from pydantic import Field, JsonValue, SecretStr
 
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.cases.copies import known_as
+from support_agent.cases.decision import Decision
 from support_agent.company.accounts import Accounts
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import CUSTOMER, Level
-from support_agent.desk.decision import Decision
 from support_agent.engine.steps import Steps, Work
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.mail.machines.screening import Screening, Verdict

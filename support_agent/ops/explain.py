@@ -14,10 +14,9 @@ from pydantic import JsonValue, ValidationError
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.packet import FoundDocument
+from support_agent.cases.decision import Decision
 from support_agent.company.accounts import Queries
 from support_agent.core.frozen import Frozen
-from support_agent.desk.decision import Decision
-from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.provenance_report import (
@@ -28,6 +27,7 @@ from support_agent.ops.provenance_report import (
     text_of,
 )
 from support_agent.ops.retrieval_report import RetrievalReport, reports_of
+from support_agent.outbound.packing import call_text
 from support_agent.planner.plan import Call
 from support_agent.store.records import (
     CaseId,

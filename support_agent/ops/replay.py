@@ -21,12 +21,12 @@ from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.company.documents import Document, parse_document
 from support_agent.core.frozen import Frozen
-from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunAnswer, DryRunResult, Outcome, answer_of, temporary_store
 from support_agent.ops.explain import case_timeline
 from support_agent.outbound.letters import Headers, Letter, rerendered
+from support_agent.outbound.packing import call_text
 from support_agent.planner.plan import Call
 from support_agent.store.history import copy_history
 from support_agent.store.records import (

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from datetime import date
 
 from support_agent.answer.packet import FoundEvidence, FoundPage, LookedInto
+from support_agent.cases.decision import Decision
 from support_agent.company.documents import Document
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import Level
-from support_agent.desk.decision import Decision
 from support_agent.desk.retrieved import numbered, quoted
 from support_agent.tools.fact_room import Finding
 from support_agent.tools.fact_trace import ModelText, Visit

@@ -17,6 +17,7 @@ import structlog
 from support_agent.answer.sources import RenderedPacket
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.copies import COPY_RULE, Copies
+from support_agent.cases.decision import Decision, escalated, failed, screened_out
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.cases.route import ReceivedMail, Route, RoutedMail, why_unwritable
@@ -25,7 +26,6 @@ from support_agent.cases.threads import Threads
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
-from support_agent.desk.decision import Decision, escalated, failed, screened_out
 from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
@@ -42,12 +42,12 @@ from support_agent.mail.machines.screening import (
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.delivery_status import Reports
 from support_agent.outbound.letters import own_words, unfit
+from support_agent.outbound.notices import Notices
+from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
 from support_agent.store.store import Store
 from support_agent.workflow.decide import Decider
-from support_agent.workflow.notices import Notices
-from support_agent.workflow.queueing import OutboundQueue
 
 log = structlog.get_logger(__name__)
 

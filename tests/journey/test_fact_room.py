@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from support_agent.cases.decision import Decision, escalated
 from support_agent.cli import case_printing
 from support_agent.config.facts import Retrieve
-from support_agent.desk.decision import Decision, escalated
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import chosen, plan_again, replay
 from support_agent.store.records import LetterKind, MailId

@@ -12,8 +12,8 @@ from pydantic import SecretStr
 
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.app import dry_run_of
+from support_agent.cases.decision import Decision
 from support_agent.cli import case_printing
-from support_agent.desk.decision import Decision
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRunResult, read_mail, temporary_store

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.verification import Verifier
+from support_agent.cases.decision import Decision
 from support_agent.company.database import ReadOnlyDatabase
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings
-from support_agent.desk.decision import Decision
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender

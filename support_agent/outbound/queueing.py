@@ -18,19 +18,19 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
+from support_agent.cases.decision import Decision
 from support_agent.cases.route import ReceivedMail, RoutedMail
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
-from support_agent.desk.decision import Decision
-from support_agent.desk.packing import packet_of
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
+from support_agent.mail.outgoing import thread_subject
 from support_agent.outbound.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
+from support_agent.outbound.packing import packet_of
 from support_agent.store.records import LetterKind, OutboxRecord, OutgoingMail
 from support_agent.store.store import Store
-from support_agent.workflow.decide import locale_of, thread_subject
 
 log = structlog.get_logger(__name__)
 
@@ -109,8 +109,8 @@ class OutboundQueue:
         customer = accounts.customer(mail.sender.address) if level >= CUSTOMER else None
         acknowledgement = Acknowledgement(
             company=self.settings.company.name,
-            locale=locale_of(customer, self.templates, self.settings.company),
-            subject=thread_subject(mail.message) if level >= PROVEN else None,
+            locale=self.templates.locale_of(customer, self.settings.company.locale),
+            subject=thread_subject(mail.message.subject) if level >= PROVEN else None,
             support_address=self.settings.agent.address,
         )
         try:

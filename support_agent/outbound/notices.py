@@ -1,7 +1,7 @@
 """Notifies the desk of lost mails, failed journeys and a tripped breaker.
 
 Invariant: the desk is notified of each loss of a mail to a customer exactly once, whatever process dies: one
-transaction stores the notice and the fact of the notification. Checked by tests/unit/workflow/test_notices.py,
+transaction stores the notice and the fact of the notification. Checked by tests/unit/outbound/test_notices.py,
 tests/unit/workflow/test_stages_failures.py and, with real kills, by tests/journey/test_kill.py.
 """
 
@@ -13,18 +13,18 @@ from datetime import datetime
 
 import structlog
 
+from support_agent.cases.decision import Decision, escalated, failed
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_from_unknown_sender
 from support_agent.cases.route import RoutedMail
 from support_agent.cases.routing import CaseRouting
 from support_agent.core.levels import UNKNOWN
-from support_agent.desk.decision import Decision, escalated, failed
 from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
+from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import DeliveryStatus, OutboxSender
 from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
 from support_agent.store.store import Store
-from support_agent.workflow.queueing import OutboundQueue
 
 log = structlog.get_logger(__name__)
 
