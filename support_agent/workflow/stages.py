@@ -22,7 +22,6 @@ from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.cases.route import ReceivedMail, Route, RoutedMail, why_unwritable
 from support_agent.cases.routing import CaseRouting
-from support_agent.cases.threads import Threads
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
@@ -88,11 +87,6 @@ class Stages:
     notices: Notices
     now: Callable[[], datetime]
 
-    @property
-    def threads(self) -> Threads:
-        """The threads of the stored mails."""
-        return self.routing.threads
-
     def keep_company(self) -> None:
         """Store the documents and account queries by version, for `replay` and `why`; call it before the first mail."""
         for document in self.company.texts:
@@ -107,8 +101,8 @@ class Stages:
         """Decide whether the agent may answer at all (RFC 3834), and whether the mail is a copy."""
 
         def is_staff_reply() -> bool:
-            is_staff = self.threads.is_staff(self.routing.senders.of(mail))
-            return is_staff and self.threads.packet_named_by(mail.message) is not None
+            is_staff = self.routing.threads.is_staff(self.routing.senders.of(mail))
+            return is_staff and self.routing.threads.packet_named_by(mail.message) is not None
 
         is_customer = self.routing.senders.is_customer
         screening = screen(mail.message, self.settings.agent, self.settings.desk, is_customer, is_staff_reply)
@@ -214,8 +208,8 @@ class Stages:
         """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
         customer_mail_id = mail.route.customer_mail_id
         parent = None if customer_mail_id is None else self.parse(customer_mail_id)
-        answered = self.threads.packet_named_by(mail.message)
-        packet = self.threads.rendered(answered) if answered is not None else None
+        answered = self.routing.threads.packet_named_by(mail.message)
+        packet = self.routing.threads.rendered(answered) if answered is not None else None
         words = own_words(mail.message.visible_text, packet) if packet is not None else ""
         why = self._why_not_passed_on(mail, answered, packet, words)
         if parent is None or parent.message.from_ is None:
@@ -265,7 +259,7 @@ class Stages:
             return "the packet that it answers is gone"
         if recorded is not None and recorded.screening_rule in WORDING_RULES:
             return "it reads like an automatic reply or a bounce"
-        if not self.threads.is_direct_answer(mail.message, answered):
+        if not self.routing.threads.is_direct_answer(mail.message, answered):
             return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
         return unfit(words, mail.message, packet)
 
