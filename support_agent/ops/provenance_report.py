@@ -30,6 +30,7 @@ from support_agent.answer.sources import (
 )
 from support_agent.company.accounts import Queries
 from support_agent.core.frozen import Frozen
+from support_agent.errors import PermanentError
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.outgoing import reply_subject
@@ -257,9 +258,17 @@ def _document(source: DocumentSource) -> WhySource:
 
 
 def _account(source: AccountSource, sent: Sent) -> WhySource:
-    """Only values name their query; labels and periods do not."""
-    kind = KINDS[sent.kinds[source.answer][source.item]]
-    assert kind.queries is not None
+    """Only values name their query; labels and periods do not.
+
+    Raises:
+        PermanentError: the stored answer has no such item, or one without account data (code `record`).
+    """
+    kinds = sent.kinds[source.answer] if source.answer < len(sent.kinds) else ()
+    kind = KINDS[kinds[source.item]] if source.item < len(kinds) else None
+    if kind is None or kind.queries is None:
+        place = f"answer {source.answer + 1}, item {source.item + 1}"
+        what = f"the stored answer and its sources disagree: {source.name} is named as the source of {place}"
+        raise PermanentError(f"{what}: restore the store from a backup", code="record")
     known = {} if sent.queries is None else getattr(sent.queries, kind.queries)
     is_queried = any(part.is_queried and part.cited_as == source.part for part in kind.shape.all_parts())
     query = " ".join(known.get(source.name, NOT_STORED).split()) if is_queried else None

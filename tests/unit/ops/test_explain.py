@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -248,6 +249,20 @@ def test_query_that_is_not_stored_is_said_to_be_so(office: Office) -> None:
         session.connection().execute(text("DELETE FROM query_sets"))
     (mail,) = why(office.store, case_of(office, mail_id))
     assert line(mail, "Seats paid").sources[-1].query == NOT_STORED
+
+
+def test_a_source_that_names_no_item_is_an_error_that_says_so(office: Office) -> None:
+    """Of a damaged store; with another answer's items below them the sources would name wrong queries."""
+    seats, _ = office.handle(write(SEATS, sender=JAMES))
+    refund, _ = office.handle(write(REFUND, sender=JAMES, number=2))
+    other = office.store.outbox.letter(refund, LetterKind.ANSWER)
+    assert other is not None
+    for payload in (other.payload, {**other.payload, "answers": []}):
+        with office.store.database.write() as session:
+            changed = text("UPDATE letters SET payload = :payload WHERE mail_id = :id")
+            session.connection().execute(changed, {"payload": json.dumps(payload), "id": seats})
+        with pytest.raises(PermanentError, match="seats_paid is named as the source of answer 1, item 1: restore"):
+            why(office.store, case_of(office, seats))
 
 
 @pytest.mark.parametrize("kind", LetterKind)
