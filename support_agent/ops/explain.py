@@ -205,7 +205,7 @@ def _why(row: OutboxRecord, record: LetterRecord, queries: Queries | None) -> Wh
     try:
         subject, lines = lines_of(record, queries)
     except ValidationError as error:
-        raise _unreadable(f"what was sent for mail {row.mail_id}") from error
+        raise unreadable(f"what was sent for mail {row.mail_id}") from error
     return WhyMail(
         case_id=row.case_id,
         mail_id=row.mail_id,
@@ -244,7 +244,7 @@ def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
         plan = None if entry.plan is None else _plan_story(entry.plan)
         sent = tuple(_sent_story(row, record, store.deliveries.of(row.id)) for row, record in _composed(entry))
     except ValidationError as error:
-        raise _unreadable(f"mail {mail.id}") from error
+        raise unreadable(f"mail {mail.id}") from error
     return MailStory(
         mail_id=mail.id,
         message_id=mail.message_id,
@@ -329,7 +329,8 @@ def _item_story(item: Item) -> ItemStory:
     return ItemStory(kind=item.kind, says=words.says, source=words.source)
 
 
-def _unreadable(what: str) -> PermanentError:
+def unreadable(what: str) -> PermanentError:
+    """The error for a stored record that this version of the program cannot read."""
     return PermanentError(
         f"another version of the program wrote the record of {what}: read it with that version",
         code="record_version",

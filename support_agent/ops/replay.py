@@ -24,7 +24,7 @@ from support_agent.core.frozen import Frozen
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunAnswer, DryRunResult, Outcome, answer_of, temporary_store
-from support_agent.ops.explain import case_timeline
+from support_agent.ops.explain import case_timeline, unreadable
 from support_agent.outbound.letters import Headers, Letter, rerendered
 from support_agent.outbound.packing import call_text
 from support_agent.planner.plan import Call
@@ -229,6 +229,8 @@ def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[
 
     Args:
         dry_run: With the model, policies, templates and settings to try.
+    Raises:
+        PermanentError: another version of the program wrote the record of one of them.
     """
     found = ((store.mails.get(mail_id), store.plans.get(mail_id)) for mail_id in mails)
     return tuple(
@@ -255,8 +257,15 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
 
 
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
-    """What was sent; a plan whose answer the gate refused counts as escalated."""
-    answer = answer_of(store, mail.id)
+    """What was sent; a plan whose answer the gate refused counts as escalated.
+
+    Raises:
+        PermanentError: another version of the program wrote what was sent.
+    """
+    try:
+        answer = answer_of(store, mail.id)
+    except ValidationError as error:
+        raise unreadable(f"what was sent for mail {mail.id}") from error
     if answer is None:
         return _said("escalate", mail.reason_code or plan.reason, plan.calls, None)
     return _said("answer", plan.reason, plan.calls, answer)

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from sqlalchemy import text
 
 from support_agent.company.company import Company
-from support_agent.errors import ConfigError
+from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.replay import Replanned, Replayed, chosen, plan_again, replay
 from support_agent.planner.combiner import Calibration
 from support_agent.planner.loop import Planner
@@ -284,6 +284,14 @@ def test_less_sure_model_escalates_what_was_answered(office: Office) -> None:
     unsure.handle(write("How do I cancel?", sender=JAMES, number=2))
     statuses = [entry.status for entry in plan_all(office)]
     assert statuses == ["same", "newly_answered"]
+
+
+def test_an_answer_of_another_version_is_not_compared(office: Office) -> None:
+    """And the error says what to do, instead of what a library found wrong."""
+    office.handle(write(REFUND, sender=JAMES))
+    execute(office, "UPDATE letters SET rendered = '{}'")
+    with pytest.raises(PermanentError, match=r"another version of the program wrote .* read it with that version"):
+        plan_all(office)
 
 
 def test_gate_refusal_counts_as_escalated(office: Office) -> None:
