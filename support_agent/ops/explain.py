@@ -33,14 +33,14 @@ from support_agent.store.records import (
     CaseId,
     CaseState,
     DeliveryUpdate,
-    LetterKind,
-    LetterRecord,
     MailId,
     MailStatus,
     MailTimeline,
     OutboxRecord,
     OutboxStatus,
+    OutgoingKind,
     PlanRecord,
+    RenderedMailRecord,
     Timeline,
 )
 from support_agent.store.store import Store
@@ -100,7 +100,7 @@ class ItemStory(Frozen):
 class SentStory(Frozen):
     """One outgoing mail and its delivery; `settled` holds later delivery confirmations, and who gave them."""
 
-    kind: LetterKind
+    kind: OutgoingKind
     message_id: str
     recipient: str
     subject: str
@@ -155,7 +155,7 @@ class WhyMail(Frozen):
 
     case_id: CaseId | None
     mail_id: MailId
-    kind: LetterKind
+    kind: OutgoingKind
     message_id: str
     recipient: str
     subject: WhyLine
@@ -201,7 +201,7 @@ def _queries(store: Store, entry: MailTimeline) -> Queries | None:
     return None if stored is None else Queries.model_validate(stored)
 
 
-def _why(row: OutboxRecord, record: LetterRecord, queries: Queries | None) -> WhyMail:
+def _why(row: OutboxRecord, record: RenderedMailRecord, queries: Queries | None) -> WhyMail:
     try:
         subject, lines = lines_of(record, queries)
     except ValidationError as error:
@@ -230,7 +230,7 @@ def case_timeline(store: Store, case_id: str) -> Timeline:
     return found
 
 
-def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, LetterRecord]]:
+def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, RenderedMailRecord]]:
     """Each mail of the outbox with its sources."""
     records = {(record.kind, record.number): record for record in entry.letters}
     found = ((row, records.get((row.kind, row.number))) for row in entry.outbox)
@@ -300,7 +300,7 @@ def _call_story(call: Call) -> CallStory:
     )
 
 
-def _sent_story(row: OutboxRecord, record: LetterRecord, settled: tuple[DeliveryUpdate, ...]) -> SentStory:
+def _sent_story(row: OutboxRecord, record: RenderedMailRecord, settled: tuple[DeliveryUpdate, ...]) -> SentStory:
     subject, text = text_of(record)
     return SentStory(
         kind=row.kind,
@@ -308,7 +308,7 @@ def _sent_story(row: OutboxRecord, record: LetterRecord, settled: tuple[Delivery
         recipient=row.recipient,
         subject=subject,
         text=text,
-        items=_items(record.payload) if row.kind is LetterKind.ANSWER else (),
+        items=_items(record.payload) if row.kind is OutgoingKind.ANSWER else (),
         templates_version=record.templates_version,
         status=row.status,
         attempts=row.attempts,

@@ -35,7 +35,7 @@ from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.outgoing import reply_subject
 from support_agent.outbound.letters import Headers
-from support_agent.store.records import LetterKind, LetterRecord, OutboxRecord
+from support_agent.store.records import OutboxRecord, OutgoingKind, RenderedMailRecord
 
 NOT_STORED = "(not stored for the version of the company that decided this mail)"
 UNKNOWN_HEADER = "unknown"
@@ -118,21 +118,21 @@ class Sent(NamedTuple):
     queries: Queries | None
 
 
-def text_of(record: LetterRecord) -> tuple[str, str]:
+def text_of(record: RenderedMailRecord) -> tuple[str, str]:
     """Subject and text of a composed mail."""
-    if record.kind is LetterKind.PERSON_REPLY:
+    if record.kind is OutgoingKind.PERSON_REPLY:
         return reply_subject(str(record.payload["parent_subject"])), str(record.payload["words"])
     subject, text = _rendered(record)
     return subject.text, text.text
 
 
-def lines_of(record: LetterRecord, queries: Queries | None) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+def lines_of(record: RenderedMailRecord, queries: Queries | None) -> tuple[WhyLine, tuple[WhyLine, ...]]:
     """The subject and the lines of the text of a composed mail.
 
     Args:
         queries: Those of the company version that decided the mail; None: not stored.
     """
-    if record.kind is LetterKind.PERSON_REPLY:
+    if record.kind is OutgoingKind.PERSON_REPLY:
         return _person_lines(record)
     subject, text = _rendered(record)
     sent = Sent(_kinds(record), queries)
@@ -140,9 +140,9 @@ def lines_of(record: LetterRecord, queries: Queries | None) -> tuple[WhyLine, tu
     return first, tuple(_lines(text, sent))
 
 
-def _kinds(record: LetterRecord) -> tuple[tuple[str, ...], ...]:
+def _kinds(record: RenderedMailRecord) -> tuple[tuple[str, ...], ...]:
     """The item kinds of each block of an answer; other mails have none."""
-    if record.kind is not LetterKind.ANSWER:
+    if record.kind is not OutgoingKind.ANSWER:
         return ()
     final = FinalAnswer.model_validate(record.payload)
     return tuple(tuple(item.kind for item in answer.items) for answer in final.answers)
@@ -159,7 +159,7 @@ def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
     )
 
 
-def _rendered(record: LetterRecord) -> tuple[Rendered, Rendered]:
+def _rendered(record: RenderedMailRecord) -> tuple[Rendered, Rendered]:
     if record.kind.is_for_desk:
         packet = RenderedPacket.model_validate(record.rendered)
         return packet.subject, packet.text
@@ -167,7 +167,7 @@ def _rendered(record: LetterRecord) -> tuple[Rendered, Rendered]:
     return answer.subject, answer.text
 
 
-def _person_lines(record: LetterRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+def _person_lines(record: RenderedMailRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
     """A person wrote the text; the subject is the customer's, with "Re:" before it."""
     subject, words = text_of(record)
     parent = Headers.model_validate(record.header_inputs).parent_mail_id

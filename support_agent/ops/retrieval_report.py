@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from support_agent.answer.packet import FoundEvidence, FoundPage, LookedInto
+from support_agent.answer.packet import FoundEvidence, FoundPage, QuestionRetrieval
 from support_agent.cases.decision import Decision
 from support_agent.company.documents import Document
 from support_agent.core.frozen import Frozen
@@ -52,7 +52,7 @@ def reports_of(decision: Decision) -> tuple[RetrievalReport, ...]:
     shown = {looked.number: looked for looked in decision.looked}
     reports = []
     for number, found in sorted(decision.findings.items()):
-        looked = shown.get(number) or LookedInto(number=number, question="", reason_code=found.reason)
+        looked = shown.get(number) or QuestionRetrieval(number=number, question="", reason_code=found.reason)
         reports.append(_report(number, looked.question, found, looked.evidence, looked.pages))
     return tuple(reports)
 

@@ -44,7 +44,7 @@ from support_agent.outbound.letters import own_words, unfit
 from support_agent.outbound.notices import Notices
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender
-from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
+from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.workflow.decide import Decider
 
@@ -192,7 +192,7 @@ class Stages:
         A sender over the daily limit of packets is taken for a machine: one more packet says so, and further mails are
         only filed.
         """
-        if self.store.outbox.find(mail_id=mail.id, kind=LetterKind.PACKET):  # queued before the process died
+        if self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.PACKET):  # queued before the process died
             return Outcome.ESCALATED
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
@@ -238,7 +238,7 @@ class Stages:
 
         The reason code and sentence come from the packet, if a person got the mail or a part of it.
         """
-        letters = (self.store.outbox.letter(mail_id, kind) for kind in (LetterKind.PACKET, LetterKind.FAILURE))
+        letters = (self.store.outbox.letter(mail_id, kind) for kind in (OutgoingKind.PACKET, OutgoingKind.FAILURE))
         payload = next((letter.payload for letter in letters if letter is not None), None)
         code, why = (str(payload["reason_code"]), str(payload["why"]) or None) if payload else (None, None)
         self.store.mails.end(mail_id, MailStatus(outcome.value), code, why, self.now())
@@ -248,7 +248,7 @@ class Stages:
     # ------------------------------------------------------------------------------------------------------------
 
     def _is_answered(self, mail_id: MailId) -> bool:
-        return bool(self.store.outbox.find(mail_id=mail_id, kind=LetterKind.ANSWER))
+        return bool(self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER))
 
     def _why_not_passed_on(
         self, mail: RoutedMail, answered: OutboxRecord | None, packet: RenderedPacket | None, words: str

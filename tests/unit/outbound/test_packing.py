@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from support_agent.answer.packet import FoundDocument, LookedInto, Packet
+from support_agent.answer.packet import FoundDocument, Packet, QuestionRetrieval
 from support_agent.answer.templates import Templates
 from support_agent.cases.decision import Decision
 from support_agent.cases.escalation import EscalationReason
@@ -203,8 +203,8 @@ def test_call_is_written_with_its_arguments() -> None:
     assert call_text("finish", {}) == "finish()"
 
 
-def looked(number: int) -> LookedInto:
-    return LookedInto(number=number, question=f"Question {number}?", reason_code="irrelevant")
+def looked(number: int) -> QuestionRetrieval:
+    return QuestionRetrieval(number=number, question=f"Question {number}?", reason_code="irrelevant")
 
 
 def finding(number: int) -> dict[int, Finding]:
