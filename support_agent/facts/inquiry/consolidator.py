@@ -55,11 +55,6 @@ class Consolidator:
         """
         self._retriever, self._linker, self._among, self._context = retriever, linker, among, context
 
-    @property
-    def version(self) -> str:
-        """What is searched."""
-        return self._retriever.version
-
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
         """At most `n` passages: what was found and bears on the question, then what is about its entities.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +20,10 @@ from tests.unit.facts.words import WordEmbedder
 
 class Counting(WordEmbedder):
     """An embedder that counts tokens, and the search that has it."""
+
+    def __init__(self, version: str = "topics") -> None:
+        super().__init__()
+        self.version = version
 
     @property
     def embedder(self) -> Counting:
@@ -45,5 +50,23 @@ def test_what_writes_drafts_takes_its_memory_before_the_first_mail(tmp_path: Pat
     parts = {"facts": FactSettings(ways=Ways.WORDS), "grading": GradingSettings(drafts=drafts)}
     settings = load(tmp_path / "workspace" / CONFIG_FILE).model_copy(update=parts)
     company, model = Company.load(settings.company), Model()
-    open_rooms(settings, company, cast(Any, Counting()), cast(Any, model), in_memory=True)
+    rooms = open_rooms(settings, company, cast(Any, Counting()), cast(Any, model), in_memory=True)
     assert model.opened == drafts
+    assert len(rooms.workflow.index_version.split()) == 1 + drafts, (
+        "the index, and the graph of what drafts are held to"
+    )
+
+
+def test_the_version_names_topics_and_passages(tmp_path: Path) -> None:
+    """Rule: what is kept with an answer changes when either of the two does."""
+    init(tmp_path / "workspace", date(2026, 6, 1))
+    settings = load(tmp_path / "workspace" / CONFIG_FILE).model_copy(update={"facts": FactSettings(ways=Ways.WORDS)})
+    company = Company.load(settings.company)
+    fewer = replace(company, documents=company.documents[1:])
+
+    def version(of: Company, topics: str) -> str:
+        search = cast(Any, Counting(version=topics))
+        return open_rooms(settings, of, search, cast(Any, Model()), in_memory=True).workflow.index_version
+
+    assert version(company, "1") == version(company, "1")
+    assert len({version(company, "1"), version(company, "2"), version(fewer, "1")}) == 3

@@ -27,7 +27,6 @@ class ListedRetriever:
 
     passages: tuple[Passage, ...]
     asked: list[tuple[str, int]] = field(default_factory=list)
-    version: str = "listed"
 
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
         self.asked.append((question, n))
