@@ -173,7 +173,7 @@ def seed(path: Path, today: date) -> None:
 
 def _insert_accounts(connection: sqlite3.Connection, today: date) -> None:
     for account in ACCOUNTS:
-        since = _opened_on(account, today)
+        since = _month(today, -account.joined_months) + timedelta(days=account.billing_day - 1)
         connection.execute(
             "INSERT INTO customers VALUES (?, ?, ?, ?, ?, ?, ?)",
             (account.id, account.name, account.address, account.locale, account.currency, since.isoformat(),
@@ -279,10 +279,6 @@ def _billing_days(account: Account, today: date) -> Iterator[tuple[date, int]]:
 def _renewal_on(account: Account, today: date) -> date | None:
     """The first billing day after `today`; None for a plan without payments."""
     return next((day for day, _ in _billing_days(account, today) if day > today), None)
-
-
-def _opened_on(account: Account, today: date) -> date:
-    return _month(today, -account.joined_months) + timedelta(days=account.billing_day - 1)
 
 
 def _month(today: date, offset: int) -> date:
