@@ -147,10 +147,10 @@ def wire(
     from support_agent.cases.senders import Senders
     from support_agent.cases.threads import Threads
     from support_agent.outbound.delivery_status import Reports
+    from support_agent.outbound.notices import Notices
+    from support_agent.outbound.queueing import OutboundQueue
     from support_agent.outbound.sender import OutboxSender
     from support_agent.transport.dns_lookup import DnsLookup
-    from support_agent.workflow.notices import Notices
-    from support_agent.workflow.queueing import OutboundQueue
     from support_agent.workflow.stages import Stages
 
     senders = Senders(store, settings.agent, company.accounts, now, lookup_txt or DnsLookup())

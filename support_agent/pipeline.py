@@ -7,8 +7,8 @@ Checked by tests/journey/test_kill.py: `kill -9` in every step, on SQLite and Po
 
 from __future__ import annotations
 
+from support_agent.cases.decision import Decision
 from support_agent.cases.route import Route, RoutedMail
-from support_agent.desk.decision import Decision
 from support_agent.engine.steps import Steps
 from support_agent.errors import Postponed, SupportAgentError
 from support_agent.mail.machines.screening import Screening, Verdict

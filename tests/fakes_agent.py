@@ -15,14 +15,14 @@ from support_agent.core.cursor import Cursor
 from support_agent.engine.engine import Engine, Failure
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.pipeline import handle
-from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxStatus, mail_id_of
+from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.transport.mailbox import Fetched, Mailbox
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import Worker
 from tests.fakes_journey import NOON, Clock, Office, once
 
-ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
-PACKET, FAILURE = LetterKind.PACKET, LetterKind.FAILURE
+ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
+PACKET, FAILURE = OutgoingKind.PACKET, OutgoingKind.FAILURE
 REFUND, CANCEL, HUMAN = "Can I get a refund?", "How do I cancel?", "Let me talk to a human."
 T = TypeVar("T")
 
@@ -216,7 +216,7 @@ def status(office: Office, raw: bytes) -> MailStatus | None:
     return mail.status if mail else None
 
 
-def rows(office: Office, raw: bytes) -> list[tuple[LetterKind, OutboxStatus]]:
+def rows(office: Office, raw: bytes) -> list[tuple[OutgoingKind, OutboxStatus]]:
     return sorted((row.kind, row.status) for row in office.store.outbox.find(mail_id=mail_id_of(raw)))
 
 

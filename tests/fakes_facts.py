@@ -96,7 +96,6 @@ class ScriptedRetriever:
     """Finds what is queued, the last again and again; what it was asked can be read."""
 
     results: list[Sequence[Piece] | Exception]
-    version: str = "index-1"
     history: list[tuple[str, int]] = field(default_factory=list)
 
     def find(self, question: str, n: int) -> Sequence[Piece]:

@@ -46,7 +46,7 @@ from support_agent.ops.dry_run import DryRun
 from support_agent.pipeline import handle
 from support_agent.planner.choice import NONE_TITLE
 from support_agent.planner.loop import Planner
-from support_agent.store.records import LetterKind, MailId, OutboxRecord
+from support_agent.store.records import MailId, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.tools.base import Examples, Match, Reading
 from support_agent.tools.fact_room import FactRooms
@@ -249,7 +249,7 @@ class Office:
         mail_id = self.receive(raw)
         return mail_id, handle(mail_id, steps or once(), self.stages)
 
-    def sent(self, mail_id: MailId) -> dict[LetterKind, OutboxRecord]:
+    def sent(self, mail_id: MailId) -> dict[OutgoingKind, OutboxRecord]:
         """The outbox of one mail, by kind."""
         return {row.kind: row for row in self.store.outbox.find(mail_id=mail_id)}
 

@@ -71,11 +71,11 @@ class FoundPage(Frozen):
     document: Annotated[int, Field(ge=1)] | None = None
 
 
-class LookedInto(Frozen):
+class QuestionRetrieval(Frozen):
     """What the fact room found out about a question, and nothing that a model wrote.
 
     `number` counts the mail's questions from 1, `question` is the customer's own text; `reason_code` says what came of
-    the look, its words come from `words.yaml`. `evidence` is the company's own sentences, `pages` are none of its.
+    it, its words come from `words.yaml`. `evidence` is the company's own sentences, `pages` are none of its.
     """
 
     number: Annotated[int, Field(ge=1)]
@@ -107,8 +107,8 @@ class Packet(Frozen):
     """What more is known of the reason ("the plan needs level 3")."""
     considered: tuple[Considered, ...] = ()
     found: tuple[FoundDocument, ...] = ()
-    looked: tuple[LookedInto, ...] = ()
-    """The questions that were looked into and are for a person now."""
+    looked: tuple[QuestionRetrieval, ...] = ()
+    """The questions that evidence was retrieved for and are for a person now."""
     answered_text: str | None = None
     reply_address: str
     """A reply to this address is passed on to the customer."""

@@ -33,7 +33,7 @@ class WordSource(Frozen):
     """The company's word for a code ("total", "last_quarter"): `words.yaml` of a locale, section and line.
 
     `answer`, `item`, `side` and `step` say where in the FinalAnswer the code stands; in a desk packet all are None, but
-    `item` counts the questions that were looked into.
+    `item` counts the questions that evidence was retrieved for.
     """
 
     kind: Literal["word"] = "word"

@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from support_agent.answer.formatting import is_unsafe
+from support_agent.company.values import Customer
 from support_agent.core.frozen import Frozen
 from support_agent.core.locales import FALLBACK_LOCALE, language_of, lookup
 from support_agent.errors import ConfigError
@@ -120,6 +121,10 @@ class Templates(Frozen):
     def locale_for(self, tag: str) -> str:
         """The customer's locale where there are templates for it, else English: words and dates agree."""
         return tag if self.has_language(tag) else FALLBACK_LOCALE
+
+    def locale_of(self, customer: Customer | None, otherwise: str) -> str:
+        """The locale of an answer: the customer's, if there are templates for it; else the company's."""
+        return customer.locale if customer is not None and self.has_language(customer.locale) else otherwise
 
     def resolve(self, name: str, locale: str) -> str | None:
         """The full name of the file that is `name` in a locale: the first there is of its folders."""

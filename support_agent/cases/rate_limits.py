@@ -18,12 +18,12 @@ from support_agent.cases.escalation import EscalationReason
 from support_agent.config.settings import AgentSettings
 from support_agent.core.levels import CUSTOMER, Level
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseId, LetterKind, MailId, MailRecord, Passed
+from support_agent.store.records import CaseId, MailId, MailRecord, OutgoingKind, Passed
 from support_agent.store.store import Store
 from support_agent.tools.base import SentAnswer
 
-LETTERS = tuple(kind for kind in LetterKind if kind.is_automatic_letter)
-AUTOMATIC = tuple(kind for kind in LetterKind if kind.is_automatic)
+LETTERS = tuple(kind for kind in OutgoingKind if kind.is_automatic_letter)
+AUTOMATIC = tuple(kind for kind in OutgoingKind if kind.is_automatic)
 """What the breaker counts: automatic letters, and all mails to the desk."""
 RATE_RULE = "S12"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -73,7 +73,7 @@ class Rates:
 
     def is_flood(self, mail_id: MailId, sender: Sender, now: datetime) -> bool:
         """Whether the sender has reached the daily limit of packets to the desk."""
-        packets = self._sent_today((LetterKind.PACKET,), mail_id, sender, now)
+        packets = self._sent_today((OutgoingKind.PACKET,), mail_id, sender, now)
         return packets >= self.agent.max_packets_per_sender_a_day
 
     def is_first_of_flood(self, sender: Sender, now: datetime) -> bool:
@@ -157,7 +157,7 @@ class Rates:
         limit = self.agent.max_letters_per_hour
         return "" if count < limit else f"{limit} automatic mails within an hour, the limit (S12)"
 
-    def _sent_today(self, kinds: tuple[LetterKind, ...], mail_id: MailId, sender: Sender, now: datetime) -> int:
+    def _sent_today(self, kinds: tuple[OutgoingKind, ...], mail_id: MailId, sender: Sender, now: datetime) -> int:
         """Counts what the sender's other mails caused within a day; senders without an address count as one."""
         return self.store.traffic.for_sender(
             kinds, sender.address, sender.level, now - DAY, but_for=mail_id, until=now + CLOCK_SLACK

@@ -101,12 +101,9 @@ class Threads:
         """The customer's mail that a packet is about; a packet about a staff reply is followed to the packet it
         answers.
         """
-        mail = self._received(packet.mail_id)
+        mail = ReceivedMail.of(packet.mail_id, self.store.mails.raw(packet.mail_id))
         earlier = self.packet_named_by(mail.message) if self.is_staff(self.senders.of(mail)) else None
         return packet.mail_id if earlier is None else self.customer_mail_of(earlier)
-
-    def _received(self, mail_id: MailId) -> ReceivedMail:
-        return ReceivedMail.of(mail_id, self.store.mails.raw(mail_id))
 
 
 def _references(message: Message) -> list[str]:

@@ -26,7 +26,7 @@ from support_agent.cli.terminal import (
 )
 
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
-    from support_agent.desk.decision import Decision
+    from support_agent.cases.decision import Decision
     from support_agent.ops.dry_run import DryRunResult
     from support_agent.ops.explain import CallStory, CaseStory, Considered, MailStory, PlanStory, SentStory, WhyMail
     from support_agent.ops.provenance_report import WhyHeader, WhyLine, WhySource
@@ -122,7 +122,7 @@ def dry_run(tried: DryRunResult) -> str:
 
 def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
     """The calls that carry a choice."""
-    from support_agent.desk.packing import call_text  # with what decides, for which `pause` must not wait
+    from support_agent.outbound.packing import call_text  # with what decides, for which `pause` must not wait
 
     return [
         ("call", call_text(call.tool, call.args), format_confidence(call.confidence), call.status.replace("_", " "))

@@ -250,7 +250,7 @@ def _unreviewed_findings(path: Path, documents: tuple[Document, ...]) -> list[Fi
     head = front_matter_and_body(_lenient(raw))[0] or ""
     line = next((number for number, text in enumerate(head.split("\n"), 2) if _UNREVIEWED.match(text)), None)
     todo = f"compare it with the original, add what is missing, then change that line to `{REVIEWED}`"
-    report.add(line, "not reviewed, so nobody is sent it", todo)
+    report.add(line, "not reviewed, so no customer gets it", todo)
     document = _inspect(report, re.sub(rb"(?im)^(reviewed[ \t]*:[ \t]*)false", rb"\g<1>true", raw, count=1))
     if document is not None and any(document.number == other.number for other in documents):
         what = f"number {document.number} is the number of another document"

@@ -35,58 +35,7 @@ PRICES_CENTS: dict[tuple[Plan, Currency], tuple[int, int]] = {
 NAMED_INVOICE = ("c05", 2025, 30)
 """Customer, year and number of the invoice that a mail of the demo asks about, on any day of seeding before 2028."""
 
-SCHEMA = """
-CREATE TABLE customers (
-    id TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    address TEXT NOT NULL UNIQUE,
-    locale TEXT NOT NULL,
-    currency TEXT NOT NULL,
-    member_since TEXT NOT NULL,
-    two_factor INTEGER NOT NULL CHECK (two_factor IN (0, 1))
-);
-CREATE TABLE subscriptions (
-    customer_id TEXT PRIMARY KEY REFERENCES customers (id),
-    plan TEXT NOT NULL,
-    billing_cycle TEXT,
-    seats_paid INTEGER NOT NULL,
-    seats_used INTEGER NOT NULL,
-    discount_percent INTEGER NOT NULL,
-    renewal_on TEXT,
-    next_amount_cents INTEGER,
-    currency TEXT NOT NULL,
-    payment_method TEXT
-);
-CREATE TABLE invoices (
-    number TEXT PRIMARY KEY,
-    customer_id TEXT NOT NULL REFERENCES customers (id),
-    issued_on TEXT NOT NULL,
-    amount_cents INTEGER NOT NULL,
-    currency TEXT NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('paid', 'open'))
-);
-CREATE TABLE payments (
-    id INTEGER PRIMARY KEY,
-    customer_id TEXT NOT NULL REFERENCES customers (id),
-    invoice_number TEXT NOT NULL REFERENCES invoices (number),
-    paid_on TEXT NOT NULL,
-    amount_cents INTEGER NOT NULL,
-    currency TEXT NOT NULL,
-    status TEXT NOT NULL CHECK (status IN ('succeeded', 'failed'))
-);
-CREATE TABLE storage_readings (
-    customer_id TEXT NOT NULL REFERENCES customers (id),
-    month TEXT NOT NULL,
-    used_mb INTEGER NOT NULL,
-    PRIMARY KEY (customer_id, month)
-);
-CREATE TABLE api_usage (
-    customer_id TEXT NOT NULL REFERENCES customers (id),
-    month TEXT NOT NULL,
-    calls INTEGER NOT NULL,
-    PRIMARY KEY (customer_id, month)
-);
-"""
+SCHEMA_FILE = Path(__file__).with_name("schema.sql")
 
 
 @dataclass(frozen=True)
@@ -213,7 +162,7 @@ def seed(path: Path, today: date) -> None:
     path.unlink(missing_ok=True)
     connection = sqlite3.connect(path)
     try:
-        connection.executescript(SCHEMA)
+        connection.executescript(SCHEMA_FILE.read_text(encoding="utf-8"))
         with connection:
             _insert_accounts(connection, today)
             _insert_invoices(connection, _numbered_invoices(today))
@@ -224,7 +173,7 @@ def seed(path: Path, today: date) -> None:
 
 def _insert_accounts(connection: sqlite3.Connection, today: date) -> None:
     for account in ACCOUNTS:
-        since = _opened_on(account, today)
+        since = _month(today, -account.joined_months) + timedelta(days=account.billing_day - 1)
         connection.execute(
             "INSERT INTO customers VALUES (?, ?, ?, ?, ?, ?, ?)",
             (account.id, account.name, account.address, account.locale, account.currency, since.isoformat(),
@@ -330,10 +279,6 @@ def _billing_days(account: Account, today: date) -> Iterator[tuple[date, int]]:
 def _renewal_on(account: Account, today: date) -> date | None:
     """The first billing day after `today`; None for a plan without payments."""
     return next((day for day, _ in _billing_days(account, today) if day > today), None)
-
-
-def _opened_on(account: Account, today: date) -> date:
-    return _month(today, -account.joined_months) + timedelta(days=account.billing_day - 1)
 
 
 def _month(today: date, offset: int) -> date:

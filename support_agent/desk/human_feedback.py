@@ -21,7 +21,7 @@ from support_agent.company.text import collapse
 from support_agent.errors import PermanentError
 from support_agent.facts.inquiry.memory import Memory, from_json
 from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome, handed_over
-from support_agent.store.records import CaseId, LetterKind, OutboxRecord
+from support_agent.store.records import CaseId, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -42,7 +42,7 @@ def escalated_cases(store: Store, documents: Sequence[Document]) -> tuple[Escala
         documents: The company's, in every language, as they are today: a sentence that has changed is not recognised.
     """
     replies: dict[CaseId, list[OutboxRecord]] = {}
-    for reply in store.outbox.find(kind=LetterKind.PERSON_REPLY):
+    for reply in store.outbox.find(kind=OutgoingKind.PERSON_REPLY):
         if reply.case_id is not None:
             replies.setdefault(reply.case_id, []).append(reply)
     recognised = _Recognised(documents)

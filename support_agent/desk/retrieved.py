@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from support_agent.answer.packet import FoundEvidence, FoundPage, LookedInto, QuotedSentence
+from support_agent.answer.packet import FoundEvidence, FoundPage, QuestionRetrieval, QuotedSentence
 from support_agent.company.documents import MAX_EXCERPT_CHARACTERS, Document
 from support_agent.company.links import link_key
 from support_agent.config.search import Service
@@ -23,14 +23,14 @@ MOST_EVIDENCE = 5
 """A person is shown at most this many pieces of evidence for a question, the surest first."""
 
 
-def retrieved(context: Context) -> tuple[LookedInto, ...]:
+def retrieved(context: Context) -> tuple[QuestionRetrieval, ...]:
     """The findings for each question: sentences of the documents, and web pages."""
-    return tuple(_looked(number, context) for number in sorted({*context.findings, *context.unsure}))
+    return tuple(_retrieval(number, context) for number in sorted({*context.findings, *context.unsure}))
 
 
-def _looked(number: int, context: Context) -> LookedInto:
+def _retrieval(number: int, context: Context) -> QuestionRetrieval:
     finding = context.findings.get(number)
-    return LookedInto(
+    return QuestionRetrieval(
         number=number,
         question=context.questions[number - 1],
         reason_code=finding.reason if finding is not None and number not in context.unsure else UNSURE_SECTION,

@@ -19,7 +19,6 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from support_agent.config.facts import Ways
-from support_agent.facts.index import id_of
 from support_agent.facts.material import Passage, distinct
 from support_agent.facts.passages import PassageIndex
 from support_agent.tools.base import Match
@@ -30,10 +29,7 @@ of those in the measure above."""
 
 
 class Topics(Protocol):
-    """Finds the topics ("document:6") nearest to a text, the nearest first; `version` names what is searched."""
-
-    @property
-    def version(self) -> str: ...
+    """Finds the topics ("document:6") nearest to a text, the nearest first."""
 
     def nearest(self, text: str) -> Sequence[Match]: ...
 
@@ -51,11 +47,6 @@ class DocumentsFirst:
         self._topics = topics
         self._index = index
         self._allowed = frozenset(allowed)
-
-    @property
-    def version(self) -> str:
-        """Checksum over the topics and the passages."""
-        return id_of(self._topics.version, self._index.version)
 
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
         """At most `n` passages, 1 or more, the likeliest first.

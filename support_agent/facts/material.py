@@ -38,10 +38,7 @@ class WebPassage(Passage):
 
 
 class Retriever(Protocol):
-    """Finds the passages of the index nearest to a question; `version` names what is searched, and how."""
-
-    @property
-    def version(self) -> str: ...
+    """Finds the passages of the index nearest to a question."""
 
     def find(self, question: str, n: int) -> Sequence[Passage]:
         """At most `n` passages, the nearest to the question first."""

@@ -74,7 +74,7 @@ def open_rooms(
     from support_agent.facts.graph.company_entities import entities_of
     from support_agent.facts.graph.entities import Linker
     from support_agent.facts.graph.open_evidence import open_chaining
-    from support_agent.facts.index import Collection, memory_client, open_client
+    from support_agent.facts.index import Collection, id_of, memory_client, open_client
     from support_agent.facts.inquiry.room import Rooms
     from support_agent.facts.inquiry.workflow import Workflow
     from support_agent.facts.learning.configured_policy import policy_for
@@ -88,9 +88,12 @@ def open_rooms(
     passages = PassageIndex(Collection(client, COLLECTION), embedder, cutting, settings.facts.ways)
     sources = [document_source(document) for document in company.documents]
     passages.update(sources)
-    chaining = None
-    if settings.grading.writes_drafts:  # it bears drafts out; of 10,000 documents its graph takes 14 s and 155 MB
+    chaining, versions = None, [id_of(search.version, passages.version)]
+    if settings.grading.writes_drafts:
+        model.open_writing()
+        # The graph bears drafts out; of 10,000 documents it takes 14 s and 155 MB.
         chaining = open_chaining(settings.evidence, sources, model, search, seed=settings.grading.seed)
+        versions.append(chaining.graph.version)
     workflow = Workflow(
         judge=ModelJudge(model, prior=settings.grading.prior),
         writer=model,
@@ -100,6 +103,7 @@ def open_rooms(
         clock=time.monotonic,
         policy=policy_for(settings.facts),
         chaining=chaining,
+        index_version=" ".join(versions),
     )
 
     def among(allowed: AbstractSet[str]) -> DocumentsFirst:

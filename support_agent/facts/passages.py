@@ -53,7 +53,7 @@ class PassageIndex:
         self._collection = collection
         self._embedder = embedder
         self._cutting = cutting
-        self._ways = ways
+        self.ways = ways
         self._held = _Held()
 
     @property
@@ -82,14 +82,9 @@ class PassageIndex:
                 texts[chunk_id], chunks[chunk_id] = text, chunk
         if twice := [key for key, count in keys.items() if count > 1]:
             raise ValueError(f"{twice[0]} is the key of two sources: give each its own")
-        n_new = 0 if self._ways is Ways.WORDS else self._keep_vectors(texts, chunks)
-        self._held = _held(chunks, texts, self._ways)
+        n_new = 0 if self.ways is Ways.WORDS else self._keep_vectors(texts, chunks)
+        self._held = _held(chunks, texts, self.ways)
         return n_new
-
-    @property
-    def ways(self) -> Ways:
-        """What passages are found by."""
-        return self._ways
 
     def find(
         self, question: str, n: int, allowed: AbstractSet[str] | None = None, ways: Ways | None = None
@@ -107,9 +102,9 @@ class PassageIndex:
         """
         if n < 1:
             raise ValueError(f"n is {n}: ask for 1 or more")
-        ways = ways or self._ways
-        if self._ways not in (Ways.BOTH, ways):
-            raise ValueError(f"an index that is searched by {self._ways} cannot be searched by {ways}")
+        ways = ways or self.ways
+        if self.ways not in (Ways.BOTH, ways):
+            raise ValueError(f"an index that is searched by {self.ways} cannot be searched by {ways}")
         held = self._held
         mask = None if allowed is None else held.mask(allowed)
         if not held.chunks or (mask is not None and not mask.any()):

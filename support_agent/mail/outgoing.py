@@ -103,8 +103,13 @@ def compose_person_reply(head: Head, *, subject: str, text: str, parent: Message
 
 def reply_subject(parent_subject: str) -> str:
     """One "Re:" and the parent's subject on one line, without other prefixes, controls and bidi characters (S43)."""
-    plain = " ".join(BIDI.sub("", safe_line(parent_subject)).split())
-    return f"Re: {REPLY_PREFIX.sub('', plain)[:MAX_SUBJECT_CHARACTERS].strip()}".strip()
+    return f"Re: {thread_subject(parent_subject) or ''}".strip()
+
+
+def thread_subject(subject: str) -> str | None:
+    """A subject on one line, cleaned and without "Re:", which a template adds; None if nothing is left."""
+    plain = " ".join(BIDI.sub("", safe_line(subject)).split())
+    return REPLY_PREFIX.sub("", plain)[:MAX_SUBJECT_CHARACTERS].strip() or None
 
 
 def next_hops(parent: Message, agent: AgentSettings) -> int:

@@ -2,7 +2,7 @@
 
 It scores behind the port `language_model.Model` and writes behind the port `writer.Writer`, on the same weights and
 with a context for each, so that what is written moves nothing in the scores, and both may work at once. The context to
-write with is opened for the first text.
+write with is opened by `open_writing`, or for the first text.
 
 Scores: the model decides at the branch points of the tree of continuations only, the tokens between them are forced.
 The whole tree is evaluated as *one* batch in which every node belongs to the sequences of the options below it, and the
@@ -195,6 +195,10 @@ class LlamaModel:
             written, rows = self._continue(context, temperature, max_tokens, np.random.default_rng(seed))
             text = b"".join(map(self.weights.bytes_of, written)).decode("utf-8", "replace")
         return Draft(text=text, usage=Usage(prompt_tokens=len(prompt), tree_tokens=rows, forward_passes=rows))
+
+    def open_writing(self) -> None:
+        """See `writer.LanguageModel.open_writing`."""
+        self._writing_context()
 
     def _writing_context(self) -> LlamaContext:
         with self._opening:

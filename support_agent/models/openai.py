@@ -188,6 +188,9 @@ class OpenAIModel:
         """See `writer.Writer.count_tokens`: the server's tokeniser is not known."""
         return most_tokens(text)
 
+    def open_writing(self) -> None:
+        """See `writer.LanguageModel.open_writing`: the server's memory is its own."""
+
     def generate(
         self, instruction: str, material: Material, *, temperature: float, max_tokens: int, seed: int
     ) -> Draft:

@@ -63,6 +63,14 @@ class Writer(Protocol):
 class LanguageModel(Model, Writer, Protocol):
     """A model as it is opened: it scores behind `language_model.Model`, and writes behind `Writer`."""
 
+    def open_writing(self) -> None:
+        """Take the memory that writing needs now, and not with the first text.
+
+        Raises:
+            ConfigError: there is too little.
+        """
+        ...
+
 
 def most_tokens(text: str) -> int:
     """Tokens that a text has at most with any tokeniser: each stands for one byte or more."""

@@ -21,19 +21,19 @@ from pydantic import Field, JsonValue, SecretStr
 
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.cases.copies import known_as
+from support_agent.cases.decision import Decision
 from support_agent.company.accounts import Accounts
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import CUSTOMER, Level
-from support_agent.desk.decision import Decision
 from support_agent.engine.steps import Steps, Work
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import parse, read_file
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import LetterKind, MailId, MailStatus
+from support_agent.store.records import MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery, Transport
 
@@ -146,7 +146,7 @@ class DryRun:
     def run(self, file: str, store: Store, mail_id: MailId, now: datetime) -> DryRunResult:
         """Take a mail through its journey; it is `new` in a temporary store.
 
-        A journey that fails escalates the mail, as the worker does (`Notices.set_aside`).
+        A journey that fails escalates the mail, as the worker does (`Notices.quarantine`).
 
         Raises:
             ConfigError: a part cannot be opened.
@@ -269,7 +269,7 @@ def _calls(decision: Decision) -> tuple[DryRunCall, ...]:
 
 def answer_of(store: Store, mail_id: MailId) -> DryRunAnswer | None:
     """The answer to a mail in the outbox; None: there is none."""
-    letter = store.outbox.letter(mail_id, LetterKind.ANSWER)
+    letter = store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     if letter is None:
         return None
     rendered = RenderedAnswer.model_validate(letter.rendered)

@@ -14,10 +14,9 @@ from pydantic import JsonValue, ValidationError
 from support_agent.answer.final_answer import FinalAnswer, Item
 from support_agent.answer.item_kinds import KINDS
 from support_agent.answer.packet import FoundDocument
+from support_agent.cases.decision import Decision
 from support_agent.company.accounts import Queries
 from support_agent.core.frozen import Frozen
-from support_agent.desk.decision import Decision
-from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.provenance_report import (
@@ -28,19 +27,20 @@ from support_agent.ops.provenance_report import (
     text_of,
 )
 from support_agent.ops.retrieval_report import RetrievalReport, reports_of
+from support_agent.outbound.packing import call_text
 from support_agent.planner.plan import Call
 from support_agent.store.records import (
     CaseId,
     CaseState,
     DeliveryUpdate,
-    LetterKind,
-    LetterRecord,
     MailId,
     MailStatus,
     MailTimeline,
     OutboxRecord,
     OutboxStatus,
+    OutgoingKind,
     PlanRecord,
+    RenderedMailRecord,
     Timeline,
 )
 from support_agent.store.store import Store
@@ -100,7 +100,7 @@ class ItemStory(Frozen):
 class SentStory(Frozen):
     """One outgoing mail and its delivery; `settled` holds later delivery confirmations, and who gave them."""
 
-    kind: LetterKind
+    kind: OutgoingKind
     message_id: str
     recipient: str
     subject: str
@@ -155,7 +155,7 @@ class WhyMail(Frozen):
 
     case_id: CaseId | None
     mail_id: MailId
-    kind: LetterKind
+    kind: OutgoingKind
     message_id: str
     recipient: str
     subject: WhyLine
@@ -201,11 +201,11 @@ def _queries(store: Store, entry: MailTimeline) -> Queries | None:
     return None if stored is None else Queries.model_validate(stored)
 
 
-def _why(row: OutboxRecord, record: LetterRecord, queries: Queries | None) -> WhyMail:
+def _why(row: OutboxRecord, record: RenderedMailRecord, queries: Queries | None) -> WhyMail:
     try:
         subject, lines = lines_of(record, queries)
     except ValidationError as error:
-        raise _unreadable(f"what was sent for mail {row.mail_id}") from error
+        raise unreadable(f"what was sent for mail {row.mail_id}") from error
     return WhyMail(
         case_id=row.case_id,
         mail_id=row.mail_id,
@@ -230,7 +230,7 @@ def case_timeline(store: Store, case_id: str) -> Timeline:
     return found
 
 
-def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, LetterRecord]]:
+def _composed(entry: MailTimeline) -> list[tuple[OutboxRecord, RenderedMailRecord]]:
     """Each mail of the outbox with its sources."""
     records = {(record.kind, record.number): record for record in entry.letters}
     found = ((row, records.get((row.kind, row.number))) for row in entry.outbox)
@@ -244,7 +244,7 @@ def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
         plan = None if entry.plan is None else _plan_story(entry.plan)
         sent = tuple(_sent_story(row, record, store.deliveries.of(row.id)) for row, record in _composed(entry))
     except ValidationError as error:
-        raise _unreadable(f"mail {mail.id}") from error
+        raise unreadable(f"mail {mail.id}") from error
     return MailStory(
         mail_id=mail.id,
         message_id=mail.message_id,
@@ -300,7 +300,7 @@ def _call_story(call: Call) -> CallStory:
     )
 
 
-def _sent_story(row: OutboxRecord, record: LetterRecord, settled: tuple[DeliveryUpdate, ...]) -> SentStory:
+def _sent_story(row: OutboxRecord, record: RenderedMailRecord, settled: tuple[DeliveryUpdate, ...]) -> SentStory:
     subject, text = text_of(record)
     return SentStory(
         kind=row.kind,
@@ -308,7 +308,7 @@ def _sent_story(row: OutboxRecord, record: LetterRecord, settled: tuple[Delivery
         recipient=row.recipient,
         subject=subject,
         text=text,
-        items=_items(record.payload) if row.kind is LetterKind.ANSWER else (),
+        items=_items(record.payload) if row.kind is OutgoingKind.ANSWER else (),
         templates_version=record.templates_version,
         status=row.status,
         attempts=row.attempts,
@@ -329,7 +329,8 @@ def _item_story(item: Item) -> ItemStory:
     return ItemStory(kind=item.kind, says=words.says, source=words.source)
 
 
-def _unreadable(what: str) -> PermanentError:
+def unreadable(what: str) -> PermanentError:
+    """The error for a stored record that this version of the program cannot read."""
     return PermanentError(
         f"another version of the program wrote the record of {what}: read it with that version",
         code="record_version",

@@ -30,11 +30,12 @@ from support_agent.answer.sources import (
 )
 from support_agent.company.accounts import Queries
 from support_agent.core.frozen import Frozen
+from support_agent.errors import PermanentError
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.outgoing import reply_subject
 from support_agent.outbound.letters import Headers
-from support_agent.store.records import LetterKind, LetterRecord, OutboxRecord
+from support_agent.store.records import OutboxRecord, OutgoingKind, RenderedMailRecord
 
 NOT_STORED = "(not stored for the version of the company that decided this mail)"
 UNKNOWN_HEADER = "unknown"
@@ -117,21 +118,21 @@ class Sent(NamedTuple):
     queries: Queries | None
 
 
-def text_of(record: LetterRecord) -> tuple[str, str]:
+def text_of(record: RenderedMailRecord) -> tuple[str, str]:
     """Subject and text of a composed mail."""
-    if record.kind is LetterKind.PERSON_REPLY:
+    if record.kind is OutgoingKind.PERSON_REPLY:
         return reply_subject(str(record.payload["parent_subject"])), str(record.payload["words"])
     subject, text = _rendered(record)
     return subject.text, text.text
 
 
-def lines_of(record: LetterRecord, queries: Queries | None) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+def lines_of(record: RenderedMailRecord, queries: Queries | None) -> tuple[WhyLine, tuple[WhyLine, ...]]:
     """The subject and the lines of the text of a composed mail.
 
     Args:
         queries: Those of the company version that decided the mail; None: not stored.
     """
-    if record.kind is LetterKind.PERSON_REPLY:
+    if record.kind is OutgoingKind.PERSON_REPLY:
         return _person_lines(record)
     subject, text = _rendered(record)
     sent = Sent(_kinds(record), queries)
@@ -139,9 +140,9 @@ def lines_of(record: LetterRecord, queries: Queries | None) -> tuple[WhyLine, tu
     return first, tuple(_lines(text, sent))
 
 
-def _kinds(record: LetterRecord) -> tuple[tuple[str, ...], ...]:
+def _kinds(record: RenderedMailRecord) -> tuple[tuple[str, ...], ...]:
     """The item kinds of each block of an answer; other mails have none."""
-    if record.kind is not LetterKind.ANSWER:
+    if record.kind is not OutgoingKind.ANSWER:
         return ()
     final = FinalAnswer.model_validate(record.payload)
     return tuple(tuple(item.kind for item in answer.items) for answer in final.answers)
@@ -158,7 +159,7 @@ def headers_of(row: OutboxRecord) -> tuple[WhyHeader, ...]:
     )
 
 
-def _rendered(record: LetterRecord) -> tuple[Rendered, Rendered]:
+def _rendered(record: RenderedMailRecord) -> tuple[Rendered, Rendered]:
     if record.kind.is_for_desk:
         packet = RenderedPacket.model_validate(record.rendered)
         return packet.subject, packet.text
@@ -166,7 +167,7 @@ def _rendered(record: LetterRecord) -> tuple[Rendered, Rendered]:
     return answer.subject, answer.text
 
 
-def _person_lines(record: LetterRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
+def _person_lines(record: RenderedMailRecord) -> tuple[WhyLine, tuple[WhyLine, ...]]:
     """A person wrote the text; the subject is the customer's, with "Re:" before it."""
     subject, words = text_of(record)
     parent = Headers.model_validate(record.header_inputs).parent_mail_id
@@ -257,9 +258,17 @@ def _document(source: DocumentSource) -> WhySource:
 
 
 def _account(source: AccountSource, sent: Sent) -> WhySource:
-    """Only values name their query; labels and periods do not."""
-    kind = KINDS[sent.kinds[source.answer][source.item]]
-    assert kind.queries is not None
+    """Only values name their query; labels and periods do not.
+
+    Raises:
+        PermanentError: the stored answer has no such item, or one without account data (code `record`).
+    """
+    kinds = sent.kinds[source.answer] if source.answer < len(sent.kinds) else ()
+    kind = KINDS[kinds[source.item]] if source.item < len(kinds) else None
+    if kind is None or kind.queries is None:
+        place = f"answer {source.answer + 1}, item {source.item + 1}"
+        what = f"the stored answer and its sources disagree: {source.name} is named as the source of {place}"
+        raise PermanentError(f"{what}: restore the store from a backup", code="record")
     known = {} if sent.queries is None else getattr(sent.queries, kind.queries)
     is_queried = any(part.is_queried and part.cited_as == source.part for part in kind.shape.all_parts())
     query = " ".join(known.get(source.name, NOT_STORED).split()) if is_queried else None

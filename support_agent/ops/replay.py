@@ -21,22 +21,22 @@ from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.company.documents import Document, parse_document
 from support_agent.core.frozen import Frozen
-from support_agent.desk.packing import call_text
 from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunAnswer, DryRunResult, Outcome, answer_of, temporary_store
-from support_agent.ops.explain import case_timeline
-from support_agent.outbound.letters import Headers, Letter, rerendered
+from support_agent.ops.explain import case_timeline, unreadable
+from support_agent.outbound.letters import Headers, RenderedMail, rerendered
+from support_agent.outbound.packing import call_text
 from support_agent.planner.plan import Call
 from support_agent.store.history import copy_history
 from support_agent.store.records import (
     CaseId,
-    LetterKind,
-    LetterRecord,
     MailId,
     MailRecord,
     OutboxRecord,
+    OutgoingKind,
     PlanRecord,
+    RenderedMailRecord,
     ToolCallRecord,
 )
 from support_agent.store.store import Store
@@ -62,7 +62,7 @@ class Replayed(Frozen):
 
     case_id: CaseId | None
     mail_id: MailId
-    kind: LetterKind
+    kind: OutgoingKind
     message_id: str
     recipient: str
     diff: str
@@ -177,13 +177,13 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
     )
 
 
-def _composed(store: Store, record: LetterRecord, letter: Letter) -> bytes:
+def _composed(store: Store, record: RenderedMailRecord, letter: RenderedMail) -> bytes:
     headers = Headers.model_validate(record.header_inputs)
     original = store.mails.raw(MailId(headers.parent_mail_id))
     return letter.compose(headers, parse(original), original)
 
 
-def _disagreements(row: OutboxRecord, record: LetterRecord, letter: Letter) -> Iterator[str]:
+def _disagreements(row: OutboxRecord, record: RenderedMailRecord, letter: RenderedMail) -> Iterator[str]:
     """Where the stored parts disagree; the mail's bytes do not show this."""
     headers = Headers.model_validate(record.header_inputs)
     if not _are_same_spans(record.kind, letter.rendered, record.rendered):
@@ -192,9 +192,9 @@ def _disagreements(row: OutboxRecord, record: LetterRecord, letter: Letter) -> I
         yield f"it was sent to {row.recipient}, but rendered for {headers.to}"
 
 
-def _are_same_spans(kind: LetterKind, made: Mapping[str, JsonValue], stored: Mapping[str, JsonValue]) -> bool:
+def _are_same_spans(kind: OutgoingKind, made: Mapping[str, JsonValue], stored: Mapping[str, JsonValue]) -> bool:
     """Whether the spans are the same; a field that a later version added to a source has its default."""
-    if kind is LetterKind.PERSON_REPLY:
+    if kind is OutgoingKind.PERSON_REPLY:
         return made == stored
     parts = RenderedPacket if kind.is_for_desk else RenderedAnswer
     try:
@@ -203,9 +203,9 @@ def _are_same_spans(kind: LetterKind, made: Mapping[str, JsonValue], stored: Map
         return False
 
 
-def _unfounded(store: Store, record: LetterRecord) -> tuple[str, ...]:
+def _unfounded(store: Store, record: RenderedMailRecord) -> tuple[str, ...]:
     """What an answer says that the stored versions of its documents do not say."""
-    if record.kind is not LetterKind.ANSWER:
+    if record.kind is not OutgoingKind.ANSWER:
         return ()
 
     def stored_document(version: str) -> Document | None:
@@ -229,6 +229,8 @@ def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[
 
     Args:
         dry_run: With the model, policies, templates and settings to try.
+    Raises:
+        PermanentError: another version of the program wrote the record of one of them.
     """
     found = ((store.mails.get(mail_id), store.plans.get(mail_id)) for mail_id in mails)
     return tuple(
@@ -255,8 +257,15 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
 
 
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
-    """What was sent; a plan whose answer the gate refused counts as escalated."""
-    answer = answer_of(store, mail.id)
+    """What was sent; a plan whose answer the gate refused counts as escalated.
+
+    Raises:
+        PermanentError: another version of the program wrote what was sent.
+    """
+    try:
+        answer = answer_of(store, mail.id)
+    except ValidationError as error:
+        raise unreadable(f"what was sent for mail {mail.id}") from error
     if answer is None:
         return _said("escalate", mail.reason_code or plan.reason, plan.calls, None)
     return _said("answer", plan.reason, plan.calls, answer)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from support_agent.answer.packet import FoundEvidence, FoundPage, LookedInto
+from support_agent.answer.packet import FoundEvidence, FoundPage, QuestionRetrieval
+from support_agent.cases.decision import Decision
 from support_agent.company.documents import Document
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import Level
-from support_agent.desk.decision import Decision
 from support_agent.desk.retrieved import numbered, quoted
 from support_agent.tools.fact_room import Finding
 from support_agent.tools.fact_trace import ModelText, Visit
@@ -52,7 +52,7 @@ def reports_of(decision: Decision) -> tuple[RetrievalReport, ...]:
     shown = {looked.number: looked for looked in decision.looked}
     reports = []
     for number, found in sorted(decision.findings.items()):
-        looked = shown.get(number) or LookedInto(number=number, question="", reason_code=found.reason)
+        looked = shown.get(number) or QuestionRetrieval(number=number, question="", reason_code=found.reason)
         reports.append(_report(number, looked.question, found, looked.evidence, looked.pages))
     return tuple(reports)
 

@@ -78,7 +78,7 @@ def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
     if suppressed := store.suppressions.all(now):
         names = named([entry.address for entry in suppressed])
         yield ok("database", f"no automatic mail goes to {names}: mail to them bounced")
-    if aside := store.mails.find(status=MailStatus.SET_ASIDE):
+    if aside := store.mails.find(status=MailStatus.QUARANTINED):
         names = named([f"{mail.message_id!r} ({mail.reason_code})" for mail in aside])
         what = f"{mails(len(aside))} could not be handled and were quarantined: {names}"
         yield warning("database", what, "find them in the mailbox by their Message-ID and answer by hand")

@@ -33,8 +33,8 @@ from support_agent.answer.packet import (
     FoundDocument,
     FoundEvidence,
     FoundPage,
-    LookedInto,
     Packet,
+    QuestionRetrieval,
     QuotedSentence,
     RunnerUp,
 )
@@ -164,7 +164,7 @@ def sample_packets(locale: str) -> Iterator[Packet]:
         ),
         found=(FoundDocument(number=10, title="Invoices, VAT and tax", score=0.71),),
         looked=(
-            LookedInto(
+            QuestionRetrieval(
                 number=1,
                 question="Please send it.",
                 reason_code="not_an_answer",
@@ -192,7 +192,7 @@ def sample_packets(locale: str) -> Iterator[Packet]:
                     ),
                 ),
             ),
-            LookedInto(number=2, question="When?", reason_code="sample_code_without_words"),
+            QuestionRetrieval(number=2, question="When?", reason_code="sample_code_without_words"),
         ),
         answered_text="Hello Ana,\n\nYour plan: Team",
         reply_address=_ADDRESS,

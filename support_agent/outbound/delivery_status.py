@@ -27,11 +27,11 @@ from support_agent.mail.message import Message
 from support_agent.store.records import (
     CaseId,
     DeliverySource,
-    LetterKind,
     MailId,
     OutboxId,
     OutboxRecord,
     OutboxStatus,
+    OutgoingKind,
 )
 from support_agent.store.store import Store
 from support_agent.transport.outbox import BAD_ADDRESS
@@ -99,7 +99,7 @@ class Entry(Frozen):
 
     outbox_id: OutboxId
     status: OutboxStatus
-    kind: LetterKind
+    kind: OutgoingKind
     recipient: str
     case_id: CaseId | None
     age_s: float

@@ -34,7 +34,7 @@ from support_agent.mail.outgoing import (
     next_hops,
     reply_subject,
 )
-from support_agent.store.records import LetterKind, LetterRecord
+from support_agent.store.records import OutgoingKind, RenderedMailRecord
 
 TELLING_CHARACTERS = 12
 """A reply is searched for packet lines of at least this length, without white space."""
@@ -52,10 +52,10 @@ class Headers(Head):
     parent_mail_id: str
 
 
-class Letter(Frozen):
+class RenderedMail(Frozen):
     """One mail without its headers: `payload` is its content as data, `rendered` the spans with their sources."""
 
-    kind: LetterKind
+    kind: OutgoingKind
     payload: dict[str, JsonValue]
     rendered: dict[str, JsonValue]
     subject: str
@@ -105,15 +105,15 @@ class Letter(Frozen):
             original: The bytes of that mail, which a packet encloses.
         """
         match self.kind:
-            case LetterKind.ANSWER | LetterKind.ACKNOWLEDGEMENT:
+            case OutgoingKind.ANSWER | OutgoingKind.ACKNOWLEDGEMENT:
                 return compose(headers, subject=self.subject, text=self.text, html=self.html, parent=parent)
-            case LetterKind.PACKET | LetterKind.FAILURE:
+            case OutgoingKind.PACKET | OutgoingKind.FAILURE:
                 return compose_notice(headers, subject=self.subject, text=self.text, original=original)
-            case LetterKind.PERSON_REPLY:
+            case OutgoingKind.PERSON_REPLY:
                 return compose_person_reply(headers, subject=self.subject, text=self.text, parent=parent)
 
 
-def answer_letter(final: FinalAnswer, templates: Templates, verifier: Verifier) -> Letter:
+def answer_letter(final: FinalAnswer, templates: Templates, verifier: Verifier) -> RenderedMail:
     """Render an answer and pass it through the gate.
 
     Raises:
@@ -122,20 +122,20 @@ def answer_letter(final: FinalAnswer, templates: Templates, verifier: Verifier) 
     """
     if wrong := next(verifier.mismatches(final, templates.locale_for(final.locale)), None):
         raise GateRefused(wrong, code="unfounded")
-    return _gated(LetterKind.ANSWER, final, render_answer(final, templates), templates)
+    return _gated(OutgoingKind.ANSWER, final, render_answer(final, templates), templates)
 
 
-def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Templates) -> Letter:
+def acknowledgement_letter(acknowledgement: Acknowledgement, templates: Templates) -> RenderedMail:
     """Render the fixed mail that says that a person has the case, and pass it through the gate.
 
     Raises:
         GateRefused: as `answer_letter`.
     """
     rendered = render_acknowledgement(acknowledgement, templates)
-    return _gated(LetterKind.ACKNOWLEDGEMENT, acknowledgement, rendered, templates)
+    return _gated(OutgoingKind.ACKNOWLEDGEMENT, acknowledgement, rendered, templates)
 
 
-def packet_letter(packet: Packet, templates: Templates, kind: LetterKind = LetterKind.PACKET) -> Letter:
+def packet_letter(packet: Packet, templates: Templates, kind: OutgoingKind = OutgoingKind.PACKET) -> RenderedMail:
     """Render a packet, or a notice of a `failure`, for the desk and pass it through the gate.
 
     Raises:
@@ -145,14 +145,14 @@ def packet_letter(packet: Packet, templates: Templates, kind: LetterKind = Lette
 
 
 def _gated(
-    kind: LetterKind,
+    kind: OutgoingKind,
     made_from: FinalAnswer | Acknowledgement | Packet,
     rendered: RenderedAnswer | RenderedPacket,
     templates: Templates,
-) -> Letter:
+) -> RenderedMail:
     """Make a letter if the gate passes it; the only place where rendered text becomes a letter."""
     check(rendered, made_from, templates)
-    return Letter(
+    return RenderedMail(
         kind=kind,
         payload=made_from.model_dump(mode="json"),
         rendered=rendered.model_dump(mode="json"),
@@ -162,11 +162,11 @@ def _gated(
     )
 
 
-def reply_letter(parent_subject: str, words: str) -> Letter:
+def reply_letter(parent_subject: str, words: str) -> RenderedMail:
     """Make a letter of a staff member's own words to the customer."""
     payload: dict[str, JsonValue] = {"parent_subject": parent_subject, "words": words}
-    return Letter(
-        kind=LetterKind.PERSON_REPLY,
+    return RenderedMail(
+        kind=OutgoingKind.PERSON_REPLY,
         payload=payload,
         rendered={},
         subject=reply_subject(parent_subject),
@@ -222,19 +222,19 @@ def _squeezed(text: str) -> str:
     return "".join(clean_line(text).split())
 
 
-def rerendered(record: LetterRecord, templates: Templates) -> Letter:
+def rerendered(record: RenderedMailRecord, templates: Templates) -> RenderedMail:
     """Render a stored letter again from its payload; `replay` checks separately whether an answer is still true.
 
     Raises:
         GateRefused: the templates cannot be used for it.
     """
     match record.kind:
-        case LetterKind.ANSWER:
+        case OutgoingKind.ANSWER:
             final = FinalAnswer.model_validate(record.payload)
             return _gated(record.kind, final, render_answer(final, templates), templates)
-        case LetterKind.ACKNOWLEDGEMENT:
+        case OutgoingKind.ACKNOWLEDGEMENT:
             return acknowledgement_letter(Acknowledgement.model_validate(record.payload), templates)
-        case LetterKind.PACKET | LetterKind.FAILURE:
+        case OutgoingKind.PACKET | OutgoingKind.FAILURE:
             return packet_letter(Packet.model_validate(record.payload), templates, record.kind)
-        case LetterKind.PERSON_REPLY:
+        case OutgoingKind.PERSON_REPLY:
             return reply_letter(str(record.payload["parent_subject"]), str(record.payload["words"]))

@@ -20,7 +20,7 @@ from support_agent.config.settings import SmtpSettings
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.mail.keys import envelope_id
 from support_agent.outbound.delivery_status import suppress
-from support_agent.store.records import LetterKind, MailId, OutboxRecord, OutboxStatus
+from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery, Transport
 
@@ -106,13 +106,13 @@ class OutboxSender:
         """Why a mail must not go out now, or ""."""
         if record.kind.is_automatic_letter and (why := self.stopped()):
             return why
-        if record.kind is LetterKind.ACKNOWLEDGEMENT and not self._desk_has_packet(record.mail_id):
+        if record.kind is OutgoingKind.ACKNOWLEDGEMENT and not self._desk_has_packet(record.mail_id):
             return "the desk does not have the packet yet"
         return ""
 
     def _desk_has_packet(self, mail_id: MailId) -> bool:
         """Whether the server accepted the packet to the desk."""
-        packets = self.store.outbox.find(mail_id=mail_id, kind=LetterKind.PACKET)
+        packets = self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.PACKET)
         return any(packet.status is OutboxStatus.SENT for packet in packets)
 
     def _note(self, record: OutboxRecord, delivery: Delivery) -> DeliveryStatus:

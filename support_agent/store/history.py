@@ -15,7 +15,7 @@ from sqlmodel import Session, and_, col, not_, or_, select
 
 from support_agent.store.database import Database
 from support_agent.store.records import CaseState, MailId, MailStatus, OutboxStatus
-from support_agent.store.tables import CaseRow, LetterRow, MailRow, OutboxRow, ParticipantRow, PlanRow, Row
+from support_agent.store.tables import CaseRow, MailRow, OutboxRow, ParticipantRow, PlanRow, RenderedMailRow, Row
 
 UNDECIDED = {
     "status": MailStatus.NEW.value,
@@ -47,7 +47,9 @@ def copy_history(source: Database, target: Database, mail_id: MailId, before: da
         people = select(ParticipantRow).where(col(ParticipantRow.case_id).in_([case.id for case in cases]))
         plans = select(PlanRow).where(col(PlanRow.mail_id).in_(ids), col(PlanRow.planned_at) < before)
         outbox = select(OutboxRow).where(col(OutboxRow.mail_id).in_(ids), col(OutboxRow.created_at) < before)
-        letters = select(LetterRow).where(col(LetterRow.mail_id).in_(ids), col(LetterRow.created_at) < before)
+        letters = select(RenderedMailRow).where(
+            col(RenderedMailRow.mail_id).in_(ids), col(RenderedMailRow.created_at) < before
+        )
         kept = [session.exec(query).all() for query in (people, plans, letters)]
         queued = [_copy(row, **SENT) for row in session.exec(outbox)]
         copies = [

@@ -29,7 +29,7 @@ MAY_BECOME: dict[MailStatus, tuple[MailStatus, ...]] = {
     MailStatus.ANSWERED: (MailStatus.NEW,),
     MailStatus.ESCALATED: (MailStatus.NEW, MailStatus.ANSWERED),  # answered, but it could not be delivered
     MailStatus.FILED: (MailStatus.NEW,),
-    MailStatus.SET_ASIDE: (MailStatus.NEW,),
+    MailStatus.QUARANTINED: (MailStatus.NEW,),
 }
 """For each final status, the statuses that may change to it."""
 

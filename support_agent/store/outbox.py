@@ -20,16 +20,16 @@ from support_agent.store import mails
 from support_agent.store.database import Database
 from support_agent.store.records import (
     Due,
-    LetterKind,
-    LetterRecord,
     MailId,
     OutboxId,
     OutboxRecord,
     OutboxStatus,
+    OutgoingKind,
     OutgoingMail,
+    RenderedMailRecord,
 )
 from support_agent.store.rows import affected, equal, insert_if_new
-from support_agent.store.tables import LetterRow, OutboxRow
+from support_agent.store.tables import OutboxRow, RenderedMailRow
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
 LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
@@ -74,11 +74,11 @@ class Outbox:
                 raise TransientError(f"another notice took the number of {queued.id}", code="number_taken")
             return queued
 
-    def letter(self, mail_id: MailId, kind: LetterKind, number: int = 1) -> LetterRecord | None:
+    def letter(self, mail_id: MailId, kind: OutgoingKind, number: int = 1) -> RenderedMailRecord | None:
         """Return the letter that an outbox row was composed from."""
         with self.database.read() as session:
-            row = session.get(LetterRow, (mail_id, kind.value, number))
-            return None if row is None else LetterRecord.model_validate(row)
+            row = session.get(RenderedMailRow, (mail_id, kind.value, number))
+            return None if row is None else RenderedMailRecord.model_validate(row)
 
     def get(self, outbox_id: OutboxId) -> OutboxRecord | None:
         """Return one mail of the outbox."""
@@ -89,7 +89,7 @@ class Outbox:
         self,
         status: OutboxStatus | None = None,
         mail_id: MailId | None = None,
-        kind: LetterKind | None = None,
+        kind: OutgoingKind | None = None,
         message_id: str | None = None,
     ) -> tuple[OutboxRecord, ...]:
         """Return the rows that meet every given condition, the oldest first."""
@@ -103,7 +103,7 @@ class Outbox:
             return records(session, *conditions)
 
     def ready(
-        self, now: datetime, limit: int, after: Due | None = None, kinds: Collection[LetterKind] = tuple(LetterKind)
+        self, now: datetime, limit: int, after: Due | None = None, kinds: Collection[OutgoingKind] = tuple(OutgoingKind)
     ) -> tuple[Due, ...]:
         """Return the due mails of these kinds, the longest due first; claim each one before sending it.
 
@@ -131,7 +131,7 @@ class Outbox:
         """
         conditions = (
             col(OutboxRow.status).in_(LOST),
-            col(OutboxRow.kind).in_([kind for kind in LetterKind if not kind.is_for_desk]),
+            col(OutboxRow.kind).in_([kind for kind in OutgoingKind if not kind.is_for_desk]),
             col(OutboxRow.told_at).is_(None),
         )
         with self.database.read() as session:
@@ -239,24 +239,24 @@ def records(session: Session, *conditions: ColumnElement[bool]) -> tuple[OutboxR
     return tuple(OutboxRecord.model_validate(row) for row in session.exec(query))
 
 
-def letters_of(session: Session, mail_id: MailId) -> tuple[LetterRecord, ...]:
+def letters_of(session: Session, mail_id: MailId) -> tuple[RenderedMailRecord, ...]:
     """Return the letters that were composed for an inbound mail, the oldest first."""
     query = (
-        select(LetterRow)
-        .where(col(LetterRow.mail_id) == mail_id)
-        .order_by(col(LetterRow.created_at), col(LetterRow.kind), col(LetterRow.number))
+        select(RenderedMailRow)
+        .where(col(RenderedMailRow.mail_id) == mail_id)
+        .order_by(col(RenderedMailRow.created_at), col(RenderedMailRow.kind), col(RenderedMailRow.number))
     )
-    return tuple(LetterRecord.model_validate(row) for row in session.exec(query))
+    return tuple(RenderedMailRecord.model_validate(row) for row in session.exec(query))
 
 
 def _queue(session: Session, mail: OutgoingMail) -> OutboxRecord:
     mails.lock(session, mail.mail_id)
     fields = mail.model_dump()
-    letter = LetterRecord.model_validate({name: fields[name] for name in LetterRecord.model_fields})
+    letter = RenderedMailRecord.model_validate({name: fields[name] for name in RenderedMailRecord.model_fields})
     sent = {name: value for name, value in fields.items() if name in OutboxRecord.model_fields}
     row = OutboxRecord.model_validate({**sent, "next_try_at": mail.created_at})
     if insert_if_new(session, OutboxRow(**row.model_dump(), id=row.id)):
-        insert_if_new(session, LetterRow(**letter.model_dump()))
+        insert_if_new(session, RenderedMailRow(**letter.model_dump()))
     stored = _row(session, row.id)
     if stored is None:
         raise PermanentError(

@@ -45,7 +45,8 @@ class MailStatus(StrEnum):
     ANSWERED = "answered"
     ESCALATED = "escalated"
     FILED = "filed"
-    SET_ASIDE = "set_aside"
+    QUARANTINED = "set_aside"
+    """Its journey failed, and the desk was notified."""
 
 
 class CaseState(StrEnum):
@@ -55,7 +56,7 @@ class CaseState(StrEnum):
     WITH_PERSON = "with_person"
 
 
-class LetterKind(StrEnum):
+class OutgoingKind(StrEnum):
     """The kind of an outgoing mail; a mail causes at most one of each kind, except `failure`.
 
     A `failure` is a packet that tells the desk what went wrong after the mail was decided; there may be several, so
@@ -71,17 +72,17 @@ class LetterKind(StrEnum):
     @property
     def is_for_desk(self) -> bool:
         """Whether mails of this kind go to the desk, not to a customer."""
-        return self in (LetterKind.PACKET, LetterKind.FAILURE)
+        return self in (OutgoingKind.PACKET, OutgoingKind.FAILURE)
 
     @property
     def is_automatic_letter(self) -> bool:
         """Whether mails of this kind go to a sender without a person's words."""
-        return self in (LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT)
+        return self in (OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT)
 
     @property
     def is_automatic(self) -> bool:
         """Whether no person wrote mails of this kind, whether to a sender or to the desk."""
-        return self is not LetterKind.PERSON_REPLY
+        return self is not OutgoingKind.PERSON_REPLY
 
     def named(self, number: int) -> str:
         """The kind with its number, as part of an id; number 1 is left out."""
@@ -191,7 +192,7 @@ class PlanRecord(Record):
     calls: tuple[ToolCallRecord, ...] = ()
 
 
-class LetterRecord(Record):
+class RenderedMailRecord(Record):
     """One composed mail as data, from which its bytes can be rebuilt and explained.
 
     `payload` is the rendered value (a FinalAnswer, an acknowledgement, a packet), `rendered` the subject, text and
@@ -199,7 +200,7 @@ class LetterRecord(Record):
     """
 
     mail_id: MailId
-    kind: LetterKind
+    kind: OutgoingKind
     number: Annotated[int, Field(ge=1)] = 1
     payload: JsonObject
     templates_version: str
@@ -216,7 +217,7 @@ class _Mail(Record):
 
     mail_id: MailId
     case_id: CaseId | None
-    kind: LetterKind
+    kind: OutgoingKind
     number: Annotated[int, Field(ge=1)] = 1
     message_id: str
     envelope_from: str
@@ -231,7 +232,7 @@ class _Mail(Record):
 
 
 class OutgoingMail(_Mail):
-    """A mail to be queued: its bytes, and the data from which they can be rebuilt (`LetterRecord`)."""
+    """A mail to be queued: its bytes, and the data from which they can be rebuilt (`RenderedMailRecord`)."""
 
     payload: JsonObject
     templates_version: str
@@ -328,7 +329,7 @@ class MailTimeline(Record):
 
     mail: MailRecord
     plan: PlanRecord | None
-    letters: tuple[LetterRecord, ...]
+    letters: tuple[RenderedMailRecord, ...]
     outbox: tuple[OutboxRecord, ...]
 
 

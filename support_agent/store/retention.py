@@ -20,11 +20,11 @@ from support_agent.store.tables import (
     CaseRow,
     DeliveryUpdateRow,
     ForgottenMailRow,
-    LetterRow,
     MailRow,
     OutboxRow,
     ParticipantRow,
     PlanRow,
+    RenderedMailRow,
     ToolCallRow,
 )
 
@@ -48,7 +48,7 @@ class Retention:
                 for mail_id in part:
                     insert_if_new(session, ForgottenMailRow(id=mail_id))
                 _delete_outgoing(session, col(OutboxRow.mail_id).in_(part))
-                for table in (LetterRow, ToolCallRow, PlanRow):
+                for table in (RenderedMailRow, ToolCallRow, PlanRow):
                     affected(session, delete(table).where(col(table.mail_id).in_(part)))
                 affected(session, delete(MailRow).where(col(MailRow.id).in_(part)))
             for part in _chunks(cases):

@@ -134,7 +134,7 @@ class ToolCallRow(Row, table=True):
     seconds: float
 
 
-class LetterRow(Row, table=True):
+class RenderedMailRow(Row, table=True):
     """One composed mail, as data."""
 
     __tablename__ = "letters"

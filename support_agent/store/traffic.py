@@ -24,13 +24,13 @@ from support_agent.store.records import (
     CaseState,
     Counts,
     EarlierAnswer,
-    LetterKind,
     MailId,
     MailStatus,
     OutboxStatus,
+    OutgoingKind,
     Passed,
 )
-from support_agent.store.tables import CaseRow, LetterRow, MailRow, OutboxRow
+from support_agent.store.tables import CaseRow, MailRow, OutboxRow, RenderedMailRow
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 
@@ -52,7 +52,7 @@ class Traffic:
                 outbox=_count(session, OutboxStatus, OutboxRow.status),
             )
 
-    def for_case(self, kinds: Collection[LetterKind], case_id: CaseId, but_for: MailId) -> int:
+    def for_case(self, kinds: Collection[OutgoingKind], case_id: CaseId, but_for: MailId) -> int:
         """Count the outbox mails of these kinds for a case, without those for one of its mails."""
         query = select(func.count(col(OutboxRow.id))).where(
             col(OutboxRow.kind).in_(kinds), col(OutboxRow.case_id) == case_id, col(OutboxRow.mail_id) != but_for
@@ -62,7 +62,7 @@ class Traffic:
 
     def for_sender(
         self,
-        kinds: Collection[LetterKind],
+        kinds: Collection[OutgoingKind],
         address: str,
         level: Level,
         since: datetime,
@@ -117,16 +117,16 @@ class Traffic:
             col(OutboxRow.created_at) >= since,
         )
         is_its_letter = and_(
-            col(LetterRow.mail_id) == col(OutboxRow.mail_id),
-            col(LetterRow.kind) == OutboxRow.kind,
-            col(LetterRow.number) == OutboxRow.number,
+            col(RenderedMailRow.mail_id) == col(OutboxRow.mail_id),
+            col(RenderedMailRow.kind) == OutboxRow.kind,
+            col(RenderedMailRow.number) == OutboxRow.number,
         )
         query = (
-            select(OutboxRow.case_id, OutboxRow.created_at, LetterRow.payload)
+            select(OutboxRow.case_id, OutboxRow.created_at, RenderedMailRow.payload)
             .join(MailRow, col(MailRow.id) == col(OutboxRow.mail_id))
-            .join(LetterRow, is_its_letter)
+            .join(RenderedMailRow, is_its_letter)
             .where(
-                col(OutboxRow.kind) == LetterKind.ANSWER,
+                col(OutboxRow.kind) == OutgoingKind.ANSWER,
                 col(OutboxRow.status) != OutboxStatus.FAILED,
                 or_(col(OutboxRow.case_id) == case_id, is_senders) if case_id else is_senders,
                 col(OutboxRow.mail_id) != but_for,
@@ -140,7 +140,7 @@ class Traffic:
             )
 
     def passed(
-        self, kinds: Collection[LetterKind], since: datetime, below: Level | None = None, until: datetime = FOREVER
+        self, kinds: Collection[OutgoingKind], since: datetime, below: Level | None = None, until: datetime = FOREVER
     ) -> Passed:
         """Count the mails of these kinds that were queued since an instant, and those that were sent.
 
@@ -185,7 +185,7 @@ class Traffic:
         with self.database.read() as session:
             return session.exec(query).one()
 
-    def busiest_case(self, kinds: Collection[LetterKind]) -> tuple[CaseId, int] | None:
+    def busiest_case(self, kinds: Collection[OutgoingKind]) -> tuple[CaseId, int] | None:
         """Return the open case with the most outbox mails of these kinds, and how many; None: no case has one."""
         number = func.count(col(OutboxRow.id))
         query = (
@@ -200,7 +200,7 @@ class Traffic:
         return (CaseId(str(found[0])), found[1]) if found else None
 
     def busiest_sender(
-        self, kinds: Collection[LetterKind], since: datetime, until: datetime = FOREVER
+        self, kinds: Collection[OutgoingKind], since: datetime, until: datetime = FOREVER
     ) -> tuple[str, int] | None:
         """Return the sender whose mails caused the most mails of these kinds since an instant, and how many."""
         number = func.count(col(OutboxRow.id))

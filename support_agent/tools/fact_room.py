@@ -14,11 +14,11 @@ from enum import StrEnum
 from itertools import groupby
 from typing import Annotated, NamedTuple, Protocol
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError
 
 from support_agent.answer.packet import FoundPage
 from support_agent.core.frozen import Frozen
-from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Evidence, Probability, SentenceRange, Visit
+from support_agent.tools.fact_trace import DOCUMENT_SOURCE, Evidence, Probability, SentenceRange, Visit, unread_visit
 
 
 class FindingReason(StrEnum):
@@ -79,13 +79,24 @@ def _runs(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def _trace(value: object) -> object:
-    """Convert the trace of version 1, a JSON text with visits at any depth; an unreadable one is dropped."""
-    if not isinstance(value, str):
-        return value
+    """Read the visits that can be read, and say of the others that they cannot.
+
+    The trace of version 1 is a JSON text with visits at any depth.
+    """
+    if isinstance(value, str):
+        try:
+            value = tuple(_with_node(json.loads(value)))
+        except (ValueError, RecursionError):
+            return (unread_visit("the stored trace cannot be read"),)
+    return tuple(map(_visit, value)) if isinstance(value, list | tuple) else value
+
+
+def _visit(value: object) -> Visit:
     try:
-        return tuple(Visit.model_validate(one) for one in _with_node(json.loads(value)))
-    except (ValueError, RecursionError):
-        return ()
+        return Visit.model_validate(value)
+    except ValidationError as error:
+        where = ".".join(map(str, error.errors(include_input=False)[0]["loc"])) or "the whole"
+        return unread_visit(f"a stored step cannot be read: {where}")
 
 
 def _with_node(value: object) -> Iterator[object]:

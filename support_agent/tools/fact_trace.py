@@ -92,6 +92,8 @@ class Node(StrEnum):
     ANSWER_GRADER = "answer_grader"
     REWRITER = "question_rewriter"
     EVIDENCE = "evidence_chainer"
+    UNREADABLE = "unreadable"
+    """No node: a stored visit that this version cannot read."""
 
 
 class Cost(Frozen):
@@ -152,3 +154,8 @@ class Visit(Frozen):
     model_text: ModelText | None = None
     steps: tuple[Step, ...] = ()
     """Of the evidence chainer; the claims are model text."""
+
+
+def unread_visit(why: str) -> Visit:
+    """What stands in a trace for what cannot be read of it."""
+    return Visit(node=Node.UNREADABLE, cycle=0, decided=why)

@@ -242,26 +242,14 @@ class Mailbox:
     # The connection
 
     def _sign_in(self) -> None:
-        """Sign in; replace a rejected access token once, because it may have been revoked early."""
-        token = self._token()
-        try:
-            self._connect(token)
-        except SignInRefused:
-            if token is None or self._tokens is None:
-                raise
-            log.warning("access_token_refused", host=self._settings.host)
-            self._tokens.refused(token)
-            self.close()
-            self._connect(self._token())
-
-    def _token(self) -> str | None:
         if self._settings.auth is not SignIn.XOAUTH2:
-            return None
+            return self._connect(None)
         if self._tokens is None or self._now is None:
             raise ValueError("a mailbox with imap.auth = 'xoauth2' needs a TokenSource and a clock")
-        return self._tokens.token(self._now())
+        return self._tokens.sign_in(self._connect, SignInRefused, self._now())
 
     def _connect(self, token: str | None) -> None:
+        self.close()
         with mapped(self._settings):
             self._client = connect(self._settings)
             sign_in(self._client, self._settings, token)

@@ -12,10 +12,11 @@ import os
 import re
 import ssl
 import tempfile
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import structlog
 from pydantic import BaseModel, Field, ValidationError
@@ -24,6 +25,7 @@ from support_agent.config.settings import OAuthSettings
 from support_agent.errors import ConfigError, SupportAgentError, TransientError
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 MAX_ANSWER_BYTES = 100_000
 MAX_SECRET_BYTES = 20_000
@@ -86,6 +88,22 @@ class TokenSource:
             if self._token is None or self._token.ends_at - margin <= now:
                 self._token = self._fetch(now)
             return self._token.text
+
+    def sign_in(self, attempt: Callable[[str], T], refusal: type[Exception], now: datetime) -> T:
+        """Sign in with a token; replace one that the server refuses once, because it may have been revoked early.
+
+        Args:
+            attempt: Signs in with a token, and raises `refusal` where the server does not take it.
+        Raises:
+            ConfigError, TransientError: as `token`, or what the attempt raises.
+        """
+        token = self.token(now)
+        try:
+            return attempt(token)
+        except refusal as error:
+            log.warning("access_token_refused", error=type(error).__name__)
+            self.refused(token)
+            return attempt(self.token(now))
 
     def refused(self, token: str) -> None:
         """A server did not take this token: the next call fetches another. A newer one is kept."""

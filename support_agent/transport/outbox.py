@@ -20,6 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from types import TracebackType
 from typing import Literal, NoReturn, Protocol
 
@@ -207,22 +208,11 @@ class SmtpTransport:
         return _Connection(self._session(helo))
 
     def _session(self, helo: str) -> Session:
-        """A new session; replaces a rejected access token once, because it may have been revoked early."""
-        token = self._token()
-        try:
-            return open_session(self._settings, helo, token)
-        except LoginRefused:
-            if token is None or self._tokens is None:
-                raise
-            self._tokens.refused(token)
-            return open_session(self._settings, helo, self._token())
-
-    def _token(self) -> str | None:
         if self._settings.auth is not SignIn.XOAUTH2:
-            return None
+            return open_session(self._settings, helo)
         if self._tokens is None or self._now is None:
             raise ValueError("a transport with smtp.auth = 'xoauth2' needs a TokenSource and a clock")
-        return self._tokens.token(self._now())
+        return self._tokens.sign_in(partial(open_session, self._settings, helo), LoginRefused, self._now())
 
     def _is_stale(self, kept: _Connection) -> bool:
         return self._clock() - kept.used_at >= self._settings.idle_s

@@ -13,20 +13,20 @@ from datetime import datetime
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import FoundDocument
 from support_agent.answer.templates import Templates
+from support_agent.cases.decision import Decision, escalated
 from support_agent.cases.escalation import EscalationReason
 from support_agent.company.company import Company
 from support_agent.company.periods.periods import periods
 from support_agent.company.text import collapse
 from support_agent.company.values import Customer
 from support_agent.config.facts import Retrieve
-from support_agent.config.settings import CompanySettings, Settings
+from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
-from support_agent.desk.decision import Decision, escalated
 from support_agent.desk.retrieved import retrieved
 from support_agent.mail.machines.machine_vote import MachineVote
 from support_agent.mail.machines.screening import Screening
 from support_agent.mail.message import Message
-from support_agent.mail.outgoing import REPLY_PREFIX, reply_subject
+from support_agent.mail.outgoing import REPLY_PREFIX, thread_subject
 from support_agent.mail.senders.identity import Sender
 from support_agent.mail.text.attachment_text import asked_text, speaks_through_attachments, with_attached_text
 from support_agent.mail.text.body import LIMIT
@@ -143,7 +143,7 @@ class Decider:
     ) -> Context:
         today = now.date()
         accounts: AccountData = self.company.accounts
-        locale = self.templates.locale_for(locale_of(customer, self.templates, self.settings.company))
+        locale = self.templates.locale_for(self.templates.locale_of(customer, self.settings.company.locale))
         return Context(
             today=today,
             locale=locale,
@@ -169,9 +169,9 @@ class Decider:
         is_known = sender.level >= CUSTOMER and context.customer is not None
         return FinalAnswer(
             company=self.settings.company.name,
-            locale=locale_of(context.customer, self.templates, self.settings.company),
+            locale=self.templates.locale_of(context.customer, self.settings.company.locale),
             greeting_name=context.customer.name if is_known and context.customer else None,
-            subject=thread_subject(message) if sender.level >= PROVEN else None,
+            subject=thread_subject(message.subject) if sender.level >= PROVEN else None,
             asked=plan.asked,
             answered=plan.answered,
             answers=plan.answers,
@@ -179,13 +179,6 @@ class Decider:
             customer=context.customer if is_known else None,
             notice=self.settings.company.notice,
         )
-
-
-def locale_of(customer: Customer | None, templates: Templates, company: CompanySettings) -> str:
-    """The locale of an answer: the customer's, if there are templates for it; else the company's."""
-    if customer is None or not templates.has_language(customer.locale):
-        return company.locale
-    return customer.locale
 
 
 def questions_in(message: Message, read: Read) -> tuple[str, ...]:
@@ -227,8 +220,3 @@ def _found(context: Context) -> tuple[FoundDocument, ...]:
     titles: Mapping[int, str] = {number: document.head.title for number, document in context.documents.items()}
     ranked = sorted(best.items(), key=lambda entry: -entry[1])[:5]
     return tuple(FoundDocument(number=number, title=titles[number], score=score) for number, score in ranked)
-
-
-def thread_subject(message: Message) -> str | None:
-    """The mail's subject, cleaned and without "Re:", which the template adds; None if it has none."""
-    return reply_subject(message.subject).removeprefix("Re:").strip() or None

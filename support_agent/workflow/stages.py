@@ -17,15 +17,14 @@ import structlog
 from support_agent.answer.sources import RenderedPacket
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.copies import COPY_RULE, Copies
+from support_agent.cases.decision import Decision, escalated, failed, screened_out
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, DAY, RATE_RULE, Rates
 from support_agent.cases.route import ReceivedMail, Route, RoutedMail, why_unwritable
 from support_agent.cases.routing import CaseRouting
-from support_agent.cases.threads import Threads
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
-from support_agent.desk.decision import Decision, escalated, failed, screened_out
 from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
@@ -42,12 +41,12 @@ from support_agent.mail.machines.screening import (
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.delivery_status import Reports
 from support_agent.outbound.letters import own_words, unfit
+from support_agent.outbound.notices import Notices
+from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import OutboxSender
-from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
+from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.workflow.decide import Decider
-from support_agent.workflow.notices import Notices
-from support_agent.workflow.queueing import OutboundQueue
 
 log = structlog.get_logger(__name__)
 
@@ -88,11 +87,6 @@ class Stages:
     notices: Notices
     now: Callable[[], datetime]
 
-    @property
-    def threads(self) -> Threads:
-        """The threads of the stored mails."""
-        return self.routing.threads
-
     def keep_company(self) -> None:
         """Store the documents and account queries by version, for `replay` and `why`; call it before the first mail."""
         for document in self.company.texts:
@@ -107,8 +101,8 @@ class Stages:
         """Decide whether the agent may answer at all (RFC 3834), and whether the mail is a copy."""
 
         def is_staff_reply() -> bool:
-            is_staff = self.threads.is_staff(self.routing.senders.of(mail))
-            return is_staff and self.threads.packet_named_by(mail.message) is not None
+            is_staff = self.routing.threads.is_staff(self.routing.senders.of(mail))
+            return is_staff and self.routing.threads.packet_named_by(mail.message) is not None
 
         is_customer = self.routing.senders.is_customer
         screening = screen(mail.message, self.settings.agent, self.settings.desk, is_customer, is_staff_reply)
@@ -198,7 +192,7 @@ class Stages:
         A sender over the daily limit of packets is taken for a machine: one more packet says so, and further mails are
         only filed.
         """
-        if self.store.outbox.find(mail_id=mail.id, kind=LetterKind.PACKET):  # queued before the process died
+        if self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.PACKET):  # queued before the process died
             return Outcome.ESCALATED
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
@@ -214,8 +208,8 @@ class Stages:
         """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
         customer_mail_id = mail.route.customer_mail_id
         parent = None if customer_mail_id is None else self.parse(customer_mail_id)
-        answered = self.threads.packet_named_by(mail.message)
-        packet = self.threads.rendered(answered) if answered is not None else None
+        answered = self.routing.threads.packet_named_by(mail.message)
+        packet = self.routing.threads.rendered(answered) if answered is not None else None
         words = own_words(mail.message.visible_text, packet) if packet is not None else ""
         why = self._why_not_passed_on(mail, answered, packet, words)
         if parent is None or parent.message.from_ is None:
@@ -244,7 +238,7 @@ class Stages:
 
         The reason code and sentence come from the packet, if a person got the mail or a part of it.
         """
-        letters = (self.store.outbox.letter(mail_id, kind) for kind in (LetterKind.PACKET, LetterKind.FAILURE))
+        letters = (self.store.outbox.letter(mail_id, kind) for kind in (OutgoingKind.PACKET, OutgoingKind.FAILURE))
         payload = next((letter.payload for letter in letters if letter is not None), None)
         code, why = (str(payload["reason_code"]), str(payload["why"]) or None) if payload else (None, None)
         self.store.mails.end(mail_id, MailStatus(outcome.value), code, why, self.now())
@@ -254,7 +248,7 @@ class Stages:
     # ------------------------------------------------------------------------------------------------------------
 
     def _is_answered(self, mail_id: MailId) -> bool:
-        return bool(self.store.outbox.find(mail_id=mail_id, kind=LetterKind.ANSWER))
+        return bool(self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER))
 
     def _why_not_passed_on(
         self, mail: RoutedMail, answered: OutboxRecord | None, packet: RenderedPacket | None, words: str
@@ -265,7 +259,7 @@ class Stages:
             return "the packet that it answers is gone"
         if recorded is not None and recorded.screening_rule in WORDING_RULES:
             return "it reads like an automatic reply or a bounce"
-        if not self.threads.is_direct_answer(mail.message, answered):
+        if not self.routing.threads.is_direct_answer(mail.message, answered):
             return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
         return unfit(words, mail.message, packet)
 

@@ -27,7 +27,7 @@ from support_agent.engine.engine import Engine
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.sent_folder import SentFolder
-from support_agent.store.records import CaseId, Due, LetterKind, MailId, MailRecord, MailStatus, mail_id_of
+from support_agent.store.records import CaseId, Due, MailId, MailRecord, MailStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Fetched, Mailbox
 from support_agent.transport.mailbox_watcher import Watch
@@ -166,7 +166,7 @@ class Worker:
             if waited_s >= patience_s:
                 log.warning("mails_still_in_hand", waited_s=waited_s)
                 break
-        duties: list[Callable[[], object]] = [self._set_aside]
+        duties: list[Callable[[], object]] = [self._quarantine_failed]
         if is_idle:
             duties += [self._recover_sending, self.stages.notices.notify_breaker]
         duties += [
@@ -244,13 +244,13 @@ class Worker:
         mail = self.store.mails.get(mail_id)
         return mail is not None and mail.status is MailStatus.NEW
 
-    def _set_aside(self) -> None:
+    def _quarantine_failed(self) -> None:
         open_mails = {mail.id for mail in self.store.mails.find(status=MailStatus.NEW)}
         duties: list[Callable[[], object]] = []
         for failure in self.engine.failed():
             if (mail_id := MailId(failure.mail_id)) in open_mails:
                 log.error("mail_set_aside", mail_id=mail_id, code=failure.error.code)
-                duties.append(partial(self.stages.notices.set_aside, mail_id, failure.error))
+                duties.append(partial(self.stages.notices.quarantine, mail_id, failure.error))
         _do_each(duties)
 
     def _recover_sending(self) -> None:
@@ -276,10 +276,10 @@ class Worker:
                 except PermanentError as error:
                     log.error("delivery_failed", outbox_id=last.id, code=error.code)
 
-    def _sendable_kinds(self) -> list[LetterKind]:
+    def _sendable_kinds(self) -> list[OutgoingKind]:
         """The kinds that may be sent now; read for each batch, because sending uses up the hourly limit."""
         is_stopped = bool(self.stages.breaker.sending())
-        return [kind for kind in LetterKind if not (is_stopped and kind.is_automatic_letter)]
+        return [kind for kind in OutgoingKind if not (is_stopped and kind.is_automatic_letter)]
 
     def _delete_old(self) -> None:
         now = self.now()

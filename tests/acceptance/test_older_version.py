@@ -14,7 +14,7 @@ import pytest
 
 from support_agent.config.packaged_files import packaged
 from support_agent.demo.workspace import CONFIG_FILE
-from support_agent.store.records import LetterKind
+from support_agent.store.records import OutgoingKind
 from support_agent.store.store import Store
 from tests.acceptance.program import run
 
@@ -28,8 +28,8 @@ def older(workspace: Path) -> Path:
     path = workspace / "support-agent.sqlite3"
     path.write_bytes(gzip.decompress((KEPT / "store.sqlite3.gz").read_bytes()))
     with Store.open(f"sqlite:///{path}", packaged("migrations")) as store:
-        first = store.outbox.find(kind=LetterKind.ANSWER)[0]
-        letter = store.outbox.letter(first.mail_id, LetterKind.ANSWER)
+        first = store.outbox.find(kind=OutgoingKind.ANSWER)[0]
+        letter = store.outbox.letter(first.mail_id, OutgoingKind.ANSWER)
         assert letter is not None
         files = store.versions.templates(letter.templates_version)
     assert files is not None

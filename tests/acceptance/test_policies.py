@@ -35,7 +35,7 @@ def test_an_imported_text_is_a_document_once_a_person_has_reviewed_it(workspace:
     first = check(workspace)
     assert first.code == 0
     assert [finding["what"] for finding in about(first, path)] == [
-        "not reviewed, so nobody is sent it", *(f"{key} is empty" for key in told["missing"]),
+        "not reviewed, so no customer gets it", *(f"{key} is empty" for key in told["missing"]),
     ]  # fmt: skip
     assert numbers(workspace) == list(range(1, 21))
 

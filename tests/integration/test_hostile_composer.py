@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
+from support_agent.cases.decision import Decision
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
-from support_agent.desk.decision import Decision
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender

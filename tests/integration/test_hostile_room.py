@@ -16,18 +16,18 @@ from support_agent.answer.final_answer import DocumentItem
 from support_agent.answer.packet import FoundPage
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
+from support_agent.cases.decision import Decision
 from support_agent.cases.route import Route, RoutedMail
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.desk.decision import Decision
-from support_agent.desk.packing import packet_of
 from support_agent.errors import TransientError
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.letters import answer_letter, packet_letter
+from support_agent.outbound.packing import packet_of
 from support_agent.planner.loop import Planner
 from support_agent.store.records import CaseId, MailId
 from support_agent.tools.fact_room import FactRoom, Finding

@@ -25,13 +25,13 @@ import structlog
 
 from support_agent.answer.templates import Templates
 from support_agent.app import wire
+from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.config.loading import load
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
-from support_agent.desk.decision import Decision
 from support_agent.engine.database import engine_url
 from support_agent.engine.engine import Engine, executor_id
 from support_agent.engine.steps import Steps

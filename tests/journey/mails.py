@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from support_agent.store.records import LetterKind, MailStatus
+from support_agent.store.records import MailStatus, OutgoingKind
 from tests.journey.lives import REFUSED
 
 DESK = "desk@harborfile.example"
@@ -34,7 +34,7 @@ class Way(NamedTuple):
     body: str
     steps: tuple[str, ...]
     status: MailStatus
-    out: frozenset[LetterKind]
+    out: frozenset[OutgoingKind]
     sender: str = EMMA
     more: str = ""
 
@@ -62,7 +62,7 @@ WAYS = {
             "How many days do I have to ask for a refund?",
             ("screen", "identify", "place", "hold", "plan", "answer", "send", "end"),
             MailStatus.ANSWERED,
-            frozenset({LetterKind.ANSWER}),
+            frozenset({OutgoingKind.ANSWER}),
         ),
         Way(
             "partly",
@@ -70,7 +70,7 @@ WAYS = {
             "How many days do I have to ask for a refund?\n\nWhen does our plan renew?",
             ("answer", "send"),
             MailStatus.ANSWERED,
-            frozenset({LetterKind.ANSWER, LetterKind.PACKET}),
+            frozenset({OutgoingKind.ANSWER, OutgoingKind.PACKET}),
             sender=STRANGER,
         ),
         Way(
@@ -79,7 +79,7 @@ WAYS = {
             "Let me talk to a human.",
             ("hand_over", "answer", "send", "end"),
             MailStatus.ESCALATED,
-            frozenset({LetterKind.PACKET, LetterKind.ACKNOWLEDGEMENT}),
+            frozenset({OutgoingKind.PACKET, OutgoingKind.ACKNOWLEDGEMENT}),
         ),
         Way(
             "refused",
@@ -87,7 +87,7 @@ WAYS = {
             "How many days do I have to ask for a refund?",
             ("answer", "escalate"),
             MailStatus.ESCALATED,
-            frozenset({LetterKind.PACKET, LetterKind.ACKNOWLEDGEMENT}),
+            frozenset({OutgoingKind.PACKET, OutgoingKind.ACKNOWLEDGEMENT}),
         ),
         Way(
             "filed",
@@ -104,7 +104,7 @@ WAYS = {
             "Dear Emma, I have looked into it and all is well again.",
             ("place", "pass_on", "send"),
             MailStatus.FILED,
-            frozenset({LetterKind.PERSON_REPLY}),
+            frozenset({OutgoingKind.PERSON_REPLY}),
             sender=DESK,
             more="In-Reply-To: {packet_id}\n",
         ),

@@ -6,7 +6,7 @@ import pytest
 
 from support_agent.mail.message import parse
 from support_agent.mail.text.attachment_text import with_attached_text
-from support_agent.store.records import LetterKind, MailId
+from support_agent.store.records import MailId, OutgoingKind
 from tests.fakes_journey import STRANGER, Office, write
 
 WHOLE = "text/plain; charset=utf-8"
@@ -33,7 +33,7 @@ def test_a_question_in_an_attachment_is_answered_and_not_shown(office: Office, t
     """The attachment is the customer's text: it is planned with, and no word of it is sent."""
     mail_id, outcome = office.handle(with_file(write(text, subject="My letter"), "How do I get a refund? Zanzibar."))
     assert outcome == "answered"
-    answer = office.sent(mail_id)[LetterKind.ANSWER].raw.decode()
+    answer = office.sent(mail_id)[OutgoingKind.ANSWER].raw.decode()
     assert "Zanzibar" not in answer
     assert "refund" in answer.lower()
 
@@ -57,7 +57,7 @@ def test_what_a_person_must_read_in_an_attachment_goes_to_the_desk(office: Offic
     """S15, and the person's word: as if it stood in the mail."""
     mail_id, outcome = office.handle(with_file(write("", subject="My letter"), file))
     assert outcome == "escalated"
-    assert LetterKind.ANSWER not in office.sent(mail_id)
+    assert OutgoingKind.ANSWER not in office.sent(mail_id)
     assert reason(office, mail_id) == why
 
 

@@ -18,7 +18,7 @@ from support_agent.ops.check import check
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import replay
 from support_agent.outbound.letters import answer_letter
-from support_agent.store.records import LetterKind, MailId
+from support_agent.store.records import MailId, OutgoingKind
 from tests.fakes_journey import ANNA, JAMES, TODAY, Office, make_company, office_in, write
 from tests.fakes_room import LikelyRooms
 
@@ -42,7 +42,7 @@ def answered(office: Office, text: str, sender: str) -> MailId:
 
 def bodies(office: Office, mail_id: MailId) -> tuple[str, str]:
     """Text and HTML of the answer to a mail."""
-    mail = message_from_bytes(office.sent(mail_id)[LetterKind.ANSWER].raw, policy=policy.default)
+    mail = message_from_bytes(office.sent(mail_id)[OutgoingKind.ANSWER].raw, policy=policy.default)
     plain, html = mail.get_body(("plain",)), mail.get_body(("html",))
     assert plain is not None
     assert html is not None
@@ -50,7 +50,7 @@ def bodies(office: Office, mail_id: MailId) -> tuple[str, str]:
 
 
 def item_of(office: Office, mail_id: MailId) -> DocumentItem:
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     (answer,) = FinalAnswer.model_validate(record.payload).answers
     (item,) = answer.items
@@ -108,7 +108,7 @@ def test_every_version_is_stored_and_replays_to_the_same_bytes(office: Office) -
 def test_an_answer_without_a_language_replays_as_it_was_sent(office: Office) -> None:
     """Those that were stored before documents had one say none, in no template."""
     mail_id = answered(office, "How do I cancel?", ANNA)
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     old = final.model_dump(mode="json")
@@ -141,7 +141,7 @@ def test_show_and_why_say_the_language(office: Office) -> None:
 def test_the_gate_refuses_a_wrong_language(office: Office, language: str | None) -> None:
     """It is the folder's, which nothing else may say."""
     mail_id = answered(office, "refund?", CAMILLE)
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     forged = item_of(office, mail_id).model_copy(update={"language": language})
@@ -154,7 +154,7 @@ def test_the_gate_refuses_a_wrong_language(office: Office, language: str | None)
 def test_a_template_that_hides_the_language_is_refused(office: Office) -> None:
     """Whoever gets a text that they cannot read is told why."""
     mail_id = answered(office, "How do I cancel?", ANNA)
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     files = office.decider.templates.as_files()
     for name in ("de/document.txt.j2", "de/document.html.j2"):

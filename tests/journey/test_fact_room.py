@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
+from support_agent.cases.decision import Decision, escalated
 from support_agent.cli import case_printing
 from support_agent.config.facts import Retrieve
-from support_agent.desk.decision import Decision, escalated
 from support_agent.ops.explain import timeline
 from support_agent.ops.replay import chosen, plan_again, replay
-from support_agent.store.records import LetterKind, MailId
+from support_agent.store.records import MailId, OutgoingKind
 from support_agent.tools.fact_room import FactRoom, FactRooms, Finding
 from tests.fakes_journey import DESK, JAMES, Office, twice, write
 from tests.fakes_room import DRAFT, QUESTION, ScriptedRooms, found, says
@@ -203,7 +203,7 @@ def test_the_evidence_of_a_packet_never_goes_on_to_the_customer(office: Office, 
     line = next(each.strip() for each in text_of(packet).splitlines() if "sentence 3:" in each)
     words = quotation.format(line=line, first=line[:40], rest=line[40:])
     reply, _ = office.handle(write(words, sender=DESK, in_reply_to=packet.message_id, number=2))
-    passed = [row for row in office.store.outbox.find(mail_id=reply) if row.kind is LetterKind.PERSON_REPLY]
+    passed = [row for row in office.store.outbox.find(mail_id=reply) if row.kind is OutgoingKind.PERSON_REPLY]
     assert all("sentence 3" not in text_of(row) for row in passed)
     assert {row.kind for row in office.store.outbox.find(mail_id=reply)} <= {PERSON_REPLY, FAILURE}
 

@@ -26,7 +26,7 @@ from support_agent import pipeline
 from support_agent.config.packaged_files import packaged
 from support_agent.demo.servers import DemoServers
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord, OutboxStatus, mail_id_of
+from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from tests.journey.lives import START, Kill, Trace
 from tests.journey.mails import DESK, EMMA, STRANGER, WAYS, Way
@@ -182,9 +182,9 @@ def test_a_mail_ends_as_if_nobody_had_been_killed(run: Run, name: str) -> None:
     for ending in endings:
         uncertain = {mail.kind for mail in ending.out if mail.status is OutboxStatus.UNCERTAIN}
         unknown = {kind for kind in uncertain if not kind.is_for_desk}
-        status = MailStatus.ESCALATED if LetterKind.ANSWER in unknown else ending.way.status
+        status = MailStatus.ESCALATED if OutgoingKind.ANSWER in unknown else ending.way.status
         assert ending.status is status, ending
-        expected = set(ending.way.out) | ({LetterKind.FAILURE} if unknown else set())
+        expected = set(ending.way.out) | ({OutgoingKind.FAILURE} if unknown else set())
         assert Counter(mail.kind for mail in ending.out) == Counter(expected), ending
         assert {mail.status for mail in ending.out} <= {OutboxStatus.SENT, OutboxStatus.UNCERTAIN}, ending
 
@@ -196,7 +196,7 @@ def test_no_mail_goes_to_a_customer_twice(run: Run) -> None:
         for mail in ending.out:
             most = 2 if mail.kind.is_for_desk else 1
             assert int(mail.status is OutboxStatus.SENT) <= run.arrived[mail.message_id] <= most, ending
-    answers = [mail for ending in run.endings for mail in ending.out if mail.kind is LetterKind.ANSWER]
+    answers = [mail for ending in run.endings for mail in ending.out if mail.kind is OutgoingKind.ANSWER]
     assert {mail.recipient for mail in answers} == {EMMA, STRANGER}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from support_agent.mail.machines.machine_vote import MACHINE_RULE, MAYBE_MACHINE_RULE
 from support_agent.ops.explain import timeline
-from support_agent.store.records import LetterKind, MailStatus
+from support_agent.store.records import MailStatus, OutgoingKind
 from tests.fakes_journey import ANNA, DESK, NOON, Office, write
 from tests.unit.mail.machines.test_machine_vote import vote
 
@@ -30,7 +30,7 @@ def test_a_machines_mail_is_never_answered_and_never_lost(office: Office, score:
     assert (mail.status, mail.screening_rule, mail.reason_code) == (MailStatus.ESCALATED, rule, "screening")
     assert mail.why is not None
     assert "by the fitted vote test-1" in mail.why
-    assert [letter.kind for letter in office.store.outbox.find(mail_id=mail_id)] == [LetterKind.PACKET]
+    assert [letter.kind for letter in office.store.outbox.find(mail_id=mail_id)] == [OutgoingKind.PACKET]
     assert mail.case_id is not None
     assert "by the fitted vote test-1" in timeline(office.store, mail.case_id).model_dump_json()
 
@@ -53,7 +53,7 @@ def test_a_trial_says_what_the_vote_says(office: Office) -> None:
 def test_a_staff_reply_is_not_voted_on(office: Office) -> None:
     """Rule: people of the company write like the machines of one; the rules about wording still hold for them."""
     asked, _ = office.handle(write("I want to talk to a human.", sender=ANNA))
-    packet = office.sent(asked)[LetterKind.PACKET].message_id
+    packet = office.sent(asked)[OutgoingKind.PACKET].message_id
     office = judging(office, 3.0)
     reply, _ = office.handle(write("We look at it.", sender=DESK, in_reply_to=packet, number=2))
-    assert set(office.sent(reply)) == {LetterKind.PERSON_REPLY}
+    assert set(office.sent(reply)) == {OutgoingKind.PERSON_REPLY}

@@ -24,7 +24,7 @@ import pytest
 from support_agent.config.packaged_files import packaged
 from support_agent.demo.servers import DemoServers
 from support_agent.demo.workspace import CONFIG_FILE, init
-from support_agent.store.records import LetterKind, MailStatus, OutboxRecord, OutboxStatus, mail_id_of
+from support_agent.store.records import MailStatus, OutboxRecord, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
 from tests.acceptance.program import PROGRAM, Done
 from tests.journey.mails import DESK, EMMA, WAYS
@@ -118,7 +118,7 @@ class Workplace:
         mail = self.store.mails.get(mail_id_of(raw))
         return None if mail is None else mail.status
 
-    def outbox(self, raw: bytes) -> dict[LetterKind, OutboxRecord]:
+    def outbox(self, raw: bytes) -> dict[OutgoingKind, OutboxRecord]:
         """What went or is to go out for a mail."""
         return {row.kind: row for row in self.store.outbox.find(mail_id=mail_id_of(raw))}
 
@@ -209,10 +209,10 @@ def test_s12_pause_stops_what_waits_in_the_outbox(place: Workplace) -> None:
     place.wait(lambda: place.said("automatic_mail_stopped") == 1)
     place.smtp.cut_after = None
     place.pass_a_round()
-    assert place.outbox(question)[LetterKind.ANSWER].status is OutboxStatus.READY
+    assert place.outbox(question)[OutgoingKind.ANSWER].status is OutboxStatus.READY
     assert place.arrived() == {DESK: 2}
     (place.folder / "paused").unlink()
-    place.wait(lambda: place.outbox(question)[LetterKind.ANSWER].status is OutboxStatus.SENT)
+    place.wait(lambda: place.outbox(question)[OutgoingKind.ANSWER].status is OutboxStatus.SENT)
     place.pass_a_round()
     assert place.replies_to(question) == 1
     assert place.stop() == 0

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from support_agent.mail.message import parse
 from support_agent.ops.replay import replay
-from support_agent.store.records import LetterKind
+from support_agent.store.records import OutgoingKind
 from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, with_agent, write
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
@@ -55,7 +55,7 @@ def test_only_known_customers_may_be_answered(office: Office) -> None:
 
 @pytest.mark.parametrize(("from_level", "kinds"), [(1, {PACKET, ACKNOWLEDGEMENT}), (2, {PACKET})])
 def test_level_decides_who_is_told_that_a_person_has_the_case(
-    office: Office, from_level: int, kinds: set[LetterKind]
+    office: Office, from_level: int, kinds: set[OutgoingKind]
 ) -> None:
     """An acknowledgement is mail to a stranger too, where the sender is forged."""
     office = with_agent(office, acknowledges_from_level=from_level)
@@ -99,7 +99,7 @@ def test_s13_level_0_in_a_thread_is_told_nothing_either(office: Office) -> None:
 
 
 @pytest.mark.parametrize(("text", "kind"), [(REFUND, ANSWER), (HUMAN, ACKNOWLEDGEMENT)])
-def test_s13_level_1_reads_none_of_its_own_words(office: Office, text: str, kind: LetterKind) -> None:
+def test_s13_level_1_reads_none_of_its_own_words(office: Office, text: str, kind: OutgoingKind) -> None:
     """Subject, name and text of the mail may be an advertisement for whoever is forged; an id may hold words too."""
     raw = write(f"{text}\r\n\r\nBest wishes from pillshop", sender=STRANGER, subject="Pillshop", proof="spf")
     raw = raw.replace(b"From: <", b'From: "Pillshop" <')
@@ -113,7 +113,7 @@ def test_s13_level_1_reads_none_of_its_own_words(office: Office, text: str, kind
 
 
 @pytest.mark.parametrize(("text", "kind"), [(REFUND, ANSWER), (HUMAN, ACKNOWLEDGEMENT)])
-def test_s41_from_level_2_on_the_letters_are_in_the_mails_thread(office: Office, text: str, kind: LetterKind) -> None:
+def test_s41_from_level_2_on_the_letters_are_in_the_mails_thread(office: Office, text: str, kind: OutgoingKind) -> None:
     raw = write(text, sender=STRANGER)
     mail_id, _ = office.handle(raw)
     mail = opened(office.sent(mail_id)[kind])
@@ -143,7 +143,7 @@ ELSEWHERE = (
 
 
 @pytest.mark.parametrize(("text", "kind"), [(REFUND, ANSWER), (HUMAN, ACKNOWLEDGEMENT)])
-def test_s16_letters_go_to_the_from_address_only(office: Office, text: str, kind: LetterKind) -> None:
+def test_s16_letters_go_to_the_from_address_only(office: Office, text: str, kind: OutgoingKind) -> None:
     """RFC 3834, section 4; not to Reply-To, Cc, Sender, or who wants a receipt."""
     mail_id, _ = office.handle(ELSEWHERE + write(text))
     row = office.sent(mail_id)[kind]

@@ -9,7 +9,7 @@ from support_agent.answer.formatting import format_confidence
 from support_agent.cli import case_printing
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import chosen, plan_again, replay
-from support_agent.store.records import CaseId, LetterKind
+from support_agent.store.records import CaseId, OutgoingKind
 from tests.fakes_journey import ANNA, Office, write
 
 BOTH = "I need the number of our seats and the refund rules, please."
@@ -56,7 +56,7 @@ def test_the_answer_is_rendered_and_planned_again_to_the_same(office: Office) ->
 @pytest.mark.parametrize("words", ["I need the number of our seats, please.", "I need the seats list and a chair."])
 def test_one_thing_is_answered_alone(office: Office, words: str) -> None:
     mail_id, _ = office.handle(write(words, sender=ANNA))
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     final = FinalAnswer.model_validate(record.payload)
     assert [item.kind for answer in final.answers for item in answer.items] == ["account_field"]

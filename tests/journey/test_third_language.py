@@ -12,7 +12,7 @@ import pytest
 from support_agent.config.settings import CompanySettings
 from support_agent.core.findings import Finding, Severity
 from support_agent.ops.check import check
-from support_agent.store.records import LetterKind
+from support_agent.store.records import OutgoingKind
 from tests.fakes_journey import TODAY, Office, make_company, office_in, open_office, write
 from tests.fakes_room import LikelyRooms
 
@@ -60,7 +60,7 @@ def bodies(office: Office, text: str, sender: str = MARIA) -> tuple[str, str]:
     """Text and HTML of the answer to a mail."""
     mail_id, outcome = office.handle(write(text, sender=sender))
     assert outcome == "answered"
-    mail = message_from_bytes(office.sent(mail_id)[LetterKind.ANSWER].raw, policy=policy.default)
+    mail = message_from_bytes(office.sent(mail_id)[OutgoingKind.ANSWER].raw, policy=policy.default)
     plain, html = mail.get_body(("plain",)), mail.get_body(("html",))
     assert plain is not None
     assert html is not None

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from support_agent.answer.packet import FoundPage
-from support_agent.desk.decision import Decision
+from support_agent.cases.decision import Decision
 from support_agent.ops.replay import chosen, replay
 from support_agent.outbound.letters import rerendered
 from tests.fakes_journey import DESK, JAMES, Office, write

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TypedDict
 
 from support_agent.mail.keys import bounce_address, envelope_id
-from support_agent.store.records import LetterKind, OutboxRecord, OutboxStatus
+from support_agent.store.records import OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import JAMES, Office, write
 
-ANSWER, FAILURE, PACKET = LetterKind.ANSWER, LetterKind.FAILURE, LetterKind.PACKET
+ANSWER, FAILURE, PACKET = OutgoingKind.ANSWER, OutgoingKind.FAILURE, OutgoingKind.PACKET
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
 UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
 REFUND, OFF_TOPIC = "can I get a refund?", "Do you have a table for four on Saturday?"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 
-from support_agent.store.records import CaseState, LetterKind, MailId, MailRecord, OutboxRecord
+from support_agent.store.records import CaseState, MailId, MailRecord, OutboxRecord, OutgoingKind
 from tests.fakes_journey import Office
 
-ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
-PACKET, FAILURE, PERSON_REPLY = LetterKind.PACKET, LetterKind.FAILURE, LetterKind.PERSON_REPLY
+ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
+PACKET, FAILURE, PERSON_REPLY = OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.PERSON_REPLY
 REFUND = "Hello,\r\n\r\ncan I get a refund?\r\n\r\nAnna"
 CANCEL = "How do I cancel?"
 SEATS = "How many seats have we paid for?"
@@ -47,7 +47,7 @@ def state(office: Office, mail_id: MailId) -> CaseState:
     return case.state
 
 
-def reason_told(office: Office, mail_id: MailId, kind: LetterKind = PACKET) -> tuple[object, object]:
+def reason_told(office: Office, mail_id: MailId, kind: OutgoingKind = PACKET) -> tuple[object, object]:
     """Code and sentence of what the desk got for a mail."""
     record = office.store.outbox.letter(mail_id, kind)
     assert record is not None

@@ -1,6 +1,6 @@
 """Turns a text file of others (txt, md, html, docx, pdf) into a numbered document for a person to review.
 
-Invariant: what is written says `reviewed: false`, so nobody is sent it before a person has changed that line, and what
+Invariant: what is written says `reviewed: false`, so no customer gets it before a person has changed that; and what
 only a person can say (summary, audience, and url and valid_from unless given) is left empty, which no document may be.
 Nothing that exists is overwritten, nothing is fetched, and a file that is not read to its end is not imported at all.
 Checked by tests/unit/company/importing/test_importing.py.
@@ -332,7 +332,7 @@ def _unreviewed(file: Path, number: int, known: Known, found: _Found) -> str:
     lines = [
         "---",
         f"# Imported from {name}, and not reviewed yet. Read the text beside the original, fill in what is",
-        f"# empty (`support-agent check` names it), then make it `{REVIEWED}`; until then nobody is sent it.",
+        f"# empty (`support-agent check` names it), then make it `{REVIEWED}`; until then no customer gets it.",
         UNREVIEWED,
         *(f"# look: {note}" for note in found.notes),
         f"number: {number}",

@@ -67,7 +67,8 @@ def join_pages(pages: Sequence[str]) -> str:
 
 def _repeated(pages: Sequence[Sequence[str]]) -> frozenset[str]:
     """The lines, with "#" for each number, that stand at the edge of most pages."""
-    counts = Counter(line for page in pages for line in {_unnumbered(line) for line in _edges(page)})
+    edges = ((*page[:EDGE_LINES], *page[-EDGE_LINES:]) for page in pages)
+    counts = Counter(line for lines in edges for line in set(map(_unnumbered, lines)))
     return frozenset(line for line, count in counts.items() if count >= MIN_REPEATED and 2 * count > len(pages))
 
 
@@ -81,10 +82,6 @@ def _without_edges(lines: Sequence[str], repeated: frozenset[str]) -> Sequence[s
     while end > max(len(lines) - EDGE_LINES, start) and is_edge(lines[end - 1]):
         end -= 1
     return lines[start:end]
-
-
-def _edges(lines: Sequence[str]) -> Sequence[str]:
-    return [*lines[:EDGE_LINES], *lines[-EDGE_LINES:]]
 
 
 def _unnumbered(line: str) -> str:

@@ -88,7 +88,8 @@ class EvidenceChainer:
         middles = self._graph.around(entities, hops=self._settings.hops, sources=sources).places
         places = [place for middle in middles for place in self._chunk(middle)]
         if not places:
-            places = [place for key in self._sources if key in (sources or ()) for place in self._whole(key)]
+            known = [source for source in self._sources.values() if source.key in (sources or ())]
+            places = [sentence_at(source.key, one.index) for source in known for one in source.sentences]
         return [place for place in dict.fromkeys(places) if len(self._text(place)) <= LOOKED_AT][:MAX_CANDIDATES]
 
     def _chunk(self, middle: SentenceRange) -> list[SentenceRange]:
@@ -99,9 +100,6 @@ class EvidenceChainer:
         first, last = max(0, middle.first - CHUNK_REACH), middle.first + CHUNK_REACH
         near = [sentence.index for sentence in source.sentences[first : last + 1] if sentence.heading == heading]
         return [sentence_at(middle.source, index) for index in near]
-
-    def _whole(self, key: str) -> list[SentenceRange]:
-        return [sentence_at(key, index) for index in range(len(self._sources[key].sentences))]
 
     def _nearest(self, claim: str, places: Sequence[SentenceRange]) -> list[SentenceRange]:
         """The most similar sentences, in the order of the candidates."""

@@ -128,7 +128,8 @@ def _named(text: str, heading: str, terms: frozenset[str], capitals: set[str]) -
     """The entities of a sentence, the surest mark first, as the bound cuts the rest."""
     quoted = ["".join(groups) for groups in _QUOTED.findall(text)]
     defined = [match.group(1)] if (match := _DEFINED.match(text)) else []
-    names = [heading, *quoted, *defined, *_quantities(text), *_capitalised(text, capitals), *_terms(text, terms)]
+    marked = [word for word in key_of(text).split() if word in terms]
+    names = [heading, *quoted, *defined, *_quantities(text), *_capitalised(text, capitals), *marked]
     kept: dict[str, str] = {}
     for name in names:
         if _is_entity(key := key_of(name[:NAME_CHARACTERS])):
@@ -142,10 +143,6 @@ def _heading_terms(headings: Iterable[str]) -> frozenset[str]:
     return frozenset(
         word for word in words if len(word) >= MIN_STEMMED and word not in FUNCTION_WORDS and word.isalpha()
     )
-
-
-def _terms(text: str, terms: frozenset[str]) -> list[str]:
-    return [word for word in key_of(text).split() if word in terms]
 
 
 def _quantities(text: str) -> list[str]:

@@ -44,7 +44,7 @@ def open_extractor(settings: EvidenceSettings, writer: Writer, *, seed: int) -> 
 
 @dataclass(frozen=True, kw_only=True)
 class Chaining:
-    """Makes the chainer for a question; `version` names the graph it walks.
+    """Makes the chainer for a question.
 
     Args:
         settings: Say what the model is asked.
@@ -59,11 +59,6 @@ class Chaining:
     sources: Sequence[Source]
     similarity: Similarity
     seed: int
-
-    @property
-    def version(self) -> str:
-        """The graph's."""
-        return self.graph.version
 
     def chainer(self, judge: Judge, writer: Writer) -> EvidenceChainer:
         """One for one question, whose judge and writer stay within the mail's budget."""

@@ -109,7 +109,8 @@ class KeptExtractor:
             ConfigError: of the asked extractor, as a wrong key or address would never be seen otherwise; or the folder
                 cannot be written.
         """
-        path = self._folder / f"{self._id_of(source)}.json"
+        content = hashlib.sha256(f"{self.name}\0{checksum_of(source)}".encode()).hexdigest()
+        path = self._folder / f"{content}.json"
         if (kept := _kept(path, self.name)) is not None:
             return checked(kept, source)
         found = self._asked(source) if self._may_ask else None
@@ -138,9 +139,6 @@ class KeptExtractor:
         except OSError as error:
             what = f"evidence.entities_path {self._folder}: {error.strerror}"
             raise ConfigError(f"{what}: choose a folder that can be written") from error
-
-    def _id_of(self, source: Source) -> str:
-        return hashlib.sha256(f"{self.name}\0{checksum_of(source)}".encode()).hexdigest()
 
 
 def _kept(path: Path, name: str) -> Extraction | None:

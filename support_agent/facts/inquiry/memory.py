@@ -253,17 +253,17 @@ def ended(memory: Memory, ending: Ending) -> Memory:
     return _changed(memory, history=(*memory.history, settled), ending=ending)
 
 
-def with_question(memory: Memory, question: str, evidence: Iterable[Evidence] = ()) -> Memory:
-    """The case's next question; `evidence` is what of the case's knowledge bears on it.
+def with_question(memory: Memory, question: str) -> Memory:
+    """The case's next question.
 
-    Drafts, utilities and feedback begin anew; the history stays.
+    Evidence, drafts, utilities and feedback begin anew; the history stays.
 
     Raises:
         ValueError: the question before it has not ended.
     """
     if memory.ending is None:
         raise ValueError("the question in hand has not ended")
-    return Memory(case_id=memory.case_id, question=question, evidence=_merged((), evidence), history=memory.history)
+    return Memory(case_id=memory.case_id, question=question, history=memory.history)
 
 
 def from_json(text: str | bytes) -> Memory:

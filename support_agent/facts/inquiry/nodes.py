@@ -132,7 +132,8 @@ class Nodes:
         hand = self._in_hand(memory)
         failed = sum(utility.is_hallucination or utility.is_from_web_only for utility in memory.utilities)
         temperature = _stepped(DRAFT_TEMPERATURE, -failed * TEMPERATURE_STEP)
-        order = " ".join([DRAFT_ORDER, DRAFT_AGAIN, *memory.feedback]) if self._tells(memory) else DRAFT_ORDER
+        is_told = self.settings.feedback and bool(memory.feedback)
+        order = " ".join([DRAFT_ORDER, DRAFT_AGAIN, *memory.feedback]) if is_told else DRAFT_ORDER
         material = [*named(one.shown for one in hand.values()), (QUESTION, self.question)]
         text = self._write("draft", order, material, temperature, self.settings.draft_tokens)
         draft = text.text.strip()[: LONGEST + 1]  # a longer one fails, and is not kept whole
@@ -287,9 +288,6 @@ class Nodes:
         last = memory.utilities[-1] if memory.utilities else None
         is_web_refused = last is not None and last.is_from_web_only
         return {pointer: self._passages[pointer] for pointer in (documents if is_web_refused else documents + pages)}
-
-    def _tells(self, memory: Memory) -> bool:
-        return self.settings.feedback and bool(memory.feedback)
 
     def _supported(
         self, hand: Mapping[SentenceRange, Passage], draft: str, yes: str, no: str, memory: Memory

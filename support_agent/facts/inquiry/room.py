@@ -88,11 +88,6 @@ class LikelyFirst:
     first: Retriever
     found: Retriever
 
-    @property
-    def version(self) -> str:
-        """That of all."""
-        return self.found.version
-
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
         """At most `n` passages, each once."""
         return tuple(distinct((*self.first.find(question, max(n - 1, 1)), *self.found.find(question, n)))[:n])

@@ -67,6 +67,7 @@ class Workflow:
         policy: Makes the policy that chooses what is done next.
         chaining: Makes what finds the sentences that bear a draft out; None: the passages are the evidence.
         read: Reads the passage again that an earlier question of the case found; None: it is gone.
+        index_version: Names what is searched: the topics and the passages, and the graph of their documents.
     """
 
     judge: Judge
@@ -78,6 +79,7 @@ class Workflow:
     policy: PolicyFor = retrieve_always
     chaining: Chaining | None = None
     read: Read = knows_nothing
+    index_version: str = ""
 
     def find(self, question: str, budget: Budget) -> Finding:
         """Find evidence for a question that belongs to no case; see `retrieve`."""
@@ -137,12 +139,6 @@ class Workflow:
         return self.chaining.shown(steps, among)
 
     @property
-    def version(self) -> str:
-        """What was searched: the passages, and the graph of their documents."""
-        parts = (self.retriever.version, self.chaining.version if self.chaining else "")
-        return " ".join(filter(None, parts))
-
-    @property
     def limits(self) -> Limits:
         """How often evidence is retrieved and a draft written, by the settings."""
         most = self.settings.max_cycles + 1
@@ -161,7 +157,7 @@ class Workflow:
             grounded=last.supported if last else None,
             answers=last.answers if last else None,
             cycles=max(len(memory.retrievals), len(memory.drafts), 1) - 1,
-            index_version=self.version,
+            index_version=self.index_version,
             tokens=cost.tokens,
             forward_passes=cost.forward_passes,
             seconds=cost.seconds,

@@ -10,7 +10,6 @@ Source: LLM-ENHANCER, Algorithm 2 (merged search).
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
@@ -97,16 +96,6 @@ class MergedSearch:
         self._kept: BoundedCache[tuple[str, str], tuple[Page, ...]] = BoundedCache(
             max_bytes=settings.cache_max_bytes, **bounds
         )
-
-    @property
-    def version(self) -> str:
-        """Names the sources, the cutting and the embedding model; what stands on the web has no version."""
-        names = (
-            self._collection.name,
-            f"{self._cutting.size}/{self._cutting.overlap}",
-            *(source.name for source in self._sources),
-        )
-        return hashlib.sha256("\0".join(names).encode()).hexdigest()
 
     def find(self, question: str, n: int) -> tuple[WebPassage, ...]:
         """The passages nearest to a question, nearest first, n at most; none where no source answers."""

@@ -57,11 +57,6 @@ class PageCollection:
         """By the checksum of the text, the oldest first."""
         self._lock = Lock()
 
-    @property
-    def name(self) -> str:
-        """That of the embedding model."""
-        return self._embedder.name
-
     def nearest(self, question: str, texts: Sequence[PageText], now: datetime) -> list[tuple[int, float]]:
         """The positions of all texts with their cosines, the nearest to the question first.
 

@@ -53,11 +53,6 @@ class NamelessSearch:
     web: WebRetriever
     names: Collection[str]
 
-    @property
-    def version(self) -> str:
-        """That of what is asked."""
-        return self.web.version
-
     def find(self, question: str, n: int) -> Sequence[WebPassage]:
         """See `WebRetriever.find`."""
         return self.web.find(public_query(question, self.names), n)

@@ -7,6 +7,7 @@ file and matching a path take bounded time, whatever they are. Checked by tests/
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import NamedTuple
 
 import structlog
@@ -20,8 +21,9 @@ MAX_STEPS = 500_000
 """Names of crawlers times lines, as Protego keeps each rule once for each name."""
 MAX_DELAY_S = 60.0
 
-
 AGENT_LINE = re.compile(r"^([ \t]*user-?agent[ \t]*:[ \t]*)([^\s#]*)", re.IGNORECASE | re.MULTILINE)
+DELAY_LINE = re.compile(r"^([ \t]*crawl[- ]delay[ \t]*:?[ \t]*)([^\s#]+)", re.IGNORECASE | re.MULTILINE)
+INDEX_LINE = re.compile(r"^([ \t]*allow[ \t]*:?[ \t]*[^\s#]*/index\.html)(?=[\s#]|$)", re.IGNORECASE | re.MULTILINE)
 
 
 class Robots(NamedTuple):
@@ -47,8 +49,17 @@ def read_robots(text: str, agent: str) -> Robots:
     if text.lower().count("agent") * len(text.splitlines()) > MAX_STEPS:
         log.warning("robots_too_long", characters=len(text))
         return NOTHING_ALLOWED
-    rules = Protego.parse(AGENT_LINE.sub(lambda line: _whole_name(line, agent), text))
-    return Robots(rules, agent, min(rules.crawl_delay(agent) or 0.0, MAX_DELAY_S), tuple(rules.sitemaps))
+    text = AGENT_LINE.sub(lambda line: _whole_name(line, agent), DELAY_LINE.sub(_bounded, text))
+    rules = Protego.parse(INDEX_LINE.sub(r"\1*", text))  # without the star Protego takes "/" for allowed, too
+    return Robots(rules, agent, rules.crawl_delay(agent) or 0.0, tuple(rules.sitemaps))
+
+
+def _bounded(line: re.Match[str]) -> str:
+    """The line with `MAX_DELAY_S` in place of a longer wait: Protego passes over one without an end."""
+    with suppress(ValueError):
+        if float(line[2]) > MAX_DELAY_S:
+            return f"{line[1]}{MAX_DELAY_S}"
+    return line[0]
 
 
 def _whole_name(line: re.Match[str], agent: str) -> str:

@@ -96,7 +96,7 @@ def status_in(notice: str, is_permanent: bool) -> str:
     if same := [code for code in codes if code[0] == digit] or codes:
         return next((code for code in same if not code.endswith(".0.0")), same[0])
     plain = _without_addresses(notice)
-    return next((f"{digit}.{detail}" for detail, wording in STATUS_WORDS if wording.search(plain)), "")
+    return next((f"{digit}.{detail}" for detail, wording in STATUS_WORDS.items() if wording.search(plain)), "")
 
 
 def failed_addresses(notice: str, others: Collection[str]) -> tuple[str, ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 COLONS = (":", "\uff1a")
@@ -32,6 +34,7 @@ def words_at_start(*alternatives: str, anywhere: tuple[str, ...]) -> re.Pattern[
     return re.compile("|".join((rf"\b(?:{'|'.join(alternatives)})", *anywhere)), re.IGNORECASE)
 
 
-def listed(text: str) -> tuple[str, ...]:
-    """The entries of a comma-separated list that is written over several lines."""
-    return tuple(dict.fromkeys(" ".join(text.split()).split(", ")))
+def word_lists(module: str) -> Mapping[str, tuple[str, ...]]:
+    """The lists in the TOML file beside a module's file, by name; an entry that is too long for a line is in parts."""
+    lists = tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {name: tuple(map("".join, entries)) for name, entries in lists.items()}

@@ -56,6 +56,8 @@ class _Layer(NamedTuple):
 class MultilingualE5:
     """An `Embedder`, loaded once. May be used from several threads."""
 
+    dimensions = DIMENSIONS
+
     def __init__(self, model_dir: Path, *, threads: int = 0) -> None:
         """Load the model.
 
@@ -69,7 +71,8 @@ class MultilingualE5:
         try:
             file = read_file(path)
             self._network = _Network(file)
-            self._name = f"{checksum([path])}/{MAX_TOKENS}/{MAX_CHARACTERS}/{VERSION}"
+            self.name = f"{checksum([path])}/{MAX_TOKENS}/{MAX_CHARACTERS}/{VERSION}"
+            """Changes when the vectors do: the weights' checksum, how much of a text is seen, how it is computed."""
         except (OSError, ValueError, KeyError) as error:
             raise unusable(model_dir, error) from error
         self._ends = (file.first, file.last)
@@ -80,16 +83,6 @@ class MultilingualE5:
         self._threads = threads or ONE_THREAD
         self._pools = ThreadpoolController()
         self._lock = threading.Lock()  # the number of threads is one setting of the whole process
-
-    @property
-    def name(self) -> str:
-        """Changes when the vectors do: the weights' checksum, how much of a text is seen, how it is computed."""
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        """384."""
-        return DIMENSIONS
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), 384), in the order of the texts."""

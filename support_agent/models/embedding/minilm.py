@@ -35,6 +35,8 @@ MAX_CHARACTERS = 10_000
 class MiniLM:
     """An `Embedder`, loaded once; the role changes nothing. May be used from several threads."""
 
+    dimensions = DIMENSIONS
+
     def __init__(self, model_dir: Path, *, threads: int = 0) -> None:
         """Load the model.
 
@@ -54,17 +56,8 @@ class MiniLM:
         self._whole.no_truncation()
         self._tokenizer.enable_truncation(MAX_TOKENS)
         files = [model_dir / name for name in (MODEL_FILE, TOKENIZER_FILE)]
-        self._name = f"{checksum(files)}/{MAX_TOKENS}/{MAX_CHARACTERS}"
-
-    @property
-    def name(self) -> str:
+        self.name = f"{checksum(files)}/{MAX_TOKENS}/{MAX_CHARACTERS}"
         """Changes when the vectors do: the checksum of the model's files, and how much of a text is seen."""
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        """384."""
-        return DIMENSIONS
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """How many tokens each text has, without the two that mark its ends; parted at white space they add up."""

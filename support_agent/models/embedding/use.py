@@ -30,6 +30,8 @@ ONE_THREAD = 1
 class SentenceEncoder:
     """An `Embedder`, loaded once; the role changes nothing."""
 
+    dimensions = DIMENSIONS
+
     def __init__(self, model_dir: Path, *, threads: int = 0) -> None:
         """Load the model.
 
@@ -41,17 +43,8 @@ class SentenceEncoder:
         """
         path = model_dir / MODEL_FILE
         self._session = open_session(path, threads or ONE_THREAD, operators=get_library_path())
-        self._name = f"{checksum([path])}/{MAX_CHARACTERS}"
-
-    @property
-    def name(self) -> str:
+        self.name = f"{checksum([path])}/{MAX_CHARACTERS}"
         """Changes when the vectors do: the checksum of the model's file, and how much of a text is seen."""
-        return self._name
-
-    @property
-    def dimensions(self) -> int:
-        """512."""
-        return DIMENSIONS
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         """Vectors of length 1, shape (len(texts), 512), in the order of the texts."""

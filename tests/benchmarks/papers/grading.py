@@ -92,7 +92,7 @@ def plain(workflow: Workflow, question: str, budget: Budget) -> Finding:
     return Finding(
         reason=FindingReason.ANSWERED,
         evidence=nodes.evidence(memory, is_answered=True),
-        index_version=workflow.version,
+        index_version=workflow.index_version,
         trace=tuple(nodes.visits),
         **dict(cost),
     )

@@ -90,11 +90,6 @@ class Among:
     index: PassageIndex
     allowed: AbstractSet[str]
 
-    @property
-    def version(self) -> str:
-        """That of the index."""
-        return self.index.version
-
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
         """At most `n` passages, the nearest first."""
         return self.index.find(question, n, self.allowed)

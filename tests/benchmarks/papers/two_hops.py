@@ -103,7 +103,6 @@ class Likely:
 
     def __init__(self, search: CompanySearch, index: PassageIndex, keys: frozenset[str]) -> None:
         self._search, self._index, self._keys = search, index, keys
-        self.version = search.version
 
     def find(self, question: str, n: int) -> Sequence[Passage]:
         """See `LikelyFirst.find`."""

@@ -10,13 +10,13 @@ from support_agent.store.records import (
     CaseId,
     CaseRecord,
     DeliverySource,
-    LetterKind,
-    LetterRecord,
     MailId,
     OutboxRecord,
     OutboxStatus,
+    OutgoingKind,
     OutgoingMail,
     PlanRecord,
+    RenderedMailRecord,
     ToolCallRecord,
     ToolCallStatus,
 )
@@ -87,9 +87,9 @@ def plan(mail_id: MailId, model: str = "qwen", calls: tuple[ToolCallRecord, ...]
 
 
 def letter(
-    mail_id: MailId, kind: LetterKind = LetterKind.ANSWER, subject: str = "Re: Refund?", number: int = 1
-) -> LetterRecord:
-    return LetterRecord(
+    mail_id: MailId, kind: OutgoingKind = OutgoingKind.ANSWER, subject: str = "Re: Refund?", number: int = 1
+) -> RenderedMailRecord:
+    return RenderedMailRecord(
         mail_id=mail_id,
         kind=kind,
         number=number,
@@ -103,7 +103,7 @@ def letter(
 
 def outgoing(
     mail_id: MailId,
-    kind: LetterKind = LetterKind.ANSWER,
+    kind: OutgoingKind = OutgoingKind.ANSWER,
     case_id: CaseId | None = None,
     at: datetime = NOON,
     body: bytes = b"Subject: Re: Refund?\r\n\r\n\x00\xff\r\n",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_agent.store.history import copy_history
-from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxStatus
+from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 from tests.contract.store.examples import ANNA, CASE, DAY, MIGRATIONS, MINUTE, NOON, case, outgoing, plan, put, record
 
@@ -55,11 +55,11 @@ def test_older_mails_go_along_with_what_was_queued_and_known_by_then(store: Stor
     first, mail_id = of_anna(store, 1, 0), of_anna(store, 2, 2)
     store.plans.save(plan(first), "known of the case")
     put(store, outgoing(first, case_id=CASE, at=NOON + DAY))
-    put(store, outgoing(first, LetterKind.PACKET, case_id=CASE, at=NOON + 3 * DAY))
+    put(store, outgoing(first, OutgoingKind.PACKET, case_id=CASE, at=NOON + 3 * DAY))
     ended(store, first, MailStatus.ANSWERED)
     copy_history(store.database, empty.database, mail_id, NOON + 2 * DAY, NOON - DAY)
-    assert [row.kind for row in empty.outbox.find(mail_id=first)] == [LetterKind.ANSWER]
-    assert empty.outbox.letter(first, LetterKind.ANSWER) == store.outbox.letter(first, LetterKind.ANSWER)
+    assert [row.kind for row in empty.outbox.find(mail_id=first)] == [OutgoingKind.ANSWER]
+    assert empty.outbox.letter(first, OutgoingKind.ANSWER) == store.outbox.letter(first, OutgoingKind.ANSWER)
     assert empty.plans.memory_before(mail_id) == "known of the case"
     assert not empty.mails.follows_open(mail_id)
 

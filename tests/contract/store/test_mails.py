@@ -124,7 +124,7 @@ def test_ending_twice_keeps_the_first_reason(store: Store) -> None:
         (MailStatus.ANSWERED, MailStatus.ESCALATED, True),
         (MailStatus.ESCALATED, MailStatus.ANSWERED, False),
         (MailStatus.FILED, MailStatus.ANSWERED, False),
-        (MailStatus.SET_ASIDE, MailStatus.ANSWERED, False),
+        (MailStatus.QUARANTINED, MailStatus.ANSWERED, False),
         (MailStatus.ANSWERED, MailStatus.NEW, False),
     ],
 )

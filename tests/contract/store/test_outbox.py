@@ -11,11 +11,11 @@ from support_agent.errors import PermanentError, TransientError
 from support_agent.store.records import (
     DeliverySource,
     Due,
-    LetterKind,
     MailId,
     OutboxId,
     OutboxRecord,
     OutboxStatus,
+    OutgoingKind,
     OutgoingMail,
 )
 from support_agent.store.store import Store
@@ -70,12 +70,12 @@ def test_mails_are_queued_all_or_none(store: Store) -> None:
     """Failure: the desk has the rest of a mail whose answer never came into the outbox."""
     taken = queue(store, 1).message_id
     mail_id = record(store, 2)
-    packet = outgoing(mail_id, LetterKind.PACKET)
+    packet = outgoing(mail_id, OutgoingKind.PACKET)
     answer = outgoing(mail_id).model_copy(update={"message_id": taken})
     with pytest.raises(PermanentError, match="Message-ID"):
         store.outbox.queue(packet, answer)
     assert store.outbox.find(mail_id=mail_id) == ()
-    assert store.outbox.letter(mail_id, LetterKind.PACKET) is None
+    assert store.outbox.letter(mail_id, OutgoingKind.PACKET) is None
 
 
 def test_mail_that_is_not_in_the_store_has_nothing_in_the_outbox(store: Store) -> None:
@@ -88,9 +88,9 @@ def test_mail_that_is_not_in_the_store_has_nothing_in_the_outbox(store: Store) -
 def test_each_kind_goes_out_once(store: Store) -> None:
     """Rule: an acknowledgement to the customer and a packet to the desk are two mails."""
     mail_id = record(store)
-    rows = [put(store, outgoing(mail_id, kind)) for kind in (LetterKind.ACKNOWLEDGEMENT, LetterKind.PACKET)]
+    rows = [put(store, outgoing(mail_id, kind)) for kind in (OutgoingKind.ACKNOWLEDGEMENT, OutgoingKind.PACKET)]
     assert {row.id for row in store.outbox.find(mail_id=mail_id)} == {row.id for row in rows}
-    assert [row.kind for row in store.outbox.find(kind=LetterKind.PACKET)] == [LetterKind.PACKET]
+    assert [row.kind for row in store.outbox.find(kind=OutgoingKind.PACKET)] == [OutgoingKind.PACKET]
 
 
 def test_a_message_id_belongs_to_one_mail(store: Store) -> None:
@@ -147,9 +147,9 @@ def test_of_what_was_put_off_alike_the_oldest_is_due_first(store: Store) -> None
 def test_only_the_kinds_that_are_asked_for_are_due(store: Store) -> None:
     """Rule: what is held by its kind fills no batch."""
     mail_id = record(store)
-    rows = {kind: put(store, outgoing(mail_id, kind)).id for kind in LetterKind}
+    rows = {kind: put(store, outgoing(mail_id, kind)).id for kind in OutgoingKind}
     assert {due.id for due in store.outbox.ready(NOON, 10)} == set(rows.values())
-    kinds = [LetterKind.PACKET, LetterKind.PERSON_REPLY]
+    kinds = [OutgoingKind.PACKET, OutgoingKind.PERSON_REPLY]
     assert {due.id for due in store.outbox.ready(NOON, 10, kinds=kinds)} == {rows[kind] for kind in kinds}
     assert store.outbox.ready(NOON, 10, kinds=[]) == ()
 
@@ -218,10 +218,10 @@ def test_what_is_due_later_than_anything_can_be_is_called_in(store: Store) -> No
     assert waiting in store.outbox.find()
 
 
-@pytest.mark.parametrize("kind", LetterKind)
+@pytest.mark.parametrize("kind", OutgoingKind)
 @pytest.mark.parametrize("tries", [1, 2])
 def test_what_a_dead_sender_left_for_the_desk_is_ready_again_while_it_has_tries(
-    store: Store, kind: LetterKind, tries: int
+    store: Store, kind: OutgoingKind, tries: int
 ) -> None:
     """Rule (S62): the same packet twice harms nobody, a case of which nobody hears does; the tries are bounded."""
     row = put(store, outgoing(record(store), kind))
@@ -233,10 +233,10 @@ def test_what_a_dead_sender_left_for_the_desk_is_ready_again_while_it_has_tries(
     assert store.outbox.claim(row.id, NOON) is is_again
 
 
-@pytest.mark.parametrize("kind", LetterKind)
+@pytest.mark.parametrize("kind", OutgoingKind)
 @pytest.mark.parametrize("status", OutboxStatus)
 def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_is_told(
-    store: Store, status: OutboxStatus, kind: LetterKind
+    store: Store, status: OutboxStatus, kind: OutgoingKind
 ) -> None:
     """Rule: failed or uncertain; a mail to the desk is not, for it could only be told to the desk again."""
     mail_id = record(store)
@@ -258,7 +258,7 @@ def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_is_told(
 
 def tell(store: Store, lost: OutboxRecord, number: int = 2, body: bytes = b"notice") -> OutboxRecord | None:
     """The desk's notice number so many that this is lost."""
-    kind = LetterKind.FAILURE
+    kind = OutgoingKind.FAILURE
     notice = outgoing(lost.mail_id, kind, number=number, body=body, at=NOON + DAY)
     return store.outbox.queue_notice(notice, lost.id)
 
@@ -266,7 +266,7 @@ def tell(store: Store, lost: OutboxRecord, number: int = 2, body: bytes = b"noti
 def test_a_notice_and_the_record_that_the_desk_was_told_are_one(store: Store) -> None:
     """Failure: the process dies between the two, and the desk hears of it twice or never."""
     row = bring_to(store, OutboxStatus.FAILED)
-    put(store, outgoing(row.mail_id, LetterKind.FAILURE, number=2, body=b"of something else"))
+    put(store, outgoing(row.mail_id, OutgoingKind.FAILURE, number=2, body=b"of something else"))
     with pytest.raises(TransientError, match="another notice took the number of"):
         tell(store, row)
     assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id]
@@ -278,7 +278,7 @@ def test_a_notice_and_the_record_that_the_desk_was_told_are_one(store: Store) ->
 
 def test_notices_of_one_mail_are_mails_of_their_own(store: Store) -> None:
     """Rule: each with its letter and its id; the first bears no number, as those of any other kind."""
-    mail_id, kind = record(store), LetterKind.FAILURE
+    mail_id, kind = record(store), OutgoingKind.FAILURE
     for number in (1, 2):
         subject = f"notice {number}"
         store.outbox.queue(outgoing(mail_id, kind, number=number, subject=subject))

@@ -7,13 +7,13 @@ from datetime import datetime, timedelta
 import pytest
 
 from support_agent.core.levels import Level
-from support_agent.store.records import CaseId, EarlierAnswer, LetterKind, MailId, MailStatus, OutboxStatus
+from support_agent.store.records import CaseId, EarlierAnswer, MailId, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 from tests.contract.store.examples import ANNA, CASE, DAY, MINUTE, NOON, case, letter, outgoing, put, record
 
 LEVELS: tuple[Level, ...] = (0, 1, 2, 3)
 NONE = MailId("other")
-ANSWERS = (LetterKind.ANSWER,)
+ANSWERS = (OutgoingKind.ANSWER,)
 OTHER = CaseId("BBBBBBBBBB")
 
 
@@ -43,7 +43,7 @@ def test_letters_of_a_case_are_counted_but_for_one_mails_own(store: Store) -> No
     mail_id, other = answered(store), MailId("other")
     assert store.traffic.for_case(ANSWERS, CASE, but_for=other) == 1
     assert store.traffic.for_case(ANSWERS, CASE, but_for=mail_id) == 0
-    assert store.traffic.for_case((LetterKind.PACKET,), CASE, but_for=other) == 0
+    assert store.traffic.for_case((OutgoingKind.PACKET,), CASE, but_for=other) == 0
     assert store.traffic.for_case(ANSWERS, OTHER, but_for=other) == 0
 
 
@@ -115,7 +115,7 @@ def test_what_passed_is_what_came_in_and_what_left(store: Store, status: OutboxS
         store.outbox.mark_uncertain(row.id, "cut")
     passed = store.traffic.passed(ANSWERS, NOON)
     assert (passed.queued, passed.sent) == (1, 0 if status is OutboxStatus.READY else 1)
-    assert store.traffic.passed((LetterKind.PACKET,), NOON).queued == 0
+    assert store.traffic.passed((OutgoingKind.PACKET,), NOON).queued == 0
 
 
 def test_what_passed_is_told_by_the_level_of_the_mails(store: Store) -> None:

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from support_agent.config.settings import ImapSettings, Security
 from support_agent.outbound.sent_folder import BREAK, SentFolder
 from support_agent.store.outbox import Outbox
-from support_agent.store.records import DeliverySource, LetterKind, OutboxRecord, OutboxStatus
+from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.tables import OutboxRow
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import Delivery
@@ -64,7 +64,7 @@ def answer(office: Office, status: str = "sent", text: str = "Can I get a refund
     """An answer that has come to this."""
     office.transport.deliveries = [Delivery.model_validate({"status": status, "detail": "x"})]
     mail_id, _ = office.handle(write(text, sender=JAMES))
-    return office.sent(mail_id)[LetterKind.ANSWER]
+    return office.sent(mail_id)[OutgoingKind.ANSWER]
 
 
 def look(office: Office, imap: ImapSettings) -> None:

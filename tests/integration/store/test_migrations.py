@@ -16,7 +16,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import MetaData, inspect, select
 
 from support_agent.errors import ConfigError, PermanentError
-from support_agent.store.records import LetterKind, MailStatus, OutboxId, OutboxRecord
+from support_agent.store.records import MailStatus, OutboxId, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.store.tables import Row
 from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, outgoing, put, queue, record
@@ -143,18 +143,18 @@ def lost(store: Store, number: int) -> OutboxRecord:
 def test_a_loss_that_an_older_version_told_is_not_told_again_after_the_upgrade(store: Store) -> None:
     """Failure: the desk gets a notice of each mail that was ever lost. One that it was not told of it still gets."""
     told, untold = lost(store, 1), lost(store, 2)
-    put(store, outgoing(told.mail_id, LetterKind.FAILURE))
+    put(store, outgoing(told.mail_id, OutgoingKind.FAILURE))
     store.database.downgrade("0002")
     store.upgrade()
     assert [row.id for row in store.outbox.unnotified_losses()] == [untold.id]
-    assert [row.told_at for row in store.outbox.find(mail_id=told.mail_id, kind=LetterKind.ANSWER)] == [NOON]
+    assert [row.told_at for row in store.outbox.find(mail_id=told.mail_id, kind=OutgoingKind.ANSWER)] == [NOON]
 
 
 def test_the_way_down_leaves_one_notice_of_a_mail(store: Store) -> None:
     """Rule: the older schema has a place for one, and is usable."""
     row = lost(store, 1)
     for number in (1, 2):
-        notice = outgoing(row.mail_id, LetterKind.FAILURE, number=number)
+        notice = outgoing(row.mail_id, OutgoingKind.FAILURE, number=number)
         store.outbox.queue(notice)
     store.database.downgrade("0002")
     found = contents(store)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from support_agent.mail.message import parse
-from support_agent.store.records import LetterKind, MailStatus, OutboxStatus
+from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind
 from tests.fakes_journey import DESK, write
 from tests.integration.zoo.conftest import Opener
 from tests.integration.zoo.post_office import OurHouse, Posted, PostOffice
@@ -80,7 +80,7 @@ def test_machine_that_speaks_of_failures_is_no_bounce(
     post.drain(question(), most_rounds=4)
 
     store = house.office.store
-    assert [row.status for row in store.outbox.find(kind=LetterKind.ANSWER)] == [OutboxStatus.SENT]
+    assert [row.status for row in store.outbox.find(kind=OutgoingKind.ANSWER)] == [OutboxStatus.SENT]
     assert store.suppressions.all(post.clock.instant) == ()
 
 
@@ -116,7 +116,7 @@ def test_machine_without_marks_meets_the_limits(
     most = limits.max_letters_per_case if is_threaded else limits.max_letters_per_sender_a_day
     assert len(letters(post, house)) <= (most if proof != "none" else 0)
     assert post.packets <= limits.max_packets_per_sender_a_day
-    answers = [parse(row.raw).text for row in house.office.store.outbox.find(kind=LetterKind.ANSWER)]
+    answers = [parse(row.raw).text for row in house.office.store.outbox.find(kind=OutgoingKind.ANSWER)]
     assert len(answers) == len(set(answers)), "the same answer twice"
     assert house.deliveries == len(house.handled)
     assert house.unended() == []

@@ -29,7 +29,7 @@ from support_agent.errors import GateRefused
 from support_agent.ops.provenance_report import lines_of
 from support_agent.ops.template_checks import check_templates
 from support_agent.ops.template_samples import SAMPLES, around
-from support_agent.store.records import LetterKind, LetterRecord, MailId
+from support_agent.store.records import MailId, OutgoingKind, RenderedMailRecord
 from tests.fakes_journey import Office
 from tests.unit.answer.conftest import TEMPLATES
 
@@ -193,9 +193,9 @@ def test_a_new_kind_is_verified_against_the_companys_files(directory: Path, offi
 def test_a_new_kind_is_explained_from_what_is_stored(directory: Path) -> None:
     """`why` names its data and the query of each of its values, `show` says it in words."""
     templates, final = Templates.load(directory), loan_answer()
-    record = LetterRecord(
+    record = RenderedMailRecord(
         mail_id=MailId("mail-1"),
-        kind=LetterKind.ANSWER,
+        kind=OutgoingKind.ANSWER,
         payload=final.model_dump(mode="json"),
         templates_version=templates.version,
         rendered=render_answer(final, templates).model_dump(mode="json"),

@@ -9,7 +9,7 @@ import pytest
 from support_agent.cases.route import case_id_of
 from support_agent.demo import SUPPORT_ADDRESS
 from support_agent.mail.message import parse
-from support_agent.store.records import LetterKind
+from support_agent.store.records import OutgoingKind
 from tests.fakes_journey import ANNA, DESK, JAMES, STRANGER, Office, with_agent, write
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
@@ -239,7 +239,7 @@ def test_s22_stranger_who_knows_an_id_learns_nothing(office: Office) -> None:
 @pytest.mark.parametrize(("text", "letter"), [(HUMAN, ACKNOWLEDGEMENT), (REFUND, ANSWER), (HUMAN, PACKET)])
 @pytest.mark.parametrize("proof", ["dmarc", "spf"])
 def test_s22_who_answers_our_letter_to_somebody_else_gets_nothing_automatic(
-    office: Office, text: str, letter: LetterKind, proof: str
+    office: Office, text: str, letter: OutgoingKind, proof: str
 ) -> None:
     """Failure: a machine that answers from a new address each time was answered a hundred times an hour, and so was
     one behind the desk's address. A person reads it; who has the case, and what it is, is in nothing that goes out.

@@ -16,7 +16,7 @@ import pytest
 from support_agent.cli import main as cli
 from support_agent.outbound.delivery_status import Choice
 from support_agent.store.lock import only_process
-from support_agent.store.records import DeliverySource, LetterKind, MailStatus, OutboxRecord, OutboxStatus
+from support_agent.store.records import DeliverySource, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
@@ -66,7 +66,7 @@ def answer(office: Office, status: OutboxStatus, text: str = REFUND, sender: str
     said = "retry" if status in (READY, SENDING) else status.value
     office.transport.deliveries = [Delivery.model_validate({"status": said, "detail": "421 later"})]
     mail_id, _ = office.handle(write(text, sender=sender))
-    record = office.sent(mail_id)[LetterKind.ANSWER]
+    record = office.sent(mail_id)[OutgoingKind.ANSWER]
     if status is SENDING:
         assert office.store.outbox.claim(record.id, NOON + timedelta(days=1))
     return now(office, record)
@@ -287,7 +287,7 @@ def test_s62_a_packet_that_the_desk_did_not_get_is_a_persons_too(run: Run, offic
     """Nobody else can be told by mail."""
     office.transport.deliveries = [Delivery(status="failed", detail="550 no such desk")]
     mail_id, _ = office.handle(write(OFF_TOPIC, sender=JAMES))
-    packet = office.sent(mail_id)[LetterKind.PACKET]
+    packet = office.sent(mail_id)[OutgoingKind.PACKET]
     assert packet.id in run().out
     assert run("retry", packet.id).code == 0
     assert [told.by for told in office.store.deliveries.of(packet.id)] == [DeliverySource.OPERATOR]

@@ -16,7 +16,7 @@ from support_agent.core.findings import Finding, Severity
 from support_agent.models.pulling import Listed, State
 from support_agent.ops.explain import timeline, why
 from support_agent.ops.replay import Replayed, Report, chosen, plan_again, replay
-from support_agent.store.records import CaseId, LetterKind, MailId
+from support_agent.store.records import CaseId, MailId, OutgoingKind
 from tests.fakes_journey import JAMES, NOON, Office, write
 
 SEATS = "How many seats have we paid for?"
@@ -158,7 +158,7 @@ def test_replay_says_identical_or_shows_the_difference(office: Office) -> None:
     other = Replayed(
         case_id=CaseId("abc"),
         mail_id=MailId("m"),
-        kind=LetterKind.PACKET,
+        kind=OutgoingKind.PACKET,
         message_id="<x@y>",
         recipient="desk",
         diff="-a\n+b",

@@ -13,7 +13,8 @@ import pytest
 from support_agent.company.company import Company
 from support_agent.config.loading import load
 from support_agent.config.settings import Settings
-from support_agent.demo.workspace import CONFIG, CONFIG_FILE, SECRET_FILE, init
+from support_agent.demo import workspace
+from support_agent.demo.workspace import CONFIG_FILE, SECRET_FILE, init
 from support_agent.errors import ConfigError
 
 TODAY = date(2026, 6, 1)
@@ -84,13 +85,14 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 
 def test_what_is_commented_out_is_the_default(tmp_path: Path) -> None:
     """The file says so in its third line; every key in it is one that there is."""
-    assert "What is commented out shows its default." in CONFIG
+    written = Path(workspace.__file__).with_name(CONFIG_FILE).read_text("utf-8")
+    assert "What is commented out shows its default." in written
     (tmp_path / SECRET_FILE).write_text("k" * 40, "ascii")
     path, defaults = tmp_path / CONFIG_FILE, Settings()
-    path.write_text(COMMENTED.sub("", CONFIG), "utf-8")
+    path.write_text(COMMENTED.sub("", written), "utf-8")
     settings = load(path)
     commented, section = set(), ""
-    for line in CONFIG.splitlines():
+    for line in written.splitlines():
         if line.startswith("["):
             section = line.partition("]")[0].strip("[")
         elif COMMENTED.match(line):

@@ -30,9 +30,8 @@ EVERY = frozenset(source.key for source in SOURCES)
 class FixedTopics:
     """`Topics` that finds the same for each text."""
 
-    def __init__(self, *topics: str, version: str = "topics-1") -> None:
+    def __init__(self, *topics: str) -> None:
         self.topics = topics
-        self.version = version
 
     def nearest(self, text: str) -> Sequence[Match]:
         return [Match(topic=topic, score=1 - place / 100) for place, topic in enumerate(self.topics)]
@@ -103,16 +102,6 @@ def test_by_words_alone_the_topics_are_not_asked() -> None:
 
     found = DocumentsFirst(Silent(), passages(Ways.WORDS), EVERY).find("hf-w12", 4)
     assert [passage.source for passage in found] == ["document:3"]
-
-
-def test_the_version_names_topics_and_passages() -> None:
-    """Rule: what is kept with an answer changes when either of the two does."""
-    index = passages()
-    one = DocumentsFirst(FixedTopics(), index, EVERY).version
-    assert one == DocumentsFirst(FixedTopics(), index, EVERY).version
-    assert one != DocumentsFirst(FixedTopics(version="topics-2"), index, EVERY).version
-    index.update([PLANS])
-    assert one != DocumentsFirst(FixedTopics(), index, EVERY).version
 
 
 @pytest.mark.parametrize("other", [Ways.VECTORS, Ways.BOTH])

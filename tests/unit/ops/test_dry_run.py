@@ -12,13 +12,13 @@ from pydantic import SecretStr
 
 from support_agent.answer.sources import RenderedAnswer
 from support_agent.app import dry_run_of
+from support_agent.cases.decision import Decision
 from support_agent.cli import case_printing
-from support_agent.desk.decision import Decision
 from support_agent.errors import ConfigError, PermanentError, TransientError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRunResult, read_mail, temporary_store
 from support_agent.store.mails import Mails
-from support_agent.store.records import LetterKind
+from support_agent.store.records import OutgoingKind
 from support_agent.workflow.decide import Decider
 from tests.contract.store.examples import CASE, case, cursor
 from tests.dkim_signing import Names, make_key, sign
@@ -67,7 +67,7 @@ def test_answer_is_what_the_journey_would_send(office: Office) -> None:
     """The dry run would be worth nothing if it showed other words."""
     raw = write(SEATS, sender=JAMES)
     mail_id, _ = office.handle(raw)
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     sent = RenderedAnswer.model_validate(record.rendered)
     answer = line(tried(office, raw))["answer"]

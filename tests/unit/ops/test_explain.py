@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from support_agent.company.documents import parse_document
 from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.explain import MailStory, WhyMail, timeline, why
 from support_agent.ops.provenance_report import NOT_STORED, UNKNOWN_HEADER, WhyLine
-from support_agent.store.records import CaseState, LetterKind, MailId, MailStatus, OutboxStatus
+from support_agent.store.records import CaseState, MailId, MailStatus, OutboxStatus, OutgoingKind
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import DESK, JAMES, Office, write
 
@@ -37,7 +38,7 @@ def story(office: Office, words: str, subject: str = "A question") -> MailStory:
     return mail
 
 
-def explained(office: Office, words: str, kind: LetterKind = LetterKind.ANSWER) -> WhyMail:
+def explained(office: Office, words: str, kind: OutgoingKind = OutgoingKind.ANSWER) -> WhyMail:
     mail_id, _ = office.handle(write(words, sender=JAMES))
     mails = why(office.store, case_of(office, mail_id))
     return next(mail for mail in mails if mail.kind is kind)
@@ -55,7 +56,7 @@ def test_story_of_an_answered_mail(office: Office) -> None:
     assert (mail.screening_verdict, mail.screening_rule) == ("answer", None)
     assert (mail.status, mail.reason_code) == (MailStatus.ANSWERED, None)
     (sent,) = mail.sent
-    assert (sent.kind, sent.recipient, sent.status, sent.attempts) == (LetterKind.ANSWER, JAMES, OutboxStatus.SENT, 1)
+    assert (sent.kind, sent.recipient, sent.status, sent.attempts) == (OutgoingKind.ANSWER, JAMES, OutboxStatus.SENT, 1)
     assert sent.text.startswith("Hello James Okafor,\n")
     (item,) = sent.items
     assert (item.kind, item.source) == ("account_field", "account field seats_paid")
@@ -101,7 +102,7 @@ def test_story_says_why_a_person_got_the_case(office: Office) -> None:
     (mail,) = found.mails
     assert (mail.status, mail.reason_code) == (MailStatus.ESCALATED, "person_asked_for")
     assert mail.why == "the customer asks for a person: 'talk to a human'"
-    assert [sent.kind for sent in mail.sent] == [LetterKind.PACKET, LetterKind.ACKNOWLEDGEMENT]
+    assert [sent.kind for sent in mail.sent] == [OutgoingKind.PACKET, OutgoingKind.ACKNOWLEDGEMENT]
 
 
 def test_story_shows_a_call_that_was_not_sure_enough(office: Office) -> None:
@@ -116,21 +117,21 @@ def test_story_shows_a_call_that_was_not_sure_enough(office: Office) -> None:
 def test_story_has_every_mail_of_the_thread(office: Office) -> None:
     """Question, packet, a person's reply: one case, the oldest first."""
     first, _ = office.handle(write(HUMAN, sender=JAMES))
-    packet = office.sent(first)[LetterKind.PACKET].message_id
+    packet = office.sent(first)[OutgoingKind.PACKET].message_id
     office.handle(write("We look at it.", sender=DESK, in_reply_to=packet))
     found = timeline(office.store, case_of(office, first))
     assert [mail.from_address for mail in found.mails] == [JAMES, DESK]
     (reply,) = found.mails[1].sent
-    assert (reply.kind, reply.recipient, reply.text) == (LetterKind.PERSON_REPLY, JAMES, "We look at it.\n")
+    assert (reply.kind, reply.recipient, reply.text) == (OutgoingKind.PERSON_REPLY, JAMES, "We look at it.\n")
 
 
 def test_story_shows_a_delivery_that_failed(office: Office) -> None:
     """With the server's last word; the failure that tells the desk of it is there too."""
     office.transport.deliveries = [Delivery(status="failed", detail="550 no such user")]
     sent = {entry.kind: entry for entry in story(office, REFUND).sent}
-    answer = sent[LetterKind.ANSWER]
+    answer = sent[OutgoingKind.ANSWER]
     assert (answer.status, answer.detail, answer.sent_at) == (OutboxStatus.FAILED, "550 no such user", None)
-    assert set(sent) == {LetterKind.ANSWER, LetterKind.FAILURE}
+    assert set(sent) == {OutgoingKind.ANSWER, OutgoingKind.FAILURE}
 
 
 def test_unknown_case_is_an_error_that_says_what_to_do(office: Office) -> None:
@@ -153,7 +154,7 @@ def test_record_of_another_version_is_an_error_that_says_so(office: Office) -> N
 def test_lines_are_the_text_that_was_sent(office: Office, words: str) -> None:
     """Joined again they are the text, and no character is without a source."""
     mail = explained(office, words)
-    record = office.store.outbox.letter(mail.mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail.mail_id, OutgoingKind.ANSWER)
     assert record is not None
     rendered = RenderedAnswer.model_validate(record.rendered)
     assert "".join(f"{found.text}\n" for found in mail.lines) == rendered.text.text
@@ -250,11 +251,25 @@ def test_query_that_is_not_stored_is_said_to_be_so(office: Office) -> None:
     assert line(mail, "Seats paid").sources[-1].query == NOT_STORED
 
 
-@pytest.mark.parametrize("kind", LetterKind)
-def test_every_header_is_explained(office: Office, kind: LetterKind) -> None:
+def test_a_source_that_names_no_item_is_an_error_that_says_so(office: Office) -> None:
+    """Of a damaged store; with another answer's items below them the sources would name wrong queries."""
+    seats, _ = office.handle(write(SEATS, sender=JAMES))
+    refund, _ = office.handle(write(REFUND, sender=JAMES, number=2))
+    other = office.store.outbox.letter(refund, OutgoingKind.ANSWER)
+    assert other is not None
+    for payload in (other.payload, {**other.payload, "answers": []}):
+        with office.store.database.write() as session:
+            changed = text("UPDATE letters SET payload = :payload WHERE mail_id = :id")
+            session.connection().execute(changed, {"payload": json.dumps(payload), "id": seats})
+        with pytest.raises(PermanentError, match="seats_paid is named as the source of answer 1, item 1: restore"):
+            why(office.store, case_of(office, seats))
+
+
+@pytest.mark.parametrize("kind", OutgoingKind)
+def test_every_header_is_explained(office: Office, kind: OutgoingKind) -> None:
     """Of every kind of mail; a header that is added without a word here fails."""
     first, _ = office.handle(write(HUMAN, sender=JAMES))
-    packet = office.sent(first)[LetterKind.PACKET].message_id
+    packet = office.sent(first)[OutgoingKind.PACKET].message_id
     office.handle(write("We look at it.", sender=DESK, in_reply_to=packet))
     office.transport.deliveries = [Delivery(status="failed", detail="550")]
     second, _ = office.handle(write(REFUND, sender=JAMES))
@@ -273,7 +288,7 @@ def test_every_header_is_explained(office: Office, kind: LetterKind) -> None:
 def test_persons_words_are_a_persons(office: Office) -> None:
     """They have no template; the mail they came in is named."""
     first, _ = office.handle(write(HUMAN, sender=JAMES, subject="My card"))
-    packet = office.sent(first)[LetterKind.PACKET].message_id
+    packet = office.sent(first)[OutgoingKind.PACKET].message_id
     reply, _ = office.handle(write("Dear James,\r\nwe look at it.", sender=DESK, in_reply_to=packet))
     mail = why(office.store, case_of(office, first))[-1]
     assert mail.subject.text == "Re: My card"

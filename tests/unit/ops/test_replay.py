@@ -12,11 +12,11 @@ from pydantic import JsonValue
 from sqlalchemy import text
 
 from support_agent.company.company import Company
-from support_agent.errors import ConfigError
+from support_agent.errors import ConfigError, PermanentError
 from support_agent.ops.replay import Replanned, Replayed, chosen, plan_again, replay
 from support_agent.planner.combiner import Calibration
 from support_agent.planner.loop import Planner
-from support_agent.store.records import LetterKind, MailId, OutgoingMail
+from support_agent.store.records import MailId, OutgoingKind, OutgoingMail
 from support_agent.transport.outbox import Delivery
 from tests.fakes import PLAIN
 from tests.fakes_journey import DESK, JAMES, NOON, STRANGER, Office, SureModel, write
@@ -49,7 +49,7 @@ def full_house(office: Office) -> None:
     office.handle(write(f"{SEATS}\r\n\r\n{OFF_TOPIC}", sender=JAMES))
     office.handle(write(TOTAL, sender=JAMES))
     first, _ = office.handle(write(HUMAN, sender=JAMES, subject="Größe"))
-    packet = office.sent(first)[LetterKind.PACKET].message_id
+    packet = office.sent(first)[OutgoingKind.PACKET].message_id
     office.handle(write("Grüße, we look at it.", sender=DESK, in_reply_to=packet))
     office.handle(write(OFF_TOPIC, proof=None))
     office.transport.deliveries = [Delivery(status="failed", detail="550")]
@@ -60,7 +60,7 @@ def test_every_kind_of_mail_comes_out_the_same(office: Office) -> None:
     """Answers, acknowledgements, packets with the mail attached, and passed-on replies, byte for byte."""
     full_house(office)
     entries = replay_all(office)
-    assert {entry.kind for entry in entries} == set(LetterKind)
+    assert {entry.kind for entry in entries} == set(OutgoingKind)
     assert len(entries) == len(office.store.outbox.find())
     assert [entry for entry in entries if not entry.is_identical] == []
 
@@ -81,7 +81,7 @@ def test_a_calibration_changes_what_is_planned_again_and_not_what_was_sent(offic
 def test_changed_byte_is_shown_as_a_diff(office: Office) -> None:
     """One digit of the sent mail was changed in the database."""
     mail_id, _ = office.handle(write(SEATS, sender="anna.keller@example.net"))
-    raw = office.sent(mail_id)[LetterKind.ANSWER].raw
+    raw = office.sent(mail_id)[OutgoingKind.ANSWER].raw
     tampered = raw.replace(b"tze: 12", b"tze: 13", 1)
     assert tampered != raw
     execute(office, "UPDATE outbox SET raw = :raw", raw=tampered)
@@ -96,7 +96,7 @@ def test_changed_byte_is_shown_as_a_diff(office: Office) -> None:
 def test_other_line_ends_are_a_difference(office: Office) -> None:
     """Byte for byte: what a diff of lines does not show is said in words."""
     mail_id, _ = office.handle(write(REFUND))
-    raw = office.sent(mail_id)[LetterKind.ANSWER].raw
+    raw = office.sent(mail_id)[OutgoingKind.ANSWER].raw
     execute(office, "UPDATE outbox SET raw = :raw", raw=raw.replace(b"\r\n", b"\n"))
     (entry,) = replay_all(office)
     assert (entry.is_identical, entry.diff) == (False, "the bytes differ in their line ends only")
@@ -104,9 +104,9 @@ def test_other_line_ends_are_a_difference(office: Office) -> None:
 
 def change_answer(office: Office, mail_id: MailId, **changes: object) -> None:
     """Put another record in the place of a stored answer, as only a hand at the database can."""
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
-    outgoing = office.sent(mail_id)[LetterKind.ANSWER]
+    outgoing = office.sent(mail_id)[OutgoingKind.ANSWER]
     both = {**outgoing.model_dump(), **record.model_dump(), **changes}
     changed = OutgoingMail.model_validate({name: both[name] for name in OutgoingMail.model_fields})
     execute(office, "DELETE FROM outbox WHERE id = :id", id=outgoing.id)
@@ -136,7 +136,7 @@ def test_document_that_is_gone_is_a_problem(office: Office) -> None:
 def test_sentence_that_the_document_does_not_say_is_a_problem(office: Office) -> None:
     """An invented sentence in a stored answer is found although the answer renders to itself."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     change_answer(office, mail_id, payload=edited(record.payload, "refund", "gift"))
     (entry,) = replay_all(office)
@@ -154,7 +154,7 @@ def without(value: JsonValue, names: frozenset[str]) -> JsonValue:
 def test_answer_of_a_version_that_kept_no_tables_comes_out_the_same(office: Office) -> None:
     """What was added to items and sources since is not stored; the bytes and the spans are the same all the same."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     payload = without(record.payload, frozenset({"notice", "keeps_form", "depth", "cells", "is_header"}))
     rendered = without(record.rendered, frozenset({"column"}))
@@ -171,7 +171,7 @@ def test_the_notice_stays_where_it_was_sent_whatever_is_set_now(office: Office, 
     settings = office.settings.model_copy(update={"company": company})
     other = replace(office, settings=settings, decider=replace(office.decider, settings=settings))
     mail_id, _ = other.handle(write(REFUND, sender=JAMES))
-    text = office.sent(mail_id)[LetterKind.ANSWER].raw
+    text = office.sent(mail_id)[OutgoingKind.ANSWER].raw
     assert (text.index(b"a machine (AI)") < text.index(b"Refund policy")) == (place == "top")
     (entry,) = replay_all(office)
     assert entry.is_identical
@@ -180,7 +180,7 @@ def test_the_notice_stays_where_it_was_sent_whatever_is_set_now(office: Office, 
 def test_spans_of_another_text_are_a_problem(office: Office) -> None:
     """`why` shows the stored spans: they must be those of the bytes that went out."""
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    record = office.store.outbox.letter(mail_id, LetterKind.ANSWER)
+    record = office.store.outbox.letter(mail_id, OutgoingKind.ANSWER)
     assert record is not None
     change_answer(office, mail_id, rendered=edited(record.rendered, "Kind regards", "Yours"))
     (entry,) = replay_all(office)
@@ -284,6 +284,14 @@ def test_less_sure_model_escalates_what_was_answered(office: Office) -> None:
     unsure.handle(write("How do I cancel?", sender=JAMES, number=2))
     statuses = [entry.status for entry in plan_all(office)]
     assert statuses == ["same", "newly_answered"]
+
+
+def test_an_answer_of_another_version_is_not_compared(office: Office) -> None:
+    """And the error says what to do, instead of what a library found wrong."""
+    office.handle(write(REFUND, sender=JAMES))
+    execute(office, "UPDATE letters SET rendered = '{}'")
+    with pytest.raises(PermanentError, match=r"another version of the program wrote .* read it with that version"):
+        plan_all(office)
 
 
 def test_gate_refusal_counts_as_escalated(office: Office) -> None:

@@ -91,7 +91,7 @@ def test_mails_that_were_set_aside_are_a_warning(settings: Settings, store: Stor
     """S37: the mailbox goes on, and a person has to look. A Message-ID is a stranger's text."""
     for number in range(1, 8):
         mail_id = record(store, number, message_id=f"<{number}\x1b[2J@example.net>")
-        store.mails.end(mail_id, MailStatus.SET_ASIDE, "engine", "why", NOON)
+        store.mails.end(mail_id, MailStatus.QUARANTINED, "engine", "why", NOON)
     _, warning = of(diagnose(settings, Outside().probes()), "database")
     assert warning.severity is Health.WARNING
     assert warning.what.startswith("7 mails could not be handled and were quarantined: '<1\\x1b[2J@example")

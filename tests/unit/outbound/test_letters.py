@@ -20,7 +20,7 @@ from support_agent.mail.message import Message, parse
 from support_agent.ops.template_samples import around, sample_packets
 from support_agent.outbound.letters import (
     Headers,
-    Letter,
+    RenderedMail,
     acknowledgement_letter,
     answer_letter,
     own_words,
@@ -28,7 +28,7 @@ from support_agent.outbound.letters import (
     rerendered,
     unfit,
 )
-from support_agent.store.records import LetterKind, LetterRecord, MailId
+from support_agent.store.records import MailId, OutgoingKind, RenderedMailRecord
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import ANNA, JAMES, NOON, Office, write
 
@@ -36,11 +36,11 @@ RAW = write("How many seats do we have?", subject="Seats")
 FINAL = around(FieldItem(field="seats_paid", label="Seats paid for", value=Count(count=12)))
 
 
-def headers(office: Office, letter: Letter, mail_id: str = "1") -> Headers:
+def headers(office: Office, letter: RenderedMail, mail_id: str = "1") -> Headers:
     return letter.headers(office.settings.agent, "case", mail_id, ANNA, NOON, parse(RAW), "parent")
 
 
-def composed(office: Office, letter: Letter) -> bytes:
+def composed(office: Office, letter: RenderedMail) -> bytes:
     return letter.compose(headers(office, letter), parse(RAW), RAW)
 
 
@@ -62,8 +62,8 @@ def test_message_id_follows_from_case_mail_and_kind(office: Office) -> None:
     assert len({head.message_id for head in made}) == 3
 
 
-@pytest.mark.parametrize("kind", LetterKind)
-def test_origin_header_is_signed_and_counts_the_hops_of_the_mail_it_answers(office: Office, kind: LetterKind) -> None:
+@pytest.mark.parametrize("kind", OutgoingKind)
+def test_origin_header_is_signed_and_counts_the_hops_of_the_mail_it_answers(office: Office, kind: OutgoingKind) -> None:
     """So that our own mail is known again and a loop of machines ends, whatever kind of mail keeps it going."""
     agent = office.settings.agent
     parent = parse(f"{ORIGIN_HEADER}: {origin_header(SecretStr('f' * 32), '<a@b>', 2)}\r\n".encode() + RAW)
@@ -81,7 +81,7 @@ def test_without_a_key_there_are_no_headers(office: Office) -> None:
 
 
 def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
-    """There is no way to a `Letter` for a customer around the gate."""
+    """There is no way to a `RenderedMail` for a customer around the gate."""
     templates = office.with_templates(answer="All is well.\n", acknowledgement="All is well.\n").decider.templates
     with pytest.raises(GateRefused):
         answer_letter(FINAL, templates, Verifier.of(office.decider.company))
@@ -92,11 +92,11 @@ def test_answer_that_the_gate_refuses_is_no_letter(office: Office) -> None:
         )
 
 
-@pytest.mark.parametrize("kind", LetterKind)
-def test_stored_letter_is_made_again(office: Office, kind: LetterKind) -> None:
+@pytest.mark.parametrize("kind", OutgoingKind)
+def test_stored_letter_is_made_again(office: Office, kind: OutgoingKind) -> None:
     """Of every kind: the payload alone gives the same subject, text and HTML."""
     first, _ = office.handle(write("Let me talk to a human.", sender=JAMES))
-    packet = office.sent(first)[LetterKind.PACKET].message_id
+    packet = office.sent(first)[OutgoingKind.PACKET].message_id
     office.handle(write("Hello James.", sender=office.settings.desk.address, in_reply_to=packet))
     office.transport.deliveries = [Delivery(status="failed", detail="550")]
     office.handle(write("How many seats have we paid for?", sender=JAMES, number=3))
@@ -116,9 +116,9 @@ def test_payload_that_was_tampered_with_is_made_again_as_it_is(office: Office) -
     changed = FINAL.model_copy(
         update={"answers": around(FieldItem(field="seats_paid", label="Seats paid for", value=Count(count=99))).answers}
     )
-    record = LetterRecord(
+    record = RenderedMailRecord(
         mail_id=MailId("m"),
-        kind=LetterKind.ANSWER,
+        kind=OutgoingKind.ANSWER,
         payload=FinalAnswer.model_validate(changed).model_dump(mode="json"),
         templates_version=office.decider.templates.version,
         rendered=letter.rendered,

@@ -9,7 +9,7 @@ import pytest
 from support_agent.config.settings import ImapSettings, SentCopies
 from support_agent.errors import TransientError
 from support_agent.outbound.sent_folder import BREAK, MAX_FAILURES, SentFolder
-from support_agent.store.records import DeliverySource, LetterKind, OutboxRecord, OutboxStatus
+from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import JAMES, NOON, Clock, Office, write
@@ -50,7 +50,7 @@ def answer(office: Office, status: str = "sent", number: int = 1) -> OutboxRecor
     office.transport.deliveries = [Delivery.model_validate({"status": status, "detail": "x"})]
     topic = ("can I get a refund?", "how do I cancel?")[number - 1]
     mail_id, _ = office.handle(write(topic, sender=JAMES, number=number))
-    return office.sent(mail_id)[LetterKind.ANSWER]
+    return office.sent(mail_id)[OutgoingKind.ANSWER]
 
 
 def keeper(office: Office, folders: Folders, **imap: object) -> SentFolder:

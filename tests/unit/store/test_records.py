@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue, ValidationError
 
-from support_agent.store.records import LetterKind, MailId, Record, mail_id_of
+from support_agent.store.records import MailId, OutgoingKind, Record, mail_id_of
 from tests.contract.store.examples import NOON, call, case, cursor, letter, outgoing, plan
 
 MAIL = MailId("ab" * 16)
@@ -18,7 +18,7 @@ def test_ids_follow_from_what_they_name() -> None:
     """Rule: nothing invents an id, so a step that runs again meets its own row."""
     assert mail_id_of(b"mail") == hashlib.sha256(b"mail").hexdigest()[:32]
     assert mail_id_of(b"mail") != mail_id_of(b"mail ")
-    assert outgoing(MAIL, LetterKind.PACKET).id == f"{MAIL}-packet"
+    assert outgoing(MAIL, OutgoingKind.PACKET).id == f"{MAIL}-packet"
 
 
 @pytest.mark.parametrize(

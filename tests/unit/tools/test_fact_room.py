@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from pydantic import ValidationError
 
 from support_agent.answer.packet import FoundPage
 from support_agent.tools.fact_room import MOST_PAGES, Finding, FindingReason
-from support_agent.tools.fact_trace import Evidence, sentence_at
+from support_agent.tools.fact_trace import Evidence, Node, Visit, sentence_at
 from tests.fakes_room import VISITS, says
 
 
@@ -80,6 +81,24 @@ def test_what_an_earlier_version_kept_is_read() -> None:
     assert Finding.model_validate_json(read.model_dump_json()) == read
 
 
-@pytest.mark.parametrize("trace", ["no JSON", '[{"node": "unknown"}]', "[]", "[" * 100_000])
-def test_a_trace_of_nobody_is_none(trace: str) -> None:
-    assert Finding.model_validate({"reason": "answered", "index_version": "1", "trace": trace}).trace == ()
+def read_trace(trace: object) -> tuple[Visit, ...]:
+    return Finding.model_validate({"reason": "answered", "index_version": "1", "trace": trace}).trace
+
+
+@pytest.mark.parametrize("trace", ["no JSON", "[" * 100_000])
+def test_a_trace_that_cannot_be_read_says_so(trace: str) -> None:
+    assert [visit.decided for visit in read_trace(trace)] == ["the stored trace cannot be read"]
+    assert read_trace("[]") == ()
+
+
+@pytest.mark.parametrize("as_kept", [list, json.dumps])
+def test_a_damaged_visit_costs_itself_alone(as_kept: Callable[[object], object]) -> None:
+    """The others stay, in their order, and its own place says what is wrong with it."""
+    whole = VISITS[0].model_dump(mode="json")
+    trace = read_trace(as_kept([whole, {**whole, "cycle": "some"}, {**whole, "node": "of a later version"}, whole]))
+    assert (trace[0], trace[3]) == (VISITS[0], VISITS[0])
+    said = [f"a stored step cannot be read: {key}" for key in ("cycle", "node")]
+    assert [visit.decided for visit in trace[1:3]] == said
+    assert {visit.node for visit in trace[1:3]} == {Node.UNREADABLE}
+    finding = Finding(reason=FindingReason.ANSWERED, index_version="1", trace=trace)
+    assert Finding.model_validate_json(finding.model_dump_json()) == finding

@@ -15,18 +15,18 @@ from structlog.testing import capture_logs
 
 from support_agent.cases.pause import write_pause
 from support_agent.store.outbox import Outbox
-from support_agent.store.records import LetterKind, OutboxId, OutboxRecord, OutboxStatus
+from support_agent.store.records import OutboxId, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import OUTBOX_BATCH
 from tests.contract.store.examples import outgoing
 from tests.fakes_agent import FakeMailbox, Shift, recipients, with_imap
 from tests.fakes_journey import NOON, Clock, Office, with_agent, write
 
-ANSWER, PACKET = LetterKind.ANSWER, LetterKind.PACKET
+ANSWER, PACKET = OutgoingKind.ANSWER, OutgoingKind.PACKET
 SOON, LATER = NOON + timedelta(minutes=1), NOON + timedelta(days=1)
 
 
-def put(office: Office, count: int, kind: LetterKind = ANSWER) -> None:
+def put(office: Office, count: int, kind: OutgoingKind = ANSWER) -> None:
     """So many mails of that kind in the outbox, each for a mail of another sender, due a while after noon."""
     for number in range(office.received, office.received + count):
         raw = write("Can I get a refund?", sender=f"c{number}@c{number}.example")

@@ -48,7 +48,7 @@ def test_s37_mail_that_cannot_be_set_aside_now_stops_nothing_else(
             shift.work()
         assert (office.sent(waiting)[ANSWER].status, status(office, failed)) == (OutboxStatus.SENT, MailStatus.NEW)
     shift.work()
-    assert status(office, failed) is MailStatus.SET_ASIDE
+    assert status(office, failed) is MailStatus.QUARANTINED
     assert [recipient for recipient, _ in office.transport.given] == [ANNA, ANNA, DESK]
 
 
@@ -62,7 +62,7 @@ def test_s37_mail_that_cannot_be_set_aside_now_stops_no_other_that_can(
     monkeypatch.setattr(Accounts, "customer", accounts_away)
     with pytest.raises(TransientError):
         shift.work()
-    assert (status(office, first), one(office, second).status) == (MailStatus.NEW, MailStatus.SET_ASIDE)
+    assert (status(office, first), one(office, second).status) == (MailStatus.NEW, MailStatus.QUARANTINED)
     assert set(office.sent(second)) == {FAILURE}
 
 

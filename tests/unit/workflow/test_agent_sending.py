@@ -12,13 +12,13 @@ from support_agent.errors import PermanentError, TransientError
 from support_agent.outbound.sender import MARK_WAITS_S
 from support_agent.pipeline import handle
 from support_agent.store.outbox import Outbox
-from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxStatus, mail_id_of
+from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import FakeMailbox, Shift, fails_once, left_in_sending, recipients, rows, status, with_imap
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, once, write
 
-ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
-PACKET, FAILURE = LetterKind.PACKET, LetterKind.FAILURE
+ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
+PACKET, FAILURE = OutgoingKind.PACKET, OutgoingKind.FAILURE
 REFUND, CANCEL, HUMAN = "Can I get a refund?", "How do I cancel?", "Let me talk to a human."
 
 # Sending
@@ -166,7 +166,7 @@ def test_mail_whose_journey_failed_is_set_aside_and_told_once(office: Office) ->
     shift.engine.journey = journey
     for _ in range(2):
         shift.work()
-    assert (status(office, bad), status(office, good)) == (MailStatus.SET_ASIDE, MailStatus.ANSWERED)
+    assert (status(office, bad), status(office, good)) == (MailStatus.QUARANTINED, MailStatus.ANSWERED)
     assert sorted(recipients(office)) == [DESK, JAMES]
 
 
@@ -188,7 +188,7 @@ def test_mail_is_set_aside_only_when_the_desk_has_been_told(office: Office, monk
             shift.work()
     assert status(office, raw) is MailStatus.NEW
     shift.work()
-    assert (status(office, raw), recipients(office)) == (MailStatus.SET_ASIDE, [DESK])
+    assert (status(office, raw), recipients(office)) == (MailStatus.QUARANTINED, [DESK])
 
 
 def test_old_records_are_forgotten_after_their_own_times(office: Office) -> None:

@@ -12,7 +12,7 @@ from support_agent.cases.copies import COPY_RULE, DOUBT_RULE, known_as
 from support_agent.demo import AUTHSERV_ID
 from support_agent.mail.message import parse
 from support_agent.outbound.delivery_status import Choice, apply_choice
-from support_agent.store.records import LetterKind, MailStatus, OutboxStatus, mail_id_of
+from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from tests.fakes_agent import FakeMailbox, Shift, recipients, status
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 from tests.unit.reporting import report
@@ -117,7 +117,7 @@ def test_staff_reply_that_may_have_been_passed_on_is_not_passed_on_again(office:
     """Date and text have changed on the way: the customer must not read the person's words twice."""
     asked = write(HUMAN)
     Shift(office, FakeMailbox([asked])).work()
-    packet = office.store.outbox.find(mail_id=mail_id_of(asked), kind=LetterKind.PACKET)[0]
+    packet = office.store.outbox.find(mail_id=mail_id_of(asked), kind=OutgoingKind.PACKET)[0]
     reply = with_id(write("We look at it.", sender=DESK, in_reply_to=packet.message_id))
     Shift(office, FakeMailbox([asked, reply])).work()
     moved = with_id(write("We look at it. [moved]", sender=DESK, in_reply_to=packet.message_id)).replace(DATE, LATER)
@@ -134,7 +134,7 @@ def test_bounce_that_is_read_again_undoes_nothing(office: Office) -> None:
     """A person had the answer sent again and it arrived: the old bounce made it fail and suppressed a good address."""
     raw = write(REFUND)
     Shift(office, FakeMailbox([raw])).work()
-    row = office.store.outbox.find(mail_id=mail_id_of(raw), kind=LetterKind.ANSWER)[0]
+    row = office.store.outbox.find(mail_id=mail_id_of(raw), kind=OutgoingKind.ANSWER)[0]
     mailbox = FakeMailbox([raw, report(returned=row.message_id, recipient=ANNA)])
     Shift(office, mailbox).work()
     apply_choice(office.store, row.id, Choice.RETRY, office.clock())
@@ -150,7 +150,7 @@ def test_bounce_that_comes_by_two_ways_acts_once(office: Office) -> None:
     """Not in a rescan: the second cancelled the try that a person had asked for."""
     raw = write(REFUND)
     Shift(office, FakeMailbox([raw])).work()
-    row = office.store.outbox.find(mail_id=mail_id_of(raw), kind=LetterKind.ANSWER)[0]
+    row = office.store.outbox.find(mail_id=mail_id_of(raw), kind=OutgoingKind.ANSWER)[0]
     bounce = report(returned=row.message_id, recipient=ANNA)
     Shift(office, FakeMailbox([raw, bounce])).work()
     apply_choice(office.store, row.id, Choice.RETRY, office.clock())
@@ -167,7 +167,7 @@ def test_other_bounce_of_the_same_message_id_acts(office: Office, is_rescan: boo
     """Some servers give each bounce the same id and no date: what they are about tells them apart."""
     raws = [write(REFUND), write(CANCEL, sender=JAMES)]
     Shift(office, FakeMailbox(raws)).work()
-    rows = [office.store.outbox.find(mail_id=mail_id_of(raw), kind=LetterKind.ANSWER)[0] for raw in raws]
+    rows = [office.store.outbox.find(mail_id=mail_id_of(raw), kind=OutgoingKind.ANSWER)[0] for raw in raws]
     bounces = [report(returned=row.message_id, recipient=row.recipient) for row in rows]
     Shift(office, FakeMailbox([*raws, bounces[0]])).work()
     Shift(office, FakeMailbox([*raws, *bounces], uid_validity=2 if is_rescan else 1)).work()

@@ -21,12 +21,12 @@ from support_agent.store.mails import Mails
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import (
     CaseState,
-    LetterKind,
     MailId,
     MailRecord,
     MailStatus,
     OutboxRecord,
     OutboxStatus,
+    OutgoingKind,
     OutgoingMail,
 )
 from support_agent.tools.base import Match
@@ -34,8 +34,8 @@ from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import fails_once
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, once, twice, write
 
-ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
-PACKET, FAILURE, PERSON_REPLY = LetterKind.PACKET, LetterKind.FAILURE, LetterKind.PERSON_REPLY
+ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
+PACKET, FAILURE, PERSON_REPLY = OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.PERSON_REPLY
 REFUND = "Can I get a refund?"
 SEATS = "How many seats have we paid for?"
 HUMAN = "Let me talk to a human."
@@ -62,7 +62,7 @@ def text_of(row: OutboxRecord) -> str:
     return str(body.get_content()).replace("\r\n", "\n")
 
 
-def reason_told(office: Office, mail_id: MailId, kind: LetterKind = PACKET) -> tuple[object, object]:
+def reason_told(office: Office, mail_id: MailId, kind: OutgoingKind = PACKET) -> tuple[object, object]:
     """Code and sentence of what the desk got for a mail."""
     record = office.store.outbox.letter(mail_id, kind)
     assert record is not None
@@ -272,8 +272,8 @@ def test_mail_that_is_set_aside_is_told_to_the_desk_once(office: Office) -> None
     """Its journey failed outside of every stage: a person reads it, however often that is found out."""
     mail_id = office.receive(write(REFUND, sender=JAMES))
     for _ in range(2):
-        office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
-    assert one(office, mail_id).status is MailStatus.SET_ASIDE
+        office.stages.notices.quarantine(mail_id, PermanentError("the record does not fit", code="journey_changed"))
+    assert one(office, mail_id).status is MailStatus.QUARANTINED
     assert [row.kind for row in office.store.outbox.find(mail_id=mail_id)] == [FAILURE]
     assert reason_told(office, mail_id, FAILURE) == ("journey_changed", "the record does not fit")
 
@@ -307,8 +307,8 @@ def test_s37_mail_that_finds_a_defect_ends_with_the_desk(
     for module in ("route", "routing"):
         monkeypatch.setattr(f"support_agent.cases.{module}.parse", parse_with_defect)
     with capture_logs() as logs:
-        office.stages.notices.set_aside(mail_id, PermanentError("unexpected RecursionError", code="unexpected"))
-    assert (one(office, mail_id).status, one(office, mail_id).reason_code) == (MailStatus.SET_ASIDE, "unexpected")
+        office.stages.notices.quarantine(mail_id, PermanentError("unexpected RecursionError", code="unexpected"))
+    assert (one(office, mail_id).status, one(office, mail_id).reason_code) == (MailStatus.QUARANTINED, "unexpected")
     assert {entry["event"] for entry in logs if entry["log_level"] == "critical"} >= {"mail_not_parsed"}
     assert ("mail_set_aside" in {entry["event"] for entry in logs}) is not reads_again
     rows = office.store.outbox.find(mail_id=mail_id)

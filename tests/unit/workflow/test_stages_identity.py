@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from support_agent.pipeline import handle
-from support_agent.store.records import LetterKind
+from support_agent.store.records import OutgoingKind
 from support_agent.workflow.stages import Stages
 from tests.dkim_signing import Names, make_key, sign
 from tests.fakes_journey import ANNA, DESK, Office, once, twice, write
@@ -32,7 +32,7 @@ def test_s21_a_customer_whose_mail_we_verify_gets_the_own_values(office: Office)
         3,
         "DKIM signature of example.net, checked by us, a known customer",
     )
-    assert LetterKind.ANSWER in office.sent(mail_id)
+    assert OutgoingKind.ANSWER in office.sent(mail_id)
 
 
 def test_s21_the_dns_is_asked_once_a_mail_however_often_the_journey_runs(office: Office) -> None:
@@ -55,7 +55,7 @@ def test_s21_a_dns_that_does_not_answer_sends_the_mail_to_a_person(office: Offic
     assert recorded.level == 0
     assert recorded.sender_why is not None
     assert "the DNS did not answer" in recorded.sender_why
-    assert set(office.sent(mail_id)) == {LetterKind.PACKET}
+    assert set(office.sent(mail_id)) == {OutgoingKind.PACKET}
 
 
 def test_s21_a_copy_is_known_by_what_was_recorded_of_the_first(office: Office) -> None:
@@ -74,11 +74,11 @@ def test_s21_staff_whom_we_verify_may_answer_a_packet(office: Office) -> None:
     stages = stages_of(office, Names(PUBLISHED))
     first = office.receive(sign(write("Let me talk to a human.", sender=ANNA, proof=None), KEY, "example.net"))
     handle(first, once(), stages)
-    packet = office.sent(first)[LetterKind.PACKET]
+    packet = office.sent(first)[OutgoingKind.PACKET]
     reply = write("We will call you today.", sender=DESK, proof=None, in_reply_to=packet.message_id)
     unsigned = office.receive(reply)
     handle(unsigned, once(), stages)
-    assert LetterKind.PERSON_REPLY not in office.sent(unsigned)
+    assert OutgoingKind.PERSON_REPLY not in office.sent(unsigned)
     signed = office.receive(sign(reply, KEY, "harborfile.example"))
     handle(signed, once(), stages)
-    assert LetterKind.PERSON_REPLY in office.sent(signed)
+    assert OutgoingKind.PERSON_REPLY in office.sent(signed)

@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from support_agent.mail.message import parse
-from support_agent.store.records import LetterKind, MailStatus, OutboxStatus, mail_id_of
+from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.workflow.worker import IDLE_MARGIN_S
 from tests.fakes_agent import (
     FakeClient,
@@ -24,8 +24,8 @@ from tests.fakes_agent import (
 )
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 
-ANSWER, ACKNOWLEDGEMENT = LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT
-PACKET, FAILURE = LetterKind.PACKET, LetterKind.FAILURE
+ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
+PACKET, FAILURE = OutgoingKind.PACKET, OutgoingKind.FAILURE
 REFUND, CANCEL, HUMAN = "Can I get a refund?", "How do I cancel?", "Let me talk to a human."
 
 # Reading

@@ -1,4 +1,4 @@
-"""Evidence is what was found and bears on the question: chained by entity, pruned, and handed on as pointers."""
+"""Evidence is what was found and bears on the question: by entity; what is said of others is pruned."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_agent.facts.graph.entities import Entity, Linker
-from support_agent.facts.inquiry.consolidator import Chain, Consolidator, chained, telling_words
+from support_agent.facts.inquiry.consolidator import Consolidator, bearing, telling_words
 from support_agent.facts.material import Passage
-from support_agent.tools.fact_trace import SentenceRange, sentence_at
+from support_agent.tools.fact_trace import SentenceRange
 
 
 def found_at(source: str, first: int, text: str, last: int = -1, heading: str = "", score: float = 0.5) -> Passage:
@@ -27,7 +27,6 @@ class ListedRetriever:
 
     passages: tuple[Passage, ...]
     asked: list[tuple[str, int]] = field(default_factory=list)
-    version: str = "listed"
 
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
         self.asked.append((question, n))
@@ -53,9 +52,7 @@ def test_what_speaks_of_another_product_is_pruned() -> None:
         found_at("document:2", 0, "Acme Lite has a refund period of 5 days.", score=0.9),
         found_at("document:1", 3, "Acme Plus has a refund period of 9 days.", score=0.8),
     )
-    made = chained("What is the refund period of Acme Plus?", found, LINKER)
-    assert made.chains == (Chain(entities=("plus",), evidence=(sentence_at("document:1", 3),)),)
-    assert made.pruned == 1
+    assert bearing("What is the refund period of Acme Plus?", found, LINKER) == [found[1]]
 
 
 def test_what_names_no_product_holds_for_each() -> None:
@@ -64,14 +61,12 @@ def test_what_names_no_product_holds_for_each() -> None:
         found_at("document:1", 3, "Acme Plus starts with the computer.", score=0.8),
         found_at("document:3", 1, "Uploads wait for a connection.", score=0.9),
     )
-    made = chained("Mit Acme Plus hakt es", found, LINKER)
-    assert [chain.entities for chain in made.chains] == [("plus",), ()]
-    assert places(made.evidence) == [("document:1", 3, 3), ("document:3", 1, 1)]
+    assert bearing("Mit Acme Plus hakt es", found, LINKER) == [*found]
 
 
 def test_a_heading_says_whose_passage_it_is() -> None:
     found = (found_at("document:1", 3, "The refund period is 9 days.", heading="Acme Plus"),)
-    assert places(chained("Refund of Acme Plus?", found, LINKER).evidence) == [("document:1", 3, 3)]
+    assert places(bearing("Refund of Acme Plus?", found, LINKER)) == [("document:1", 3, 3)]
 
 
 def test_a_chain_goes_one_step_on() -> None:
@@ -82,9 +77,7 @@ def test_a_chain_goes_one_step_on() -> None:
         found_at("document:8", 4, "Umber Bank has a new logo.", score=0.3),
         found_at("document:9", 0, "Acme Lite takes payments by card.", score=0.2),
     )
-    made = chained("How long do payments for Acme Plus take?", found, LINKER)
-    assert places(made.evidence) == [("document:1", 0, 0), ("document:7", 4, 4)]
-    assert made.pruned == 2
+    assert bearing("How long do payments for Acme Plus take?", found, LINKER) == [*found[:2]]
 
 
 def test_without_a_name_the_retriever_is_believed() -> None:
@@ -94,53 +87,36 @@ def test_without_a_name_the_retriever_is_believed() -> None:
         found_at("document:2", 0, "Servers stand in two houses."),
     )
     for question in ("server down?", "Kostet eine R\u00fccksendung etwas?"):
-        made = chained(question, found, LINKER)
-        assert places(made.evidence) == [("document:1", 0, 0), ("document:2", 0, 0)]
-        assert made.pruned == 0
+        assert bearing(question, found, LINKER) == [*found]
 
 
 def test_a_name_that_nothing_found_speaks_of_does_not_prune_everything() -> None:
     """General terms hold for a product that they do not name."""
     found = (found_at("document:2", 0, "Returns are free."), found_at("document:3", 0, "Acme Plus is blue."))
-    assert places(chained("Are returns of Acme Lite free?", found, LINKER).evidence) == [("document:2", 0, 0)]
+    assert places(bearing("Are returns of Acme Lite free?", found, LINKER)) == [("document:2", 0, 0)]
 
 
 def test_another_product_is_no_evidence_even_where_nothing_else_was_found() -> None:
     """Rule: no evidence sends the case to a person; the wrong product's price goes to the customer."""
     found = (found_at("document:3", 0, "The price of Acme Plus is 9."),)
-    made = chained("The price of Acme Lite?", found, LINKER)
-    assert (made.evidence, made.pruned) == ((), 1)
+    assert bearing("The price of Acme Lite?", found, LINKER) == []
 
 
 def test_earlier_words_of_the_case_name_what_it_is_about() -> None:
     """Rule: "And the price of it?" is about what was named last; a name in the question goes before that."""
     found = (found_at("document:1", 0, "Acme Plus: price 9."), found_at("document:2", 0, "Acme Lite: price 5."))
     before = ("What then?", "How long does Acme Lite last?", "And Acme Plus?")
-    assert places(chained("And the price of it?", found, LINKER, before).evidence) == [("document:2", 0, 0)]
-    assert places(chained("And the price of Acme Plus?", found, LINKER, before).evidence) == [("document:1", 0, 0)]
+    assert places(bearing("And the price of it?", found, LINKER, before)) == [("document:2", 0, 0)]
+    assert places(bearing("And the price of Acme Plus?", found, LINKER, before)) == [("document:1", 0, 0)]
 
 
-def test_neighbours_become_one_pointer() -> None:
-    found = (
-        found_at("document:1", 4, "Acme Plus, second.", last=6, score=0.4),
-        found_at("document:1", 2, "Acme Plus, first.", last=4, score=0.7),
-        found_at("document:1", 7, "Acme Plus, third.", score=0.2),
-        found_at("document:1", 9, "Acme Plus, apart.", score=0.9),
-        found_at("document:1", 2, "Acme Plus, first.", last=4, score=0.1),
-    )
-    evidence = chained("Acme Plus?", found, LINKER).evidence
-    assert [(each.first, each.last) for each in evidence] == [(9, 9), (2, 7)]
-
-
-def test_two_products_have_a_chain_each() -> None:
+def test_what_speaks_of_either_of_two_products_is_kept() -> None:
     found = (
         found_at("document:2", 0, "Acme Lite costs 5."),
         found_at("document:1", 0, "Acme Plus costs 9."),
         found_at("document:3", 0, "Acme Plus costs more than Acme Lite."),
     )
-    made = chained("Acme Plus or Acme Lite?", found, LINKER)
-    assert [chain.entities for chain in made.chains] == [("lite",), ("plus",)]
-    assert sorted(places(made.evidence)) == [("document:1", 0, 0), ("document:2", 0, 0), ("document:3", 0, 0)]
+    assert bearing("Acme Plus or Acme Lite?", found, LINKER) == [*found]
 
 
 def test_what_is_about_others_leaves_its_place_to_what_is_about_the_product() -> None:
@@ -180,7 +156,7 @@ def test_what_is_about_a_product_is_looked_for_by_itself() -> None:
 
 
 def test_nothing_found_is_no_evidence() -> None:
-    assert chained("Acme Plus?", (), LINKER).chains == ()
+    assert bearing("Acme Plus?", (), LINKER) == []
 
 
 passages = st.lists(
@@ -197,16 +173,11 @@ passages = st.lists(
 
 
 @given(passages, st.sampled_from(["Acme Plus price?", "price?", "Acme Lite or Umber Bank?", "Wann?", ""]))
-def test_evidence_is_only_what_was_found_and_each_sentence_once(found: list[Passage], question: str) -> None:
-    """Rule: nothing is pointed at that the retriever did not find."""
-    made = chained(question, found, LINKER)
-    sentences = {(each.source, position) for each in found for position in range(each.first, each.last + 1)}
-    for chain in made.chains:
-        pointed = [(each.source, position) for each in chain.evidence for position in range(each.first, each.last + 1)]
-        assert set(pointed) <= sentences
-        assert len(set(pointed)) == len(pointed)
-    assert 0 <= made.pruned <= len(found)
-    assert made == chained(question, found, LINKER)
+def test_evidence_is_only_what_was_found_in_its_order(found: list[Passage], question: str) -> None:
+    """Rule: nothing is pointed at that the retriever did not find; nor is anything lost by its place."""
+    kept = bearing(question, found, LINKER)
+    assert [each for each in found if each in kept] == kept
+    assert bearing(question, kept, LINKER) == kept
 
 
 def test_telling_words_are_long_and_mean_something() -> None:

@@ -101,9 +101,8 @@ def test_the_likely_document_is_looked_into_first(tmp_path: Path) -> None:
     """Rule: it has all places but one, if it may be found."""
     own = [YEARLY.model_copy(update={"first": n, "last": n}) for n in range(9)]
     other = Piece(source="document:2", first=0, last=0, text="Seats.")
-    found = LikelyFirst(ScriptedRetriever([own], version="own"), ScriptedRetriever([[other, own[0]]]))
+    found = LikelyFirst(ScriptedRetriever([own]), ScriptedRetriever([[other, own[0]]]))
     assert found.find(QUESTION, 4)[:3] == tuple(own[:3])
-    assert found.version == "index-1"
     opened, asked, _ = rooms([YEARLY], tmp_path)
     opened.open("case", None).retrieve(QUESTION, {1, 2}, 2)
     assert asked == [{"document:1", "document:2"}, {"document:2"}]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -150,14 +149,3 @@ def test_a_question_of_nothing_is_asked_of_nobody() -> None:
     source = ScriptedSource("a", REFUNDS)
     assert search_over(source).search("  anna@mail.example \x00 ").passages == ()
     assert source.asked == []
-
-
-def test_the_version_names_the_sources_and_the_model() -> None:
-    """Rule: the same set, the same version; another source or model, another one."""
-    versions: Sequence[str] = [
-        search_over(ScriptedSource("a")).version,
-        search_over(ScriptedSource("a"), ScriptedSource("b")).version,
-        search_over(ScriptedSource("a"), embedder=WordEmbedder(name="other")).version,
-    ]
-    assert len(set(versions)) == 3
-    assert versions[0] == search_over(ScriptedSource("a", CATS)).version

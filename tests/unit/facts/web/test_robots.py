@@ -33,6 +33,11 @@ SITE = "https://shop.example"
         ("disallow : /x # here", "/x", False),
         ("Disallow: /robots.txt", "/robots.txt", True),
         ("Disallow: /", "", False),
+        ("Disallow: /\nAllow: /index.html", "/", False),
+        ("Disallow: /\nAllow: /index.html", "", False),
+        ("Disallow: /\nAllow: /help/index.html # the start", "/help/", False),
+        ("Disallow: /\nAllow: /index.html", "/index.html?x=1", True),
+        ("Disallow: /help\nAllow: /index.html", "/", True),
     ],
 )
 def test_the_longest_rule_that_fits_decides(rules: str, path: str, is_allowed: bool) -> None:
@@ -61,8 +66,10 @@ def test_the_wait_between_requests_is_that_of_our_group_and_bounded() -> None:
     text = "User-agent: *\nCrawl-delay: 3\nUser-agent: support-agent\nCrawl-delay: 0.5\n"
     assert read_robots(text, AGENT).delay_s == 0.5
     assert read_robots(text, "other").delay_s == 3
-    assert read_robots("User-agent: *\nCrawl-delay: 1e9", AGENT).delay_s == 60
-    for value in ("nan", "-1", "soon"):
+    for value in ("1e9", "1e999", "inf", "+Infinity # never again", "60.5"):
+        assert read_robots(f"User-agent: *\nCrawl-delay: {value}", AGENT).delay_s == 60
+    assert read_robots("User-agent: *\ncrawl delay inf", AGENT).delay_s == 60
+    for value in ("nan", "-1", "-inf", "soon"):
         assert read_robots(f"User-agent: *\nCrawl-delay: {value}", AGENT).delay_s == 0
 
 

@@ -16,15 +16,15 @@ from pathlib import Path
 import pytest
 
 from support_agent.answer.verification import Verifier
+from support_agent.cases.decision import Decision
 from support_agent.company.database import ReadOnlyDatabase
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import CompanySettings
-from support_agent.desk.decision import Decision
 from support_agent.mail.keys import ORIGIN_HEADER
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.letters import answer_letter
-from support_agent.store.records import LetterKind
+from support_agent.store.records import OutgoingKind
 from support_agent.store.store import Store
 from tests.fakes_journey import (
     ANNA,
@@ -75,17 +75,17 @@ def mail_of(sender: str, text: str, proof: str | None, number: int = 1, subject:
     return re.sub(rb"Message-ID: <[^>]*>", f"Message-ID: <{number}@mail.example>".encode(), raw)
 
 
-def sent(office: Office, sender: str, text: str, proof: str) -> dict[LetterKind, object]:
+def sent(office: Office, sender: str, text: str, proof: str) -> dict[OutgoingKind, object]:
     """What the sender is told for a first mail."""
     return told_for(office, sender, mail_of(sender, text, proof))
 
 
-def told_for(office: Office, sender: str, raw: bytes) -> dict[LetterKind, object]:
+def told_for(office: Office, sender: str, raw: bytes) -> dict[OutgoingKind, object]:
     """What the sender is told, as header fields and bodies; what the desk gets is no matter of the sender's."""
     mail_id, _ = office.handle(raw)
-    told: dict[LetterKind, object] = {}
+    told: dict[OutgoingKind, object] = {}
     for kind, row in office.sent(mail_id).items():
-        if kind is LetterKind.PACKET:
+        if kind is OutgoingKind.PACKET:
             continue
         assert row.recipient == sender
         mail = message_from_bytes(row.raw, policy=policy.default)
@@ -102,15 +102,15 @@ def told_for(office: Office, sender: str, raw: bytes) -> dict[LetterKind, object
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
-        (DOCUMENT, {LetterKind.ANSWER}),
-        (VALUE, {LetterKind.ACKNOWLEDGEMENT}),
-        (SERIES, {LetterKind.ACKNOWLEDGEMENT}),
-        (BOTH, {LetterKind.ANSWER}),
-        ("Let me talk to a human.", {LetterKind.ACKNOWLEDGEMENT}),
+        (DOCUMENT, {OutgoingKind.ANSWER}),
+        (VALUE, {OutgoingKind.ACKNOWLEDGEMENT}),
+        (SERIES, {OutgoingKind.ACKNOWLEDGEMENT}),
+        (BOTH, {OutgoingKind.ANSWER}),
+        ("Let me talk to a human.", {OutgoingKind.ACKNOWLEDGEMENT}),
     ],
 )
 def test_at_level_1_a_customer_and_a_stranger_are_told_the_same(
-    offices: tuple[Office, Office], customer: str, text: str, kinds: set[LetterKind]
+    offices: tuple[Office, Office], customer: str, text: str, kinds: set[OutgoingKind]
 ) -> None:
     """Answers and acknowledgements: the same mails, header fields and bodies, in the same language."""
     told = sent(offices[0], customer, text, "spf")
@@ -146,7 +146,7 @@ def test_s24_a_whole_correspondence_below_the_level_is_the_same_for_both(
     ]
     assert correspondences[0] == correspondences[1]
     kinds = {kind for told in correspondences[0] for kind in told}
-    assert kinds == (set() if proof is None else {LetterKind.ANSWER, LetterKind.ACKNOWLEDGEMENT})
+    assert kinds == (set() if proof is None else {OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT})
 
 
 @pytest.mark.parametrize("proof", [None, "spf"])

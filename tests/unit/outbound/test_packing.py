@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from support_agent.answer.packet import FoundDocument, LookedInto, Packet
+from support_agent.answer.packet import FoundDocument, Packet, QuestionRetrieval
 from support_agent.answer.templates import Templates
+from support_agent.cases.decision import Decision
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.route import Route, RoutedMail
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import AgentSettings, CompanySettings, DeskSettings, Settings
-from support_agent.desk.decision import Decision
-from support_agent.desk.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, call_text, packet_of
 from support_agent.errors import (
     ConfigError,
     GateRefused,
@@ -27,6 +26,7 @@ from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import Usage
 from support_agent.outbound.letters import packet_letter
+from support_agent.outbound.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, call_text, packet_of
 from support_agent.planner.choice import Vote
 from support_agent.planner.plan import Call, Plan
 from support_agent.store.records import CaseId, MailId
@@ -203,8 +203,8 @@ def test_call_is_written_with_its_arguments() -> None:
     assert call_text("finish", {}) == "finish()"
 
 
-def looked(number: int) -> LookedInto:
-    return LookedInto(number=number, question=f"Question {number}?", reason_code="irrelevant")
+def looked(number: int) -> QuestionRetrieval:
+    return QuestionRetrieval(number=number, question=f"Question {number}?", reason_code="irrelevant")
 
 
 def finding(number: int) -> dict[int, Finding]:

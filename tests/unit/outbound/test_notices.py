@@ -14,12 +14,12 @@ from support_agent.outbound.delivery_status import Choice, apply_choice
 from support_agent.outbound.sender import DeliveryStatus
 from support_agent.store.outbox import Outbox
 from support_agent.store.records import (
-    LetterKind,
     MailId,
     MailStatus,
     OutboxId,
     OutboxRecord,
     OutboxStatus,
+    OutgoingKind,
     OutgoingMail,
 )
 from support_agent.transport.outbox import Delivery
@@ -91,12 +91,12 @@ def test_loss_is_told_though_the_desk_was_told_of_something_else_in_that_mail(of
     """Failure: one notice a mail for ever, and a journey that failed, or the breaker, had used it up."""
     office.transport.deliveries = [Delivery(status="retry", detail="later")]
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
-    office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
+    office.stages.notices.quarantine(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     office.clock = Clock(NOON + timedelta(days=1))
     office.transport.deliveries = [REFUSED]
     office.stages.outbox_sender.deliver(office.sent(mail_id)[ANSWER])
     assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
-    office.stages.notices.set_aside(mail_id, PermanentError("the record does not fit", code="journey_changed"))
+    office.stages.notices.quarantine(mail_id, PermanentError("the record does not fit", code="journey_changed"))
     letters = [office.store.outbox.letter(mail_id, FAILURE, row.number) for row in notices(office, mail_id)]
     reasons = [letter.payload["reason_code"] for letter in letters if letter is not None]
     assert reasons == ["journey_changed", "undelivered"]
@@ -163,7 +163,7 @@ class LateOutbox(Outbox):
 
 def test_only_notices_are_numbered() -> None:
     """The ids of all other mails are what they were."""
-    assert {kind.named(1) for kind in LetterKind} == {kind.value for kind in LetterKind}
+    assert {kind.named(1) for kind in OutgoingKind} == {kind.value for kind in OutgoingKind}
 
 
 def test_s12_breaker_does_not_tell_itself_by_a_report_that_waits(office: Office) -> None:

@@ -18,19 +18,25 @@ from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
+from support_agent.cases.decision import Decision
 from support_agent.cases.route import ReceivedMail, RoutedMail
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
-from support_agent.desk.decision import Decision
-from support_agent.desk.packing import packet_of
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
-from support_agent.outbound.letters import Letter, acknowledgement_letter, answer_letter, packet_letter, reply_letter
-from support_agent.store.records import LetterKind, OutboxRecord, OutgoingMail
+from support_agent.mail.outgoing import thread_subject
+from support_agent.outbound.letters import (
+    RenderedMail,
+    acknowledgement_letter,
+    answer_letter,
+    packet_letter,
+    reply_letter,
+)
+from support_agent.outbound.packing import packet_of
+from support_agent.store.records import OutboxRecord, OutgoingKind, OutgoingMail
 from support_agent.store.store import Store
-from support_agent.workflow.decide import locale_of, thread_subject
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +68,7 @@ class OutboundQueue:
 
     def failure(self, mail: RoutedMail, decision: Decision) -> OutboxRecord:
         """Queue a notice of a failure for the desk; return the existing notice if there is one for this reason."""
-        notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
+        notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
         for notice in notices:
             letter = self.store.outbox.letter(mail.id, notice.kind, notice.number)
             if letter is not None and letter.payload["reason_code"] == decision.plan.reason:
@@ -71,12 +77,12 @@ class OutboundQueue:
 
     def loss(self, mail: RoutedMail, decision: Decision, lost: OutboxRecord) -> OutboxRecord | None:
         """Queue the desk's notice that a mail of ours is lost; None: the desk was notified meanwhile."""
-        notices = self.store.outbox.find(mail_id=mail.id, kind=LetterKind.FAILURE)
+        notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
         return self.store.outbox.queue_notice(self._notice(mail, decision, notices), lost.id)
 
     def _notice(self, mail: RoutedMail, decision: Decision, earlier: Sequence[OutboxRecord]) -> OutgoingMail:
         number = 1 + max((notice.number for notice in earlier), default=0)
-        return self._packet(mail, decision, LetterKind.FAILURE, number=number)
+        return self._packet(mail, decision, OutgoingKind.FAILURE, number=number)
 
     def reply(self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail) -> None:
         """Queue a staff member's words, in the thread of the customer's mail."""
@@ -87,7 +93,7 @@ class OutboundQueue:
         self,
         mail: RoutedMail,
         decision: Decision,
-        kind: LetterKind = LetterKind.PACKET,
+        kind: OutgoingKind = OutgoingKind.PACKET,
         *,
         answered: str | None = None,
         number: int = 1,
@@ -109,8 +115,8 @@ class OutboundQueue:
         customer = accounts.customer(mail.sender.address) if level >= CUSTOMER else None
         acknowledgement = Acknowledgement(
             company=self.settings.company.name,
-            locale=locale_of(customer, self.templates, self.settings.company),
-            subject=thread_subject(mail.message) if level >= PROVEN else None,
+            locale=self.templates.locale_of(customer, self.settings.company.locale),
+            subject=thread_subject(mail.message.subject) if level >= PROVEN else None,
             support_address=self.settings.agent.address,
         )
         try:
@@ -123,7 +129,7 @@ class OutboundQueue:
     def _outgoing(
         self,
         mail: RoutedMail,
-        letter: Letter,
+        letter: RenderedMail,
         to: str,
         *,
         templates: Templates | None = None,

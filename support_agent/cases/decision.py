@@ -10,7 +10,7 @@ from datetime import datetime
 from pydantic import Field
 
 from support_agent.answer.final_answer import FinalAnswer
-from support_agent.answer.packet import FoundDocument, LookedInto
+from support_agent.answer.packet import FoundDocument, QuestionRetrieval
 from support_agent.cases.escalation import EscalationReason
 from support_agent.core.frozen import Frozen
 from support_agent.errors import GateRefused, SupportAgentError
@@ -36,7 +36,7 @@ class Decision(Frozen):
     decided_at: datetime
     why: str = ""
     findings: dict[int, Finding] = Field(default_factory=dict)
-    looked: tuple[LookedInto, ...] = ()
+    looked: tuple[QuestionRetrieval, ...] = ()
     memory: str | None = None
 
     @property

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from support_agent.answer.packet import Considered, Packet, RunnerUp
+from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
 from support_agent.config.settings import Settings
-from support_agent.desk.decision import Decision
 from support_agent.planner.plan import Call
 from support_agent.tools.ending import Reason
 

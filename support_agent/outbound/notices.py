@@ -1,7 +1,7 @@
 """Notifies the desk of lost mails, failed journeys and a tripped breaker.
 
 Invariant: the desk is notified of each loss of a mail to a customer exactly once, whatever process dies: one
-transaction stores the notice and the fact of the notification. Checked by tests/unit/workflow/test_notices.py,
+transaction stores the notice and the fact of the notification. Checked by tests/unit/outbound/test_notices.py,
 tests/unit/workflow/test_stages_failures.py and, with real kills, by tests/journey/test_kill.py.
 """
 
@@ -13,18 +13,18 @@ from datetime import datetime
 
 import structlog
 
+from support_agent.cases.decision import Decision, escalated, failed
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, HOUR, Rates, is_from_unknown_sender
 from support_agent.cases.route import RoutedMail
 from support_agent.cases.routing import CaseRouting
 from support_agent.core.levels import UNKNOWN
-from support_agent.desk.decision import Decision, escalated, failed
 from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
+from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import DeliveryStatus, OutboxSender
-from support_agent.store.records import LetterKind, MailId, MailStatus, OutboxRecord
+from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
-from support_agent.workflow.queueing import OutboundQueue
 
 log = structlog.get_logger(__name__)
 
@@ -51,7 +51,7 @@ class Notices:
         statuses = []
         for lost in self.store.outbox.unnotified_losses(mail_id):
             why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
-            if lost.kind is LetterKind.ANSWER:
+            if lost.kind is OutgoingKind.ANSWER:
                 self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, EscalationReason.UNDELIVERED, why, self.now())
             decision = escalated(EscalationReason.UNDELIVERED, self.now(), why)
             try:
@@ -93,15 +93,15 @@ class Notices:
             return False
         return True
 
-    def set_aside(self, mail_id: MailId, error: SupportAgentError) -> None:
-        """Send a mail whose journey failed to the desk and set it aside; if sending fails, only `doctor` reports it."""
+    def quarantine(self, mail_id: MailId, error: SupportAgentError) -> None:
+        """Quarantine a mail whose journey failed, and notify the desk; if sending fails, only `doctor` reports it."""
         try:
             self.notify(mail_id, failed(error, self.now()))
         except TransientError:
             raise  # the mail stays open, so the next round tries again
         except SupportAgentError as second:
             log.critical("mail_set_aside", mail_id=mail_id, code=error.code, second_code=second.code)
-        self.store.mails.end(mail_id, MailStatus.SET_ASIDE, error.code, str(error), self.now())
+        self.store.mails.end(mail_id, MailStatus.QUARANTINED, error.code, str(error), self.now())
 
     def notify(self, mail_id: MailId, decision: Decision) -> OutboxRecord:
         """Queue a notice about a mail that the agent cannot finish, once for each reason.
