@@ -6,8 +6,8 @@ and the demo's labelled mails. `--fit` writes the weights, `support_agent/facts/
 questions the likeliest section is right, for how many one of those that would be sent, how many these are, and how many
 are right where they are sure enough.
 
-The language model's pick by heading was tried beside the vote and changed nothing: where at most three were sent 160 of 183
-were right with it and 158 without, of those only reported 91 of 102 and 92.
+The language model's pick by heading was tried beside the vote and changed nothing: where at most three were sent 160
+of 183 were right with it and 158 without, of those only reported 91 of 102 and 92.
 """
 
 from __future__ import annotations
