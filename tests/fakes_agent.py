@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from threading import Event
 from typing import TypeVar
+from unittest.mock import patch
 
 from imapclient.exceptions import IMAPClientError  # type: ignore[import-untyped]
 
-from support_agent.config.settings import ImapSettings
 from support_agent.core.cursor import Cursor
-from support_agent.engine.engine import Engine, Failure
+from support_agent.engine.engine import Failure
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, OutgoingKind, mail_id_of
@@ -28,8 +28,11 @@ T = TypeVar("T")
 
 
 @dataclass
-class FakeMailbox(Mailbox):
-    """A folder in memory, read by the rules of the real one; `on_open` and its like are called when they happen."""
+class FakeMailbox:
+    """`support_agent.workflow.worker.Inbox` in memory, read by the rules of the real mailbox.
+
+    `on_open` and its like are called when they happen.
+    """
 
     mails: list[bytes]
     uid_validity: int = 1
@@ -47,7 +50,7 @@ class FakeMailbox(Mailbox):
             raise TransientError("imap.example.com:993 cannot be used now: refused")
         return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Nothing is open."""
 
     def resume(self, cursor: Cursor | None) -> Cursor:
@@ -73,6 +76,10 @@ class FakeMailbox(Mailbox):
     def can_idle(self) -> bool:
         return False
 
+    def wait(self, timeout_s: float, is_stopping: Callable[[], bool]) -> bool:
+        """Tells of no mail."""
+        return False
+
     def mark_handled(self, uid: int, message_id: str | None = None) -> None:
         if uid not in self.handled:
             self.handled.append(uid)
@@ -89,6 +96,16 @@ class FakeClient:
 
     def __init__(self, mails: list[bytes], broken: frozenset[int] = frozenset()) -> None:
         self.mails, self.broken = dict(enumerate(mails, start=1)), broken
+
+    def __exit__(self, *_: object) -> None:
+        """The next connection finds the same."""
+
+    def login(self, user: str, password: str) -> None:
+        """Anybody."""
+
+    def has_capability(self, name: str) -> bool:
+        """Nothing but the plain protocol."""
+        return False
 
     def select_folder(self, folder: str) -> dict[bytes, object]:
         """No keywords may be set."""
@@ -114,22 +131,11 @@ class FakeClient:
         return {uid: {key: raw if is_whole else raw[: raw.index(b"\r\n\r\n") + 4]} for uid, raw in raws}
 
 
-class ReadingMailbox(Mailbox):
-    """The real one, on a client that is open already."""
+class InlineEngine:
+    """`support_agent.workflow.worker.Journeys`: handles a mail where it is started, once.
 
-    def __init__(self, settings: ImapSettings, client: FakeClient) -> None:
-        super().__init__(settings)
-        self._client = client
-
-    def __enter__(self) -> ReadingMailbox:
-        return self
-
-    def close(self) -> None:
-        """The client stays open."""
-
-
-class InlineEngine(Engine):
-    """Handles a mail where it is started, once; `dies_at_start` ends the process instead."""
+    `dies_at_start` ends the process instead.
+    """
 
     def __init__(self, journey: Callable[[MailId], object]) -> None:
         self.journey = journey
@@ -224,11 +230,12 @@ def read_all(office: Office, client: FakeClient) -> list[MailId]:
     """Two lives of an agent whose real mailbox reads from this client; the mails it has recorded."""
 
     def open_mailbox() -> Mailbox:
-        return ReadingMailbox(office.settings.imap, client)
+        return Mailbox(office.settings.imap)
 
-    for _ in range(2):
-        engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
-        Worker(office.settings, office.store, office.stages, engine, open_mailbox, office.clock).run_once(Event())
+    with patch("support_agent.transport.mailbox.connect", lambda _settings: client):
+        for _ in range(2):
+            engine = InlineEngine(lambda mail_id: handle(mail_id, once(), office.stages))
+            Worker(office.settings, office.store, office.stages, engine, open_mailbox, office.clock).run_once(Event())
     return [mail.id for mail in office.store.mails.find()]
 
 

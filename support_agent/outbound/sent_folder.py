@@ -9,8 +9,10 @@ against a real Dovecot, tests/integration/outbound/test_sent_folder.py.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 import structlog
 
@@ -18,7 +20,6 @@ from support_agent.config.settings import ImapSettings, SentCopies
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.store.records import DeliverySource, OutboxId, OutboxRecord, OutboxStatus
 from support_agent.store.store import Store
-from support_agent.transport.mailbox import Mailbox
 
 log = structlog.get_logger(__name__)
 
@@ -31,13 +32,26 @@ MAX_FAILURES = 3
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
+class Folders(Protocol):
+    """The folders of an open mailbox; see `transport.mailbox.Mailbox`."""
+
+    def special_folder(self, use: str) -> str | None:
+        """The folder with a special use such as "\\\\Sent"; None if there is none."""
+
+    def has_message_id(self, folder: str, message_id: str) -> bool:
+        """Whether a folder has a mail with this Message-ID."""
+
+    def append(self, folder: str, raw: bytes, sent_at: datetime) -> None:
+        """Append one copy of a sent mail to a folder."""
+
+
 @dataclass
 class SentFolder:
     """Keeps the Sent folder complete; `now` is the clock."""
 
     store: Store
     imap: ImapSettings
-    open_mailbox: Callable[[], Mailbox]
+    open_mailbox: Callable[[], AbstractContextManager[Folders]]
     now: Callable[[], datetime]
     _not_before: datetime = field(default=NEVER, init=False)
     _failures: dict[OutboxId, int] = field(default_factory=dict, init=False)
@@ -78,7 +92,7 @@ class SentFolder:
         self._failures = {record.id: self._failures[record.id] for record in mails if record.id in self._failures}
         return tuple(sorted(mails, key=lambda record: self._failures.get(record.id, 0)))
 
-    def _work(self, mailbox: Mailbox, folder: str, mails: tuple[OutboxRecord, ...]) -> bool:
+    def _work(self, mailbox: Folders, folder: str, mails: tuple[OutboxRecord, ...]) -> bool:
         """File or find each mail; False if any is left to do."""
         failures = missing = 0
         for record in mails:
@@ -100,7 +114,7 @@ class SentFolder:
                     break
         return not failures and not missing
 
-    def _copy(self, mailbox: Mailbox, folder: str, record: OutboxRecord, is_there: bool) -> None:
+    def _copy(self, mailbox: Folders, folder: str, record: OutboxRecord, is_there: bool) -> None:
         if not is_there:
             mailbox.append(folder, record.raw, record.sent_at or record.created_at)
         self.store.outbox.mark_copied(record.id, self.now())

@@ -12,18 +12,31 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from threading import Event
 from types import TracebackType
-from typing import Self
+from typing import Generic, Protocol, Self, TypeVar
 
 import structlog
 
 from support_agent.config.settings import ImapSettings
 from support_agent.errors import ConfigError, TransientError
-from support_agent.transport.mailbox import Mailbox
 
 log = structlog.get_logger(__name__)
 
 
-class Watch:
+class IdleMailbox(Protocol):
+    """An open mailbox that can wait for new mail; see `transport.mailbox.Mailbox`."""
+
+    @property
+    def can_idle(self) -> bool:
+        """Whether the server announces IDLE."""
+
+    def wait(self, timeout_s: float, is_stopping: Callable[[], bool]) -> bool:
+        """Wait in IDLE for at most this long; returns whether the server sent a notification."""
+
+
+M = TypeVar("M", bound=IdleMailbox)
+
+
+class Watch(Generic[M]):
     """The mailbox of a running worker; a context manager, for one thread.
 
     Args:
@@ -35,7 +48,7 @@ class Watch:
     def __init__(
         self,
         settings: ImapSettings,
-        open_mailbox: Callable[[], AbstractContextManager[Mailbox]],
+        open_mailbox: Callable[[], AbstractContextManager[M]],
         clock: Callable[[], float],
         random: Callable[[], float],
     ) -> None:
@@ -44,7 +57,7 @@ class Watch:
         self._clock = clock
         self._random = random
         self._connection = ExitStack()
-        self._mailbox: Mailbox | None = None
+        self._mailbox: M | None = None
         self._has_fetched = False
         self._fetched_s = self._alarmed_s = clock()
         self._failures = 0
@@ -63,7 +76,7 @@ class Watch:
         """Seconds since the folder was last read completely, or since this watch began."""
         return self._clock() - self._fetched_s
 
-    def fetch(self, read: Callable[[Mailbox], int]) -> None:
+    def fetch(self, read: Callable[[M], int]) -> None:
         """Read the mailbox, unless the back-off after a failure still runs; `read` returns the number of mails.
 
         Raises:

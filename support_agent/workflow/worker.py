@@ -11,11 +11,12 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from threading import Event
+from typing import Protocol
 
 import structlog
 
@@ -23,14 +24,14 @@ from support_agent.cases.copies import known_as
 from support_agent.cases.rate_limits import is_from_unknown_sender
 from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
-from support_agent.engine.engine import Engine
+from support_agent.engine.engine import Failure
 from support_agent.errors import PermanentError, TransientError
 from support_agent.mail.message import Message, parse
 from support_agent.outbound.sent_folder import SentFolder
 from support_agent.store.records import CaseId, Due, MailId, MailRecord, MailStatus, OutgoingKind, mail_id_of
 from support_agent.store.store import Store
-from support_agent.transport.mailbox import Fetched, Mailbox
-from support_agent.transport.mailbox_watcher import Watch
+from support_agent.transport.mailbox import Fetched
+from support_agent.transport.mailbox_watcher import IdleMailbox, Watch
 from support_agent.workflow.stages import Stages
 
 log = structlog.get_logger(__name__)
@@ -46,6 +47,44 @@ IDLE_MARGIN_S = 60.0
 THREAD_DIGITS = 16
 
 
+class Inbox(IdleMailbox, Protocol):
+    """An open folder whose mails are read after a cursor and marked; see `transport.mailbox.Mailbox`."""
+
+    def resume(self, cursor: Cursor | None) -> Cursor:
+        """The cursor to continue from; None starts before the oldest mail."""
+
+    def end(self) -> Cursor:
+        """The cursor after the newest mail."""
+
+    def fetch_after(self, cursor: Cursor) -> Iterator[Fetched]:
+        """The mails after a cursor from `resume` or `end`, in the order of their UIDs."""
+
+    def mark_handled(self, uid: int, message_id: str | None = None) -> None:
+        """Mark a mail as recorded; with its Message-ID, where an earlier mark may have been cut short."""
+
+
+class Journeys(Protocol):
+    """Runs the journeys of mails; see `engine.engine.Engine`."""
+
+    def start(self, mail_id: str, thread: str) -> None:
+        """Start a mail's journey, once; mails of one thread run one after the other."""
+
+    def wait_until_idle(self, timeout_s: float) -> bool:
+        """Wait until no journey is left to run; False if that takes longer."""
+
+    def failed(self) -> list[Failure]:
+        """The mails whose journey failed."""
+
+    def ended(self, mail_ids: Sequence[str]) -> dict[str, bool]:
+        """For each of these mails that was started: whether its journey ended without an error."""
+
+    def forget(self, mail_ids: Sequence[str]) -> None:
+        """Forget journeys that have ended, so that `start` runs them again."""
+
+    def delete_finished(self, before: datetime) -> int:
+        """Forget the journeys that ended before an instant; returns how many."""
+
+
 @dataclass(frozen=True)
 class Worker:
     """Runs the agent on one mailbox; `now` is the clock."""
@@ -53,8 +92,8 @@ class Worker:
     settings: Settings
     store: Store
     stages: Stages
-    engine: Engine
-    open_mailbox: Callable[[], Mailbox]
+    engine: Journeys
+    open_mailbox: Callable[[], AbstractContextManager[Inbox]]
     now: Callable[[], datetime]
     random: Callable[[], float] = lambda: 0.5
     """0 to 1: random spread of the waits before a new connection."""
@@ -112,7 +151,7 @@ class Worker:
         return now
 
     @contextmanager
-    def _mailbox(self) -> Iterator[Mailbox]:
+    def _mailbox(self) -> Iterator[Inbox]:
         """Open the mailbox, and flag the last recorded mail again: a crash may have prevented its flag."""
         with self.open_mailbox() as mailbox:
             stored = self.store.cursors.get(self.settings.imap.folder)
@@ -122,7 +161,7 @@ class Worker:
                     mailbox.mark_handled(last.uid, last.message_id)
             yield mailbox
 
-    def _fetch(self, mailbox: Mailbox, stop: Event) -> int:
+    def _fetch(self, mailbox: Inbox, stop: Event) -> int:
         """Record the new mails and start their journeys; return how many there were."""
         cursor, mails = self._cursor(mailbox), 0
         for fetched in mailbox.fetch_after(cursor):
@@ -178,7 +217,7 @@ class Worker:
             duties.append(self.sent_folder.look_after)
         _do_each([*duties, self._delete_old])
 
-    def _cursor(self, mailbox: Mailbox) -> Cursor:
+    def _cursor(self, mailbox: Inbox) -> Cursor:
         """The cursor to fetch from; a rescan is stored before its first mail, so that a crash does not lose it."""
         stored = self.store.cursors.get(self.settings.imap.folder)
         if stored is not None:

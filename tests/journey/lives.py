@@ -15,7 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -31,12 +31,11 @@ from support_agent.company.company import Company
 from support_agent.company.documents import Document
 from support_agent.config.loading import load
 from support_agent.config.packaged_files import packaged
-from support_agent.config.settings import Settings
+from support_agent.config.settings import CompanySettings, Settings
 from support_agent.engine.database import engine_url
 from support_agent.engine.engine import Engine, executor_id
 from support_agent.engine.steps import Steps
 from support_agent.errors import GateRefused
-from support_agent.mail.message import Message
 from support_agent.models.embedding.port import Embedder
 from support_agent.models.language_model import Prompt, Scores, Usage
 from support_agent.pipeline import handle
@@ -48,7 +47,7 @@ from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import SmtpTransport
 from support_agent.workflow.decide import Decider
 from support_agent.workflow.stages import Outcome, Stages
-from support_agent.workflow.worker import Worker
+from support_agent.workflow.worker import Journeys, Worker
 from tests.fakes import PLAIN
 from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 
@@ -206,24 +205,33 @@ class Undecided:
         return Scores(log_probabilities=tuple(0.0 for _ in options), usage=Usage(forward_passes=1))
 
 
-@dataclass(frozen=True, kw_only=True)
-class WatchedWorker(Worker):
-    """The agent, dying between the record of a mail and its way to the engine where that is meant."""
+class WatchedEngine:
+    """The engine, before which the process dies, where that is meant, between the record of a mail and its start."""
 
-    watch: Watch
+    def __init__(self, engine: Engine, watch: Watch) -> None:
+        self._engine, self._watch = engine, watch
 
-    def _start(self, mail_id: MailId, message: Message | None) -> None:
-        self.watch.die_at(mail_id, START)
-        super()._start(mail_id, message)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def start(self, mail_id: str, thread: str) -> None:
+        self._watch.die_at(mail_id, START)
+        self._engine.start(mail_id, thread)
 
 
-class WatchedStages(Stages):
+class RefusingStages:
     """The stages, with a gate that refuses the mails that say so."""
+
+    def __init__(self, stages: Stages) -> None:
+        self._stages = stages
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stages, name)
 
     def answer(self, mail: RoutedMail, decision: Decision) -> Outcome:
         if REFUSED in mail.message.subject:
             raise GateRefused("a byte without a source")
-        return super().answer(mail, decision)
+        return self._stages.answer(mail, decision)
 
 
 def utc_now() -> datetime:
@@ -231,36 +239,48 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def live(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> None:
+class Files(NamedTuple):
+    """What all lives read alike."""
+
+    company: Company
+    templates: Templates
+
+    @classmethod
+    def read(cls, settings: CompanySettings) -> Files:
+        """Read them, and what is first read for the first mail: what a fork has already costs a life nothing."""
+        company = Company.load(settings)
+        assert company.vocabulary
+        return cls(company, Templates.load(settings.templates))
+
+
+def live(settings: Settings, files: Files, trace: Trace, kills: Mapping[str, Kill]) -> None:
     """One life of the agent: take up what is open, drain the mailbox, stop."""
     watch = Watch(trace, kills)
     with Store.open(settings.store.url, packaged("migrations"), timeout_s=settings.store.timeout_s) as store:
         store.upgrade()
         decider = Decider(
-            company=Company.load(settings.company),
+            company=files.company,
             planner=Planner(Undecided(), settings.planner, time.monotonic, combiner=PLAIN),
             search=WordSearch(),
-            templates=Templates.load(settings.company.templates),
+            templates=files.templates,
             settings=settings,
         )
         transport = watch.watched(SmtpTransport(settings.smtp))
-        company, templates = decider.company, decider.templates
-        wired = wire(settings, watch.watched(store), transport, company, templates, lambda: decider, utc_now)
-        stages = WatchedStages(**vars(wired))
+        stages = wire(settings, watch.watched(store), transport, *files, lambda: decider, utc_now)
+        refusing = cast(Stages, RefusingStages(stages))
 
         def journey(mail_id: str, steps: Steps) -> str:
-            return handle(MailId(mail_id), watch.steps_of(mail_id, steps), stages)
+            return handle(MailId(mail_id), watch.steps_of(mail_id, steps), refusing)
 
         name = executor_id(secrets.token_hex(4))
         engine = Engine(engine_url(settings.store.url), name, settings.engine, journey)
-        agent = WatchedWorker(
+        agent = Worker(
             settings=settings,
             store=store,
             stages=stages,
-            engine=engine,
+            engine=cast(Journeys, WatchedEngine(engine, watch)),
             open_mailbox=lambda: Mailbox(settings.imap),
             now=utc_now,
-            watch=watch,
         )
         stages.keep_company()
         agent.recover()
@@ -269,17 +289,17 @@ def live(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> None:
         engine.stop(timeout_s=1)
 
 
-def deaths_until_done(settings: Settings, trace: Trace, kills: Mapping[str, Kill]) -> int:
+def deaths_until_done(settings: Settings, files: Files, trace: Trace, kills: Mapping[str, Kill]) -> int:
     """Live again and again until a life comes to its end; how many were killed before that.
 
-    Each life is a forked process of its own: the libraries are loaded once, and no thread is there yet.
+    Each life is a forked process of its own: libraries and files are loaded once, and no thread is there yet.
     """
     for deaths in range(len(kills) + 1):
         child = os.fork()
         if child == 0:
             code = 1
             try:
-                live(settings, trace, kills)
+                live(settings, files, trace, kills)
                 code = 0
             except BaseException:
                 traceback.print_exc()
@@ -301,10 +321,11 @@ def main() -> None:
     """
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     settings = load(Path(sys.argv[1]))
+    files = Files.read(settings.company)
     trace = Trace(Path(sys.argv[2]))
     for line in sys.stdin:
         kills = {mail_id: Kill(*kill) for mail_id, kill in json.loads(line).items()}
-        sys.stdout.write(f"{deaths_until_done(settings, trace, kills)}\n")
+        sys.stdout.write(f"{deaths_until_done(settings, files, trace, kills)}\n")
         sys.stdout.flush()
 
 

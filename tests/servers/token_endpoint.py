@@ -12,7 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
+
+from support_agent.config.settings import OAuthSettings
+from support_agent.transport.oauth import TokenSource, write_secret
 
 CLIENT_ID = "client-1"
 CLIENT_SECRET = "client-secret-1"
@@ -66,6 +70,13 @@ class TokenEndpoint:
         if token not in self.valid:
             return 401, b'{"error": "invalid_token"}'
         return 200, json.dumps({"email": self.user, "expires_in": 100}).encode()
+
+
+def token_source(endpoint: TokenEndpoint, folder: Path) -> TokenSource:
+    """The product's own, with a refresh token in this folder that the endpoint knows."""
+    write_secret(folder / "refresh", endpoint.refresh_token)
+    where = {"token_url": endpoint.url, "client_id": CLIENT_ID, "refresh_token_file": folder / "refresh"}
+    return TokenSource(OAuthSettings.model_validate(where))
 
 
 @contextmanager

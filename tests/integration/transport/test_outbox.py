@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import Thread
 
 import pytest
 from pydantic import SecretStr
 
-from support_agent.config.settings import OAuthSettings, Security, SmtpSettings
+from support_agent.config.settings import Security, SmtpSettings
 from support_agent.errors import ConfigError, TransientError
-from support_agent.transport.oauth import TokenSource
 from support_agent.transport.outbox import Delivery, SmtpTransport
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import Dovecot, free_port
 from tests.servers.postfix import LATER, MAX_MESSAGE_BYTES, REFUSED, Postfix
 from tests.servers.smtp_script import CUT, DRIBBLE, ENDLESS_LINE, ENDLESS_REPLY, GOOD, HALF, HANG, ScriptedSmtp
+from tests.servers.token_endpoint import token_endpoint, token_source
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 FROM = "support@harborfile.example"
@@ -263,37 +264,23 @@ def test_s60_login_comes_after_tls(certificates: Certificates, offered: str, sai
     assert server.lines[: 3 + len(said)] == [hello, "STARTTLS", hello, *said]
 
 
-class Tokens(TokenSource):
-    """Has one token after the other; those that are refused are kept."""
-
-    def __init__(self) -> None:
-        super().__init__(OAuthSettings())
-        self.refusals: list[str] = []
-
-    def token(self, now: datetime) -> str:
-        return f"t{len(self.refusals)}"
-
-    def refused(self, token: str) -> None:
-        self.refusals.append(token)
-
-
 @pytest.mark.parametrize("is_taken", [True, False])
-def test_s60_an_access_token_is_shown_where_the_settings_say_so(certificates: Certificates, is_taken: bool) -> None:
+def test_s60_an_access_token_is_shown_where_the_settings_say_so(
+    certificates: Certificates, tmp_path: Path, is_taken: bool
+) -> None:
     """XOAUTH2: the challenge that says why a token is refused gets an empty answer; then another is tried once."""
     script: dict[str, str] = {"EHLO-TLS": "250-test\r\n250 AUTH XOAUTH2 PLAIN"}
     if not is_taken:
         script |= {"AUTH": "334 eyJzdGF0dXMiOiI0MDAifQ==", "ANSWER": "535 5.7.8 expired"}
-    tokens = Tokens()
-    with (
-        ScriptedSmtp(script, certificates) as server,
-        SmtpTransport(signed_in(server.port, certificates, auth="xoauth2"), tokens, lambda: NOON) as transport,
-    ):
-        delivery = transport.deliver(RAW, FROM, TO)
+    with token_endpoint() as endpoint, ScriptedSmtp(script, certificates) as server:
+        settings = signed_in(server.port, certificates, auth="xoauth2")
+        with SmtpTransport(settings, token_source(endpoint, tmp_path), lambda: NOON) as transport:
+            delivery = transport.deliver(RAW, FROM, TO)
     auths = [i for i, line in enumerate(server.lines) if line.startswith("AUTH")]
-    assert server.lines[auths[0]] == "AUTH XOAUTH2 dXNlcj1zdXBwb3J0AWF1dGg9QmVhcmVyIHQwAQE="
+    assert server.lines[auths[0]] == "AUTH XOAUTH2 dXNlcj1zdXBwb3J0AWF1dGg9QmVhcmVyIGFjY2Vzcy0xAQE="
     assert delivery.status == ("sent" if is_taken else "retry")
     assert [server.lines[i + 1] == "" for i in auths] == ([False] if is_taken else [True, True])
-    assert tokens.refusals == ([] if is_taken else ["t0"])
+    assert len(endpoint.asked) == (1 if is_taken else 2)
 
 
 # One connection for many mails

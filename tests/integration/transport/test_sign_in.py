@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from support_agent.config.settings import ImapSettings, OAuthSettings, Security
+from support_agent.config.settings import ImapSettings, Security
 from support_agent.errors import ConfigError, TransientError
 from support_agent.transport.mailbox import Mailbox
-from support_agent.transport.oauth import TokenSource, write_secret
+from support_agent.transport.oauth import TokenSource
 from tests.servers.certificates import Certificates
 from tests.servers.dovecot import Dovecot, running_dovecot
 from tests.servers.imap_script import OK, scripted_imap
-from tests.servers.token_endpoint import CLIENT_ID, TokenEndpoint, token_endpoint
+from tests.servers.token_endpoint import TokenEndpoint, token_endpoint, token_source
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 USER = "support@harborfile.example"
@@ -39,9 +39,7 @@ def endpoint() -> Iterator[TokenEndpoint]:
 
 @pytest.fixture
 def tokens(endpoint: TokenEndpoint, tmp_path: Path) -> TokenSource:
-    write_secret(tmp_path / "refresh", "refresh-1")
-    where = {"token_url": endpoint.url, "client_id": CLIENT_ID, "refresh_token_file": tmp_path / "refresh"}
-    return TokenSource(OAuthSettings.model_validate(where))
+    return token_source(endpoint, tmp_path)
 
 
 @pytest.fixture

@@ -10,23 +10,21 @@ from support_agent.config.settings import ImapSettings, SentCopies
 from support_agent.errors import TransientError
 from support_agent.outbound.sent_folder import BREAK, MAX_FAILURES, SentFolder
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind
-from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.outbox import Delivery
 from tests.fakes_journey import JAMES, NOON, Clock, Office, write
 
 
-class Folders(Mailbox):
-    """A mailbox with one folder, `Sent`; `broken` are Message-IDs that it cannot file."""
+class FakeFolders:
+    """`outbound.sent_folder.Folders`: one folder, `Sent`; `broken` are Message-IDs that it cannot file."""
 
     def __init__(self) -> None:
-        super().__init__(ImapSettings())
         self.filed: list[tuple[str, bytes, datetime]] = []
         self.there: set[str] = set()
         self.broken: set[str] = set()
         self.sent: str | None = "Sent"
         self.opened = 0
 
-    def __enter__(self) -> Folders:
+    def __enter__(self) -> FakeFolders:
         self.opened += 1
         return self
 
@@ -53,13 +51,13 @@ def answer(office: Office, status: str = "sent", number: int = 1) -> OutboxRecor
     return office.sent(mail_id)[OutgoingKind.ANSWER]
 
 
-def keeper(office: Office, folders: Folders, **imap: object) -> SentFolder:
+def keeper(office: Office, folders: FakeFolders, **imap: object) -> SentFolder:
     return SentFolder(office.store, ImapSettings.model_validate(imap), lambda: folders, office.clock)
 
 
 def test_s66_a_sent_mail_is_filed_once_with_its_bytes_and_date(office: Office) -> None:
     """S66: in the folder that the server names, or in the one of the settings; the store remembers it."""
-    folders, record = Folders(), answer(office)
+    folders, record = FakeFolders(), answer(office)
     keeper(office, folders).look_after()
     keeper(office, folders).look_after()
     assert folders.filed == [("Sent", record.raw, record.sent_at)]
@@ -71,7 +69,7 @@ def test_s66_a_sent_mail_is_filed_once_with_its_bytes_and_date(office: Office) -
 
 def test_s66_a_copy_that_is_there_already_is_not_filed_again(office: Office) -> None:
     """The process died between the copy and its record: the folder is asked for the Message-ID first."""
-    folders, record = Folders(), answer(office)
+    folders, record = FakeFolders(), answer(office)
     folders.there = {record.message_id}
     keeper(office, folders).look_after()
     assert folders.filed == []
@@ -80,7 +78,7 @@ def test_s66_a_copy_that_is_there_already_is_not_filed_again(office: Office) -> 
 
 @pytest.mark.parametrize("copies", [SentCopies.PROVIDER, SentCopies.NONE])
 def test_s66_nothing_is_filed_where_the_provider_does_it_or_nobody_shall(office: Office, copies: SentCopies) -> None:
-    folders = Folders()
+    folders = FakeFolders()
     answer(office)
     keeper(office, folders, sent_copies=copies).look_after()
     assert (folders.filed, folders.opened) == ([], 0)
@@ -88,13 +86,13 @@ def test_s66_nothing_is_filed_where_the_provider_does_it_or_nobody_shall(office:
 
 @pytest.mark.parametrize("status", ["retry", "uncertain", "failed"])
 def test_s66_what_is_not_known_to_be_out_is_not_filed(office: Office, status: str) -> None:
-    folders, record = Folders(), answer(office, status)
+    folders, record = FakeFolders(), answer(office, status)
     keeper(office, folders).look_after()
     assert record.raw not in [raw for _, raw, _ in folders.filed]
 
 
 def test_s66_one_that_cannot_be_filed_keeps_no_other_from_it_and_is_tried_later(office: Office) -> None:
-    folders, first, second = Folders(), answer(office), answer(office, number=2)
+    folders, first, second = FakeFolders(), answer(office), answer(office, number=2)
     folders.broken = {first.message_id}
     sent_folder = keeper(office, folders)
     sent_folder.look_after()
@@ -108,12 +106,12 @@ def test_s66_one_that_cannot_be_filed_keeps_no_other_from_it_and_is_tried_later(
 
 
 def test_s66_a_mailbox_without_such_a_folder_or_that_is_away_stops_nothing(office: Office) -> None:
-    folders = Folders()
+    folders = FakeFolders()
     answer(office)
     folders.sent = None
     keeper(office, folders).look_after()
 
-    def away() -> Mailbox:
+    def away() -> FakeFolders:
         raise TransientError("away")
 
     SentFolder(office.store, ImapSettings(), away, office.clock).look_after()
@@ -126,7 +124,7 @@ def test_s66_a_mailbox_without_such_a_folder_or_that_is_away_stops_nothing(offic
 
 def test_s66_mails_that_are_refused_time_and_again_keep_no_others_out(office: Office) -> None:
     """As many as end a round, and the oldest: at the next the others come first; so it is where all look the same."""
-    folders = Folders()
+    folders = FakeFolders()
     customers = [f"customer{number}@example.net" for number in range(MAX_FAILURES + 4)]
     for customer in customers:
         office.handle(write("can I get a refund?", sender=customer))
@@ -152,7 +150,7 @@ def test_s66_more_refused_mails_than_one_round_takes_keep_none_out(
 
 
 def test_s66_a_clock_that_is_set_back_makes_no_break_longer(office: Office) -> None:
-    folders, record = Folders(), answer(office)
+    folders, record = FakeFolders(), answer(office)
     folders.broken = {record.message_id}
     sent_folder = keeper(office, folders)
     sent_folder.now = Clock(NOON + timedelta(days=2))
@@ -165,7 +163,7 @@ def test_s66_a_clock_that_is_set_back_makes_no_break_longer(office: Office) -> N
 
 @pytest.mark.parametrize(("days", "is_looked_for"), [(3, False), (6, True)])
 def test_s66_the_period_is_a_setting(office: Office, days: int, is_looked_for: bool) -> None:
-    folders = Folders()
+    folders = FakeFolders()
     answer(office)
     sent_folder = keeper(office, folders, sent_search_days=days)
     sent_folder.now = Clock(NOON + timedelta(days=5))
@@ -175,7 +173,7 @@ def test_s66_the_period_is_a_setting(office: Office, days: int, is_looked_for: b
 
 def test_s62_an_uncertain_mail_that_waited_for_days_is_looked_for(office: Office) -> None:
     """A pause, or a server that was away: the period begins with the last try."""
-    folders, record = Folders(), answer(office, "retry")
+    folders, record = FakeFolders(), answer(office, "retry")
     office.clock = Clock(NOON + timedelta(days=4))
     office.transport.deliveries = [Delivery(status="uncertain", detail="lost after the dot")]
     office.stages.send(record.mail_id)
@@ -189,7 +187,7 @@ def test_s62_an_uncertain_mail_that_waited_for_days_is_looked_for(office: Office
 @pytest.mark.parametrize("is_there", [True, False])
 def test_s62_an_uncertain_mail_that_the_provider_filed_went_out(office: Office, is_there: bool) -> None:
     """S62: only where the provider files what it sends; what is not there proves nothing."""
-    folders, record = Folders(), answer(office, "uncertain")
+    folders, record = FakeFolders(), answer(office, "uncertain")
     folders.there = {record.message_id} if is_there else set()
     keeper(office, folders, sent_copies="provider").look_after()
     now = office.store.outbox.get(record.id)
@@ -199,7 +197,7 @@ def test_s62_an_uncertain_mail_that_the_provider_filed_went_out(office: Office, 
 
 
 def test_s62_our_own_copies_say_nothing_of_an_uncertain_mail(office: Office) -> None:
-    folders, record = Folders(), answer(office, "uncertain")
+    folders, record = FakeFolders(), answer(office, "uncertain")
     folders.there = {record.message_id}
     keeper(office, folders).look_after()
     now = office.store.outbox.get(record.id)

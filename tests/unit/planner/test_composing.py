@@ -183,13 +183,11 @@ def test_the_confidence_is_the_least_of_topic_pieces_and_pointers() -> None:
 
 
 def test_a_probability_that_is_no_number_is_not_sure() -> None:
-    class Nameless(ScoringComposer):
+    class Nameless:
         def compose(self, step: Step) -> Composed:
-            return super().compose(step)._replace(probability=math.nan)
+            return ScoringComposer(Prefers("payments")).compose(step)._replace(probability=math.nan)
 
-    work = ComposedRun(
-        Nameless(Prefers("payments")), Chooser(Prefers("payments"), PLAIN), PlannerSettings(), lambda: 0.0, payments()
-    )
+    work = ComposedRun(Nameless(), Chooser(Prefers("payments"), PLAIN), PlannerSettings(), lambda: 0.0, payments())
     work.run()
     assert (work.answers, work.reasons) == ((), ["unsure"])
 

@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 
 from support_agent.config.settings import ImapSettings
 from support_agent.errors import ConfigError, TransientError
-from support_agent.transport.mailbox import Mailbox
 from support_agent.transport.mailbox_watcher import Watch
 from tests.fakes_agent import FakeMailbox, Shift, with_imap
 from tests.fakes_journey import NOON, Clock, Office
@@ -21,11 +20,10 @@ from tests.fakes_journey import NOON, Clock, Office
 AWAY = TransientError("imap.example.com:993 cannot be used now: refused")
 
 
-class Line(Mailbox):
-    """A connection: whether the server offers IDLE, and what its next waits end with."""
+class Line:
+    """`IdleMailbox`: whether the server offers IDLE, and what its next waits end with."""
 
     def __init__(self, *, offers_idle: bool = True) -> None:
-        super().__init__(ImapSettings())
         self.offers_idle = offers_idle
         self.told: list[bool | TransientError] = []
         self.waits: list[float] = []
@@ -71,7 +69,7 @@ class World:
         self.watch = Watch(self.settings, self.open, lambda: self.now_s, lambda: self.random)
 
     @contextmanager
-    def open(self) -> Iterator[Mailbox]:
+    def open(self) -> Iterator[Line]:
         if self.errors:
             raise self.errors.pop(0)
         self.opened += 1
@@ -157,7 +155,7 @@ def test_s33_waits_between_connections_grow_to_their_longest() -> None:
     assert world.watch._wait_s() == 1
 
 
-def _away(_: Mailbox) -> int:
+def _away(_: Line) -> int:
     raise AWAY
 
 
@@ -219,7 +217,7 @@ def test_settings_that_worked_before_are_tried_again_with_an_alarm() -> None:
     assert world.opened == 2
 
 
-def _refused(_: Mailbox) -> int:
+def _refused(_: Line) -> int:
     raise ConfigError("check imap.password", code="imap_login")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from email import message_from_bytes, policy
 
@@ -167,25 +167,24 @@ def test_partial_answer_that_did_not_arrive_is_told_beside_its_packet(office: Of
     assert [recipient for recipient, _ in office.transport.given] == [DESK, JAMES, DESK]
 
 
-def test_answer_that_cannot_be_queued_leaves_no_packet_that_quotes_it(office: Office) -> None:
+def test_answer_that_cannot_be_queued_leaves_no_packet_that_quotes_it(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Refused after it was rendered: nobody may read what the customer was answered, for he was not."""
-    broken = replace(office, store=replace(office.store, outbox=NoAnswerOutbox(office.store.database)))
-    mail_id, outcome = broken.handle(write(f"{SEATS}\r\n\r\n{OFF_TOPIC}", sender=JAMES), twice())
-    sent = broken.sent(mail_id)
-    assert (outcome, set(sent)) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
-    assert reason_told(broken, mail_id) == ("message_id_taken", "another mail has this Message-ID")
-    assert "WHAT THE CUSTOMER WAS ANSWERED" not in text_of(sent[PACKET])
-    assert one(broken, mail_id).reason_code == "message_id_taken"
+    queue = Outbox.queue
 
-
-class NoAnswerOutbox(Outbox):
-    """An outbox that takes no answer."""
-
-    def queue(self, *mails: OutgoingMail) -> tuple[OutboxRecord, ...]:
-        """Refuse an answer, and with it what was to be queued along with it."""
+    def without_answer(outbox: Outbox, *mails: OutgoingMail) -> tuple[OutboxRecord, ...]:
         if any(mail.kind is ANSWER for mail in mails):
             raise PermanentError("another mail has this Message-ID", code="message_id_taken")
-        return super().queue(*mails)
+        return queue(outbox, *mails)
+
+    monkeypatch.setattr(Outbox, "queue", without_answer)
+    mail_id, outcome = office.handle(write(f"{SEATS}\r\n\r\n{OFF_TOPIC}", sender=JAMES), twice())
+    sent = office.sent(mail_id)
+    assert (outcome, set(sent)) == ("escalated", {PACKET, ACKNOWLEDGEMENT})
+    assert reason_told(office, mail_id) == ("message_id_taken", "another mail has this Message-ID")
+    assert "WHAT THE CUSTOMER WAS ANSWERED" not in text_of(sent[PACKET])
+    assert one(office, mail_id).reason_code == "message_id_taken"
 
 
 def test_acknowledgement_that_did_not_arrive_is_told(office: Office) -> None:
@@ -222,34 +221,27 @@ def test_mail_that_was_being_sent_when_the_program_died_is_told(office: Office) 
     assert (code, "uncertain" in str(why)) == ("undelivered", True)
 
 
-def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office) -> None:
+def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first one's case is gone from the database: the desk hears of the second, and of the first later."""
     office.transport.deliveries = [Delivery(status="retry", detail="later")] * 2
     (first, _), (second, _) = office.handle(write(REFUND)), office.handle(write(REFUND, sender=JAMES))
     for row in office.store.outbox.find():
         assert office.store.outbox.claim(row.id, NOON + timedelta(days=1))
     office.store.outbox.recover_sending()
-    mails = UnreadableMails(office.store.database, broken=first)
-    broken = replace(office, store=replace(office.store, mails=mails))
-    with capture_logs() as events:
-        assert broken.stages.notices.notify_losses() == [DeliveryStatus.SENT]
+    raw = Mails.raw
+
+    def unreadable(mails: Mails, mail_id: MailId) -> bytes:
+        if mail_id == first:
+            raise PermanentError("no such mail", code="no_mail")
+        return raw(mails, mail_id)
+
+    with monkeypatch.context() as patch, capture_logs() as events:
+        patch.setattr(Mails, "raw", unreadable)
+        assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_told"]
     assert FAILURE in office.sent(second)
     assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     assert FAILURE in office.sent(first)
-
-
-@dataclass(frozen=True)
-class UnreadableMails(Mails):
-    """A table that cannot read one mail."""
-
-    broken: MailId
-
-    def raw(self, mail_id: MailId) -> bytes:
-        """Fail for that one."""
-        if mail_id == self.broken:
-            raise PermanentError("no such mail", code="no_mail")
-        return super().raw(mail_id)
 
 
 class BrokenSearch(WordSearch):
