@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.fit`: fits the weights of `support_agent/planner/combiner.json` to many companies.
 
-The weights without the language model are fitted to the demo's tuning mails, to three made-up companies, and, with
+The weights without the language model are fitted to the demo's tuning mails, to made-up companies, and, with
 `--intents DIR`, to companies made of public labelled questions (training splits alone): topics drawn from them, with
 few or many examples, and questions to topics that were left out. What the model's votes add is fitted where they were
 recorded; `--ask` records what is missing. Every company counts the same. Printed is the leave-one-company-out

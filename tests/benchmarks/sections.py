@@ -1,8 +1,8 @@
 """`python -m tests.benchmarks.sections [--fit]`: how often the right section is found, its document given.
 
-The questions are those of labelled mails that a document answers: the demo's tuning mails and three made-up companies,
-each company weighed by the fit to the others; then, by the weights that ship, what is only reported: two more companies
-and the demo's labelled mails. `--fit` writes the weights, `support_agent/facts/sections.json`. Printed is for how many
+The questions are those of labelled mails that a document answers: the demo's tuning mails and made-up companies, each
+company weighed by the fit to the others; then, by the weights that ship, what is only reported: two more companies and
+the demo's labelled mails. `--fit` writes the weights, `support_agent/facts/sections.json`. Printed is for how many
 questions the likeliest section is right, for how many one of those that would be sent, how many these are, and how many
 are right where they are sure enough.
 
