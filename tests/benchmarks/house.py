@@ -1,22 +1,40 @@
 """`python -m tests.benchmarks.house`: how large the house is, in figures that a reader can check.
 
-Code lines are those with a token on them that is no comment and no docstring.
+Code lines are those with a token on them that is no comment and no docstring. What an answer crosses is observed: a
+mail goes through a journey with a profiler, from the decision until the transport has the bytes.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import sys
+import tempfile
+import time
 import tokenize
+from collections.abc import Callable
 from configparser import ConfigParser
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from support_agent.config.packaged_files import packaged
+from support_agent.config.settings import EngineSettings
+from support_agent.engine.steps import Steps
+from support_agent.store.store import Store
+from tests.fakes_journey import JAMES, make_company, office_in, write
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "support_agent"
 NO_CODE = frozenset({
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 })  # fmt: skip
+
+
+WATCHED = ("answer", "send")
+"""The steps of a journey between the decision and SMTP."""
 
 
 class Lines(NamedTuple):
@@ -36,10 +54,44 @@ def main() -> None:
         ("lines of Python, all", str(sum(lines.all for lines in counted.values()))),
         ("lines with code", str(sum(lines.code for lines in counted.values()))),
         *((f"  {room}", f"{lines.all}, with code {lines.code}") for room, lines in counted.items() if lines.all > 1),
+        ("an answer crosses", told(crossed())),
         ("bytes of README.md", str((ROOT / "README.md").stat().st_size)),
     ]
     for name, value in rows:
         print(f"{name:<22} {value}")  # noqa: T201
+
+
+def told(modules: frozenset[str]) -> str:
+    """How many modules, in how many rooms."""
+    rooms = {module.split(".")[1] for module in modules}
+    return f"{len(modules)} modules of {len(rooms)} rooms: {', '.join(sorted(rooms))}"
+
+
+def crossed() -> frozenset[str]:
+    """The modules that do something between the decision on a mail and SMTP, for a mail that a document answers."""
+    found: set[str] = set()
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and module.startswith(f"{PACKAGE.name}."):
+            found.add(module)
+
+    def watched(work: Callable[[], JsonValue]) -> JsonValue:
+        sys.setprofile(profile)
+        try:
+            return work()
+        finally:
+            sys.setprofile(None)
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        company = make_company(folder)
+        with Store.open(f"sqlite:///{folder / 'empty.sqlite3'}", packaged("migrations")) as store:
+            store.upgrade()
+        with office_in(folder, company, folder / "empty.sqlite3") as office:
+            steps = Steps(lambda name, work: watched(work) if name in WATCHED else work(), EngineSettings(), time.sleep)
+            office.handle(write("can I get a refund?", sender=JAMES), steps)
+    return frozenset(found)
 
 
 def layers() -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.benchmarks.house import PACKAGE, code_lines, layers, main
+from tests.benchmarks.house import PACKAGE, code_lines, crossed, layers, main
 
 SAMPLE = '''"""What a module is for.
 
@@ -36,3 +36,10 @@ def test_the_figures_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "app.py, errors.py, pipeline.py" in printed
     assert all(room in printed for room in ("workflow", "lines with code", "bytes of README.md"))
+
+
+def test_what_an_answer_crosses_knows_no_model_no_planner_and_no_fact_room() -> None:
+    """Not only do these modules not import them: none of theirs does anything while an answer is made and sent."""
+    rooms = {module.split(".")[1] for module in crossed()}
+    assert {"answer", "mail", "outbound", "store", "workflow"} <= rooms
+    assert not rooms & {"facts", "models", "tools"}
