@@ -47,7 +47,7 @@ test: $(INSTALLED)
 	$(call beside_types,$(PYTEST) -m "not model")
 	$(MODEL_PYTEST) -m model
 
-# Which branches of each room no test takes, but for those of the model's tests; on Python 3.11 that takes about twice
+# How many branches of each room no test takes, but for those of the model's tests; on Python 3.11 that takes about twice
 # the time of the tests.
 coverage: $(INSTALLED)
 	$(PYTEST) -m "not model" --cov=support_agent --cov-branch --cov-report=

@@ -1,1 +1,1 @@
-"""Routing of mails to cases, and the limits on letters to their senders."""
+"""Which case a mail belongs to, the decision on it, and the limits on automatic mail: rates, breaker, pause."""

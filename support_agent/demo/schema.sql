@@ -1,3 +1,4 @@
+-- The demo company's database; `seed.py` fills it.
 CREATE TABLE customers (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,

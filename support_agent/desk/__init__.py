@@ -1,1 +1,1 @@
-"""What people get of a case, and what they did with it."""
+"""What was retrieved for a case, as people see it, and what they did with the case."""

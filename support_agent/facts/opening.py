@@ -89,8 +89,9 @@ def open_rooms(
     sources = [document_source(document) for document in company.documents]
     passages.update(sources)
     chaining, versions = None, [id_of(search.version, passages.version)]
+    if settings.grading.writes_drafts or settings.grading.max_cycles:
+        model.open_writing()  # drafts, and the rewritten question of another cycle
     if settings.grading.writes_drafts:
-        model.open_writing()
         # The graph bears drafts out; of 10,000 documents it takes 14 s and 155 MB.
         chaining = open_chaining(settings.evidence, sources, model, search, seed=settings.grading.seed)
         versions.append(chaining.graph.version)
@@ -146,8 +147,8 @@ def _open_workflow(
     model = open_model(settings, stderr_progress())
     grading = settings.grading.model_copy(update={"drafts": drafts})
     settings = settings.model_copy(update={"grading": grading})
-    rooms = open_rooms(settings, company, search, model, in_memory=True)
     try:
+        rooms = open_rooms(settings, company, search, model, in_memory=True)
         yield replace(rooms.workflow, retriever=rooms.retriever(allowed)), search.read
     finally:
         close(model)

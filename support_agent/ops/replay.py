@@ -232,10 +232,22 @@ def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[
     Raises:
         PermanentError: another version of the program wrote the record of one of them.
     """
-    found = ((store.mails.get(mail_id), store.plans.get(mail_id)) for mail_id in mails)
+    found = ((store.mails.get(mail_id), _plan_of(store, mail_id)) for mail_id in mails)
     return tuple(
         _replanned(store, dry_run, mail, plan) for mail, plan in found if mail is not None and plan is not None
     )
+
+
+def _plan_of(store: Store, mail_id: MailId) -> PlanRecord | None:
+    """What was decided on a mail.
+
+    Raises:
+        PermanentError: another version of the program wrote it.
+    """
+    try:
+        return store.plans.get(mail_id)
+    except ValidationError as error:
+        raise unreadable(f"the plan of mail {mail_id}") from error
 
 
 def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord) -> Replanned:

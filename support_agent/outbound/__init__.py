@@ -1,1 +1,1 @@
-"""Outgoing mails: composing, sending, and their delivery status."""
+"""Outgoing mails: packing, queueing, composing, sending, notices, and their delivery status."""

@@ -46,7 +46,7 @@ class MailStatus(StrEnum):
     ESCALATED = "escalated"
     FILED = "filed"
     QUARANTINED = "set_aside"
-    """Its journey failed, and the desk was notified."""
+    """Its journey failed; `doctor` and a notice to the desk say so. What is stored keeps the older name."""
 
 
 class CaseState(StrEnum):

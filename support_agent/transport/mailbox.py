@@ -246,10 +246,10 @@ class Mailbox:
             return self._connect(None)
         if self._tokens is None or self._now is None:
             raise ValueError("a mailbox with imap.auth = 'xoauth2' needs a TokenSource and a clock")
-        return self._tokens.sign_in(self._connect, SignInRefused, self._now())
+        return self._tokens.sign_in(self._connect, SignInRefused, self._now(), host=self._settings.host)
 
     def _connect(self, token: str | None) -> None:
-        self.close()
+        self.close()  # the connection on which a token was refused
         with mapped(self._settings):
             self._client = connect(self._settings)
             sign_in(self._client, self._settings, token)

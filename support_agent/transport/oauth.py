@@ -89,11 +89,12 @@ class TokenSource:
                 self._token = self._fetch(now)
             return self._token.text
 
-    def sign_in(self, attempt: Callable[[str], T], refusal: type[Exception], now: datetime) -> T:
+    def sign_in(self, attempt: Callable[[str], T], refusal: type[Exception], now: datetime, *, host: str) -> T:
         """Sign in with a token; replace one that the server refuses once, because it may have been revoked early.
 
         Args:
             attempt: Signs in with a token, and raises `refusal` where the server does not take it.
+            host: The server, for the log.
         Raises:
             ConfigError, TransientError: as `token`, or what the attempt raises.
         """
@@ -101,7 +102,7 @@ class TokenSource:
         try:
             return attempt(token)
         except refusal as error:
-            log.warning("access_token_refused", error=type(error).__name__)
+            log.warning("access_token_refused", host=host, error=type(error).__name__)
             self.refused(token)
             return attempt(self.token(now))
 

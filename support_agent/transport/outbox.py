@@ -212,7 +212,8 @@ class SmtpTransport:
             return open_session(self._settings, helo)
         if self._tokens is None or self._now is None:
             raise ValueError("a transport with smtp.auth = 'xoauth2' needs a TokenSource and a clock")
-        return self._tokens.sign_in(partial(open_session, self._settings, helo), LoginRefused, self._now())
+        attempt = partial(open_session, self._settings, helo)
+        return self._tokens.sign_in(attempt, LoginRefused, self._now(), host=self._settings.host)
 
     def _is_stale(self, kept: _Connection) -> bool:
         return self._clock() - kept.used_at >= self._settings.idle_s

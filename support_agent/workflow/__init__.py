@@ -1,1 +1,1 @@
-"""The worker, the stages of a mail's journey, and the decision."""
+"""The worker, the stages of a mail's journey, and what decides on a mail."""

@@ -36,6 +36,8 @@ from tests.labelled import MAILS, labels
 COMPANIES = Path(__file__).parents[1] / "companies"
 FITTED = ("shop", "utility", "office", "mobile", "rentals", "ledger", "gym")
 """The made-up companies that weights are fitted to, beside the demo; the others are only reported."""
+WITH_PAPERS = ("shop", "utility", "office")
+"""Those of them that have notes and process questions for the benchmarks of papers."""
 TODAY = datetime(2026, 11, 16, 12, tzinfo=UTC)
 QUESTIONS = MAILS / "questions.jsonl"
 REFUSED_KINDS = ("field", "series", "record", "qualifier")

@@ -1,6 +1,6 @@
 """`python -m tests.benchmarks.mails SET [--votes always|doubtful|never] [--room]`: how many made mails come out right.
 
-SET: a company of `tests/companies` (shop, utility, office; rail and insurer are only reported), or a set of
+SET: a company of `tests/companies` (rail and insurer are only reported), or a set of
 `tests/mails/made` to the demo company: languages, qualifiers_reported (both only reported), qualifiers_development,
 qualifiers_development_2.
 Prints a line a mail that came out wrong or was lost, then the totals, by kind and by language. With `--room` the mails

@@ -1,9 +1,9 @@
 """Keeps of what a retriever finds what bears on the question: links passages to entities, prunes those of others.
 
-Sources about an entity of the question are searched by themselves too, and what speaks of it is kept. Its chain is
-followed one step on: a passage that shares another entity with what is kept, and a telling word with the question, is
-joined. What names no entity holds for all of them and is kept; what is said of others is pruned. Entities are things
-that must not be taken for each other: products, houses.
+Sources about an entity of the question are searched by themselves too, and what speaks of it is kept, and one step
+further a passage that shares another entity with what is kept, and a telling word with the question. What names no
+entity holds for all of them and is kept; what is said of others is pruned. Entities are things that must not be taken
+for each other: products, houses.
 
 Where the question names none, nothing is pruned. To prune by words lost 11 of the 367 documents that are found for the
 440 questions of the demo, as customers have words of their own and other languages; and to keep only what names the

@@ -21,9 +21,10 @@ MAX_STEPS = 500_000
 """Names of crawlers times lines, as Protego keeps each rule once for each name."""
 MAX_DELAY_S = 60.0
 
-AGENT_LINE = re.compile(r"^([ \t]*user-?agent[ \t]*:[ \t]*)([^\s#]*)", re.IGNORECASE | re.MULTILINE)
-DELAY_LINE = re.compile(r"^([ \t]*crawl[- ]delay[ \t]*:?[ \t]*)([^\s#]+)", re.IGNORECASE | re.MULTILINE)
-INDEX_LINE = re.compile(r"^([ \t]*allow[ \t]*:?[ \t]*[^\s#]*/index\.html)(?=[\s#]|$)", re.IGNORECASE | re.MULTILINE)
+AGENT_LINE = re.compile(r"(user-?agent\s*:\s*)([^\s#]*)", re.IGNORECASE)
+DELAY_LINE = re.compile(r"(crawl[- ]delay(?:\s*:\s*|\s+))([^\s#]+)", re.IGNORECASE)
+INDEX_LINE = re.compile(r"(allow(?:\s*:\s*|\s+)[^\s#]*/index\.html)(?=[\s#]|$)", re.IGNORECASE)
+MOST_BLANKS = re.compile(r"\s{2,}")
 
 
 class Robots(NamedTuple):
@@ -49,9 +50,20 @@ def read_robots(text: str, agent: str) -> Robots:
     if text.lower().count("agent") * len(text.splitlines()) > MAX_STEPS:
         log.warning("robots_too_long", characters=len(text))
         return NOTHING_ALLOWED
-    text = AGENT_LINE.sub(lambda line: _whole_name(line, agent), DELAY_LINE.sub(_bounded, text))
-    rules = Protego.parse(INDEX_LINE.sub(r"\1*", text))  # without the star Protego takes "/" for allowed, too
-    return Robots(rules, agent, rules.crawl_delay(agent) or 0.0, tuple(rules.sitemaps))
+    rules = Protego.parse("\n".join(_repaired(line, agent) for line in text.splitlines()))
+    return Robots(rules, agent, min(rules.crawl_delay(agent) or 0.0, MAX_DELAY_S), tuple(rules.sitemaps))
+
+
+def _repaired(line: str, agent: str) -> str:
+    """A line as Protego reads it, where it reads it otherwise than the rules say; its lines are those of Python."""
+    line = MOST_BLANKS.sub(" ", line.strip())
+    if found := AGENT_LINE.match(line):
+        return _whole_name(found, agent)
+    if found := DELAY_LINE.match(line):
+        return _bounded(found)
+    if found := INDEX_LINE.match(line):  # without an end of its own Protego takes "/" for allowed, too
+        return f"{found[1]}$\n{found[1]}?"
+    return line
 
 
 def _bounded(line: re.Match[str]) -> str:

@@ -26,9 +26,9 @@ from support_agent.company.text import split_sentences
 from support_agent.config.settings import Settings
 from support_agent.facts.chunks import Source, document_source
 from support_agent.facts.inquiry.utility import knowledge_f1
-from tests.benchmarks.companies import FITTED, open_company
+from tests.benchmarks.companies import WITH_PAPERS, open_company
 
-FITTING = ("demo", *FITTED)
+FITTING = ("demo", *WITH_PAPERS)
 REPORTED = ("rail", "insurer")
 """Nothing is ever fitted to cases of these."""
 MOST_CLAIMS = 3

@@ -36,7 +36,7 @@ from support_agent.facts.spending import Budget, Calls
 from support_agent.ops.retrieval_report import searchable
 from support_agent.tools.fact_room import Finding, FindingReason
 from support_agent.tools.fact_trace import Cost
-from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings
+from tests.benchmarks.companies import TODAY, WITH_PAPERS, company_settings, demo_settings
 from tests.benchmarks.papers.command import DataOption, quiet_settings, run
 from tests.benchmarks.papers.local_web import known_by, local_web
 from tests.benchmarks.papers.process_questions import FOLDER, Documents, Question, load_questions
@@ -45,7 +45,7 @@ from tests.benchmarks.papers.web_questions import SetName, load_set
 
 DEMO = "demo"
 REPORTED = ("rail", "insurer")
-COMPANIES = (DEMO, *FITTED, *REPORTED)
+COMPANIES = (DEMO, *WITH_PAPERS, *REPORTED)
 ALL = "all"
 OVERLAP_SHARE = 8
 """A chunk repeats at most one part in so many of the one before it; the paper does not say."""

@@ -24,7 +24,7 @@ from support_agent.ops.evals.mail_questions import asking, askings
 from support_agent.ops.retrieval_report import searchable
 from support_agent.planner.questions import questions_of
 from support_agent.planner.segments import Read
-from tests.benchmarks.companies import FITTED, TODAY, company_settings, demo_settings, mails_of
+from tests.benchmarks.companies import TODAY, WITH_PAPERS, company_settings, demo_settings, mails_of
 from tests.benchmarks.papers.command import run
 from tests.labelled import labels
 
@@ -36,7 +36,7 @@ class Part(StrEnum):
     REPORTED = "reported"
 
 
-COMPANIES = {Part.TRAINING: ("demo", *FITTED), Part.REPORTED: ("demo", "rail", "insurer")}
+COMPANIES = {Part.TRAINING: ("demo", *WITH_PAPERS), Part.REPORTED: ("demo", "rail", "insurer")}
 MAILS = {Part.TRAINING: "tuning", Part.REPORTED: "labelled"}
 """Those to the demo company."""
 

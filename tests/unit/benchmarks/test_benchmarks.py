@@ -95,7 +95,7 @@ def test_no_labelled_mail_is_among_what_is_fitted() -> None:
 
 
 @pytest.mark.parametrize("name", [*FITTED, *REPORTED])
-def test_a_made_up_company_has_eighty_mails_in_eight_languages_or_more(name: str) -> None:
+def test_a_made_up_company_has_eighty_mails_or_more_in_eight_languages(name: str) -> None:
     mails = mails_of(name)
     assert len({mail.id for mail in mails}) == len(mails) >= 80
     languages = Counter(mail.language for mail in mails)

@@ -43,15 +43,15 @@ class Model:
         self.opened += 1
 
 
-@pytest.mark.parametrize("drafts", [True, False])
-def test_what_writes_drafts_takes_its_memory_before_the_first_mail(tmp_path: Path, drafts: bool) -> None:
-    """So that an operator sees at the start what it needs; where no draft is written, nothing is taken."""
+@pytest.mark.parametrize(("drafts", "cycles"), [(True, 0), (False, 1), (False, 0)])
+def test_what_writes_takes_its_memory_before_the_first_mail(tmp_path: Path, drafts: bool, cycles: int) -> None:
+    """So that an operator sees at the start what it needs; where nothing is written, nothing is taken."""
     init(tmp_path / "workspace", date(2026, 6, 1))
-    parts = {"facts": FactSettings(ways=Ways.WORDS), "grading": GradingSettings(drafts=drafts)}
+    parts = {"facts": FactSettings(ways=Ways.WORDS), "grading": GradingSettings(drafts=drafts, max_cycles=cycles)}
     settings = load(tmp_path / "workspace" / CONFIG_FILE).model_copy(update=parts)
     company, model = Company.load(settings.company), Model()
     rooms = open_rooms(settings, company, cast(Any, Counting()), cast(Any, model), in_memory=True)
-    assert model.opened == drafts
+    assert model.opened == (drafts or cycles > 0)
     assert len(rooms.workflow.index_version.split()) == 1 + drafts, (
         "the index, and the graph of what drafts are held to"
     )

@@ -7,7 +7,7 @@ import pytest
 from support_agent.models.judge import Grade
 from support_agent.models.language_model import Usage
 from support_agent.models.writer import Material
-from tests.benchmarks.companies import FITTED
+from tests.benchmarks.companies import WITH_PAPERS
 from tests.benchmarks.papers import notes as notes_benchmark
 from tests.benchmarks.papers.notes import FORMS, evaluate, load_notes, passages_of, table
 
@@ -27,7 +27,7 @@ class Knowing:
 def test_the_notes_are_about_sections_of_companies_that_may_be_fitted_to() -> None:
     """Rule: nothing is chosen on a company that is only reported; the section itself comes first."""
     notes = load_notes()
-    assert {one.company for one in notes} == set(FITTED)
+    assert {one.company for one in notes} == set(WITH_PAPERS)
     assert len({text for one in notes for text in (one.true, one.false)}) == 2 * len(notes)
     assert all(passages_of(one)[0].startswith(f"{one.heading}. ") for one in notes)
 

@@ -46,6 +46,15 @@ def places(evidence: Sequence[SentenceRange]) -> list[tuple[str, int, int]]:
     return [(each.source, each.first, each.last) for each in evidence]
 
 
+def test_what_both_searches_find_is_found_once() -> None:
+    plus = found_at("document:1", 3, "Acme Plus has a refund period of 9 days.")
+    retriever = ListedRetriever((plus,))
+    linker = Linker([Entity(key="plus", name="Acme Plus", sources=("document:1",))])
+    consolidator = Consolidator(retriever, linker, lambda _: retriever)
+    assert consolidator.find("What is the refund period of Acme Plus?", 4) == (plus,)
+    assert len(retriever.asked) == 2
+
+
 def test_what_speaks_of_another_product_is_pruned() -> None:
     """The right number of the wrong product is the worst answer there is."""
     found = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_agent.facts.web.robots import EVERYTHING_ALLOWED, NOTHING_ALLOWED, read_robots
+from support_agent.facts.web.robots import EVERYTHING_ALLOWED, MAX_DELAY_S, NOTHING_ALLOWED, read_robots
 
 AGENT = "support-agent"
 SITE = "https://shop.example"
@@ -97,3 +97,20 @@ def test_a_file_of_many_names_and_rules_costs_nothing_and_allows_nothing() -> No
     names = "\n".join(f"User-agent: a{number}" for number in range(10_000))
     robots = read_robots(f"{names}\nDisallow: /x\n" + "Allow: /\n" * 10_000, AGENT)
     assert not robots.allows(f"{SITE}/a")
+
+
+@pytest.mark.parametrize("word", ["Allow", "crawl-delay", "user-agent"])
+def test_a_line_of_blanks_takes_no_time(word: str) -> None:
+    """An expression that tries each way to share them out would not end within an hour, and stop all threads."""
+    assert read_robots(f"User-agent: *\n{word}{' ' * 400_000}", AGENT).allows(f"{SITE}/a")
+
+
+@pytest.mark.parametrize("text", ["x\rCrawl-delay: 1e12", "x\u2028Crawl-delay: 1e9", "Crawl-delay\u00a0: inf"])
+def test_no_way_to_end_a_line_makes_a_longer_wait(text: str) -> None:
+    assert read_robots(f"User-agent: *\n{text}", AGENT).delay_s <= MAX_DELAY_S
+
+
+def test_an_allowed_index_does_not_allow_what_is_below_its_name() -> None:
+    robots = read_robots("User-agent: *\nAllow: /a/index.html\nDisallow: /a/index.html/", AGENT)
+    assert robots.allows(f"{SITE}/a/index.html")
+    assert not robots.allows(f"{SITE}/a/index.html/secret")
