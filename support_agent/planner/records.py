@@ -191,8 +191,9 @@ def _deduplicated(found: Sequence[Found]) -> tuple[Found, ...]:
 def columns_of(choice: Choice, topic: float, least: float) -> tuple[tuple[str, ...], float]:
     """The columns to send, and the probability that they contain the answer; no columns if that is too low.
 
-    All named columns are sent together. If they are not sure enough, all columns are sent, provided that the question
-    is surely about the record.
+    All named columns are sent together. If they are not sure enough, or if the model picks another one ("each month ...
+    my bank statement" is no question about the state), all columns are sent, provided that the question is surely about
+    the record.
 
     Args:
         choice: Of `Records.column`.
@@ -200,7 +201,9 @@ def columns_of(choice: Choice, topic: float, least: float) -> tuple[tuple[str, .
         least: The probability that an answer needs.
     """
     named = [vote for vote in choice.votes if vote.mentioned == 1.0]
-    together = sum(vote.probability for vote in named) if choice.votes[0] in named else 0.0
+    said = [vote for vote in choice.votes if vote.picked is not None]
+    picked = max(said, key=lambda vote: vote.picked or 0.0, default=choice.votes[0])
+    together = sum(vote.probability for vote in named) if choice.votes[0] in named and picked in named else 0.0
     if topic * together >= least:
         return tuple(vote.key for vote in named), topic * together
     return ((ALL_COLUMNS,), topic) if topic >= SURE_RECORD else ((), 0.0)

@@ -90,6 +90,16 @@ def test_where_no_column_is_sure_enough_everything_is_sent_if_it_surely_is_about
     assert sure == pytest.approx(expected[1])
 
 
+def test_where_the_model_picks_another_column_than_the_words_name_everything_is_sent() -> None:
+    """ "Each month ... my bank statement" begins with the word of a state, and asks for a sum."""
+    state = Vote(key="state", mentioned=1.0, picked=-2.0, probability=0.9)
+    monthly = Vote(key="monthly", picked=-0.5, probability=0.1)
+    votes = Choice(votes=(state, monthly), combiner="", usage=Usage())
+    assert columns_of(votes, 0.98, 0.6) == (("all",), 0.98)
+    agreed = Choice(votes=(state.model_copy(update={"picked": -0.1}), monthly), combiner="", usage=Usage())
+    assert columns_of(agreed, 0.98, 0.6)[0] == ("state",)
+
+
 def test_several_columns_that_are_named_are_several_items_of_one_answer() -> None:
     made = plan(YES, asked("Amount and state of HF-2025-0030?"))
     assert len(made.answers) == 1
