@@ -122,7 +122,7 @@ def dry_run(tried: DryRunResult) -> str:
 
 def _tried_calls(decision: Decision) -> list[tuple[str, ...]]:
     """The calls that carry a choice."""
-    from support_agent.outbound.packing import call_text  # with what decides, for which `pause` must not wait
+    from support_agent.planner.plan import call_text  # with what decides, for which `pause` must not wait
 
     return [
         ("call", call_text(call.tool, call.args), format_confidence(call.confidence), call.status.replace("_", " "))

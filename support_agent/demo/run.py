@@ -26,7 +26,7 @@ from support_agent.demo.servers import DemoServers
 from support_agent.demo.workspace import CONFIG_FILE, init
 from support_agent.errors import ConfigError
 from support_agent.mail.message import parse
-from support_agent.outbound.packing import INTERNAL, call_text
+from support_agent.planner.plan import INTERNAL, call_text
 from support_agent.store.records import MailRecord, MailStatus, mail_id_of
 from support_agent.workflow.worker import Worker
 

@@ -27,8 +27,7 @@ from support_agent.ops.provenance_report import (
     text_of,
 )
 from support_agent.ops.retrieval_report import RetrievalReport, reports_of
-from support_agent.outbound.packing import call_text
-from support_agent.planner.plan import Call
+from support_agent.planner.plan import Call, call_text
 from support_agent.store.records import (
     CaseId,
     CaseState,

@@ -26,8 +26,7 @@ from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunAnswer, DryRunResult, Outcome, answer_of, temporary_store
 from support_agent.ops.explain import case_timeline, unreadable
 from support_agent.outbound.letters import Headers, RenderedMail, rerendered
-from support_agent.outbound.packing import call_text
-from support_agent.planner.plan import Call
+from support_agent.planner.plan import Call, call_text
 from support_agent.store.history import copy_history
 from support_agent.store.records import (
     CaseId,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from support_agent.answer.packet import Considered, Packet, RunnerUp
 from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
 from support_agent.config.settings import Settings
-from support_agent.planner.plan import Call
+from support_agent.planner.plan import INTERNAL, Call, call_text
 from support_agent.tools.ending import Reason
 
 RUNNERS_UP = 3
 MAIL_LINES = 500
 MAIL_CHARACTERS = 20_000
 """A packet shows this much of the mail; the whole mail is attached."""
-INTERNAL = frozenset({"find_documents", "find_evidence", "finish"})
-"""Calls that are of no use to a person."""
 
 
 def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settings: Settings) -> Packet:
@@ -50,11 +46,6 @@ def _for_a_person(decision: Decision) -> frozenset[int]:
     if decision.final is None:
         return frozenset(looked.number for looked in decision.looked)
     return frozenset(call.question for call in decision.plan.calls if call.tool == "escalate")
-
-
-def call_text(tool: str, arguments: Mapping[str, object]) -> str:
-    """A call as a person reads it: `send_document(6)`."""
-    return f"{tool}({', '.join(str(value) for value in arguments.values())})"
 
 
 def _considered(call: Call) -> Considered:

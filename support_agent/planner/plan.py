@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from support_agent.answer.final_answer import Answer
@@ -10,6 +11,10 @@ from support_agent.models.language_model import Usage
 from support_agent.planner.choice import Vote
 
 Status = Literal["done", "below_threshold", "rejected", "failed"]
+
+
+INTERNAL = frozenset({"find_documents", "find_evidence", "finish"})
+"""Calls that are of no use to a person."""
 
 
 class Call(Frozen):
@@ -73,3 +78,8 @@ def unplanned(reason: str) -> Plan:
         model="",
         combiner="",
     )
+
+
+def call_text(tool: str, arguments: Mapping[str, object]) -> str:
+    """A call as a person reads it: `send_document(6)`."""
+    return f"{tool}({', '.join(str(value) for value in arguments.values())})"

@@ -26,9 +26,9 @@ from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import Usage
 from support_agent.outbound.letters import packet_letter
-from support_agent.outbound.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, call_text, packet_of
+from support_agent.outbound.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, packet_of
 from support_agent.planner.choice import Vote
-from support_agent.planner.plan import Call, Plan
+from support_agent.planner.plan import Call, Plan, call_text
 from support_agent.store.records import CaseId, MailId
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import Finding, FindingReason
