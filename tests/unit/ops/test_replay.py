@@ -286,9 +286,7 @@ def test_less_sure_model_escalates_what_was_answered(office: Office) -> None:
     assert statuses == ["same", "newly_answered"]
 
 
-@pytest.mark.parametrize(
-    "damage", ["UPDATE letters SET rendered = '{}'", "UPDATE tool_calls SET args = '[1,2]' WHERE seq = 1"]
-)
+@pytest.mark.parametrize("damage", ["letters SET rendered = '{}'", "tool_calls SET args = '[1,2]' WHERE seq = 1"])
 def test_an_answer_or_a_plan_of_another_version_is_not_compared(office: Office, damage: str) -> None:
     """And the error says what to do, instead of what a library found wrong."""
     office.handle(write(REFUND, sender=JAMES))
