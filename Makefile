@@ -28,8 +28,6 @@ ROOMS = tests/unit tests/test_docs.py --ignore=tests/unit/papers --ignore=tests/
 # Files in the order of their folders: by default those with few tests come last, as the longest ones would.
 BY_FILE = --dist loadfile --no-loadscope-reorder
 PYTEST = $(BIN)/pytest -n auto $(BY_FILE)
-# A thread for each process: two processes on two cores wait for each other less than two threads of one.
-MODEL_PYTEST = OMP_THREAD_LIMIT=1 $(BIN)/pytest -n auto --maxprocesses 4 $(BY_FILE)
 # Types and import contracts are checked on one core beside the tests, and told after them.
 define beside_types
 	@mkdir -p build; echo '$(TYPES) &'; { $(TYPES); } >build/types.log 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
@@ -45,7 +43,7 @@ test: $(INSTALLED)
 	@$(BIN)/support-agent model pull
 	$(LINT)
 	$(call beside_types,$(PYTEST) -m "not model")
-	$(MODEL_PYTEST) -m model
+	$(BIN)/pytest -m model  # alone: the model's threads take all cores, and two of it the memory of a laptop
 
 # How many branches of each room no test takes, but for those of the model's tests; on Python 3.11 that takes about twice
 # the time of the tests.
