@@ -15,7 +15,7 @@ NO_AMX := $(shell $(CC) $(AMX_OFF) -x c -E /dev/null >/dev/null 2>&1 && echo $(A
 export CFLAGS := $(strip $(CFLAGS) $(NO_AMX))
 export CXXFLAGS := $(strip $(CXXFLAGS) $(NO_AMX))
 
-.PHONY: demo check test coverage bench docs fuzz lock clean
+.PHONY: demo check test bench docs fuzz lock clean
 
 demo: $(DEMO_INSTALLED)
 	@$(BIN)/support-agent model pull
@@ -25,9 +25,10 @@ CODE = support_agent tests migrations docs
 LINT = $(BIN)/ruff check $(CODE) && $(BIN)/ruff format --check -q $(CODE)
 TYPES = $(BIN)/mypy && $(BIN)/lint-imports --no-cache
 ROOMS = tests/unit tests/test_docs.py --ignore=tests/unit/papers --ignore=tests/unit/benchmarks
-# Files in the order of their folders: by default those with few tests come last, as the longest ones would.
-BY_FILE = --dist loadfile --no-loadscope-reorder
-PYTEST = $(BIN)/pytest -n auto $(BY_FILE)
+# Files in the order of collection: by default those with few tests come last, as the longest ones would.
+BY_FILE = -n auto --dist loadfile --no-loadscope-reorder
+COVERAGE = build/coverage.json
+MEASURED = $(BIN)/python -W "ignore:Unable to activate:RuntimeWarning" -m slipcover --branch --source support_agent --json --out $(COVERAGE)
 # Types and import contracts are checked on one core beside the tests, and told after them.
 define beside_types
 	@mkdir -p build; echo '$(TYPES) &'; { $(TYPES); } >build/types.log 2>&1 & types=$$!; trap "kill $$types" INT TERM; \
@@ -36,20 +37,14 @@ endef
 
 check: $(INSTALLED)
 	$(LINT)
-	$(call beside_types,$(PYTEST) -m "not model and not servers" $(ROOMS))
+	$(call beside_types,$(BIN)/pytest $(BY_FILE) -m "not model and not servers" $(ROOMS))
 
 test: $(INSTALLED)
 	@sh deploy/install-servers.sh
 	@$(BIN)/support-agent model pull
 	$(LINT)
-	$(call beside_types,$(PYTEST) -m "not model")
-	$(BIN)/pytest -m model  # alone: the model's threads take all cores, and two of it the memory of a laptop
-
-# How many branches of each room no test takes, but for those of the model's tests; on Python 3.11 that takes about twice
-# the time of the tests.
-coverage: $(INSTALLED)
-	$(PYTEST) -m "not model" --cov=support_agent --cov-branch --cov-report=
-	@$(BIN)/python -m tests.coverage_by_room
+	$(call beside_types,$(MEASURED) -m pytest $(BY_FILE))
+	@$(BIN)/python -m tests.coverage_by_room $(COVERAGE)
 
 bench: $(INSTALLED)
 	@$(BIN)/support-agent model pull

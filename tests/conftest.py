@@ -16,6 +16,7 @@ from hypothesis import settings
 
 from support_agent.config.settings import CompanySettings
 from support_agent.ops import check
+from tests import model_threads
 from tests.checked_once import CheckedOnce
 from tests.fakes_journey import Office, make_company, office_in
 
@@ -37,11 +38,22 @@ ENOUGH_BYTES = 4 * 1024**3
 
 
 def pytest_configure() -> None:
-    """Put the tests' folders into memory where there is room: a store waits for the disk at each of its commits."""
+    """Put the tests' folders into memory where there is room: a store waits for the disk at each of its commits.
+
+    Beside other tests a model computes with one thread: its threads wait for each other without sleeping, and two
+    models with a thread for each core would take many times as long.
+    """
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        os.environ.setdefault(model_threads.VARIABLE, "1")
     if MEMORY.is_dir() and os.access(MEMORY, os.W_OK):
         memory = os.statvfs(MEMORY)
         if memory.f_bavail * memory.f_frsize >= ENOUGH_BYTES and not memory.f_flag & os.ST_NOEXEC:
             os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The model's tests come first: they are the longest, and no core waits for them at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("model") is None)
 
 
 @pytest.hookimpl(wrapper=True)

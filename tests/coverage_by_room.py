@@ -1,49 +1,44 @@
-"""Prints how much of each room the tests ran, after a run with `--cov`: `python -m tests.coverage_by_room`.
+"""Prints how much of each room the tests ran: `python -m tests.coverage_by_room FILE`, with slipcover's JSON.
 
-Not counted: what runs in a process of its own (the program of the acceptance tests), and what needs the model.
+Not counted: what runs in a process of its own (the program of the acceptance tests).
 Checked by tests/unit/test_coverage_by_room.py.
 """
 
 from __future__ import annotations
 
 import json
-import tempfile
+import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import coverage
-
-COUNTS = ("covered_lines", "num_statements", "covered_branches", "num_branches")
+COUNTS = ("covered_lines", "missing_lines", "covered_branches", "missing_branches")
 
 
 def main() -> None:
     """Print a line a room and their sum."""
-    measured = coverage.Coverage()
-    measured.load()
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        measured.json_report(outfile=file.name)
-        print(table(json.loads(Path(file.name).read_text("utf-8"))["files"]))  # noqa: T201
+    print(table(json.loads(Path(sys.argv[1]).read_text("utf-8"))["files"]))  # noqa: T201
 
 
 def table(files: Mapping[str, Mapping[str, Any]]) -> str:
-    """The shares by room, from what coverage tells of each file: {path: {"summary": {...}}}."""
+    """The shares by room, from what was measured of each file: {path: {"summary": {...}}}."""
     rooms: dict[str, list[int]] = defaultdict(lambda: [0] * len(COUNTS))
-    for path, told in files.items():
+    for path, measured in files.items():
         room = Path(path).relative_to("support_agent").parts[0].removesuffix(".py")
         for name in (room, "all"):
-            rooms[name] = [have + told["summary"][count] for have, count in zip(rooms[name], COUNTS, strict=True)]
+            rooms[name] = [have + measured["summary"][count] for have, count in zip(rooms[name], COUNTS, strict=True)]
     lines = [f"{'room':12}{'lines':>8}{'run':>8}{'branches':>10}{'taken':>8}{'not taken':>11}"]
     for room in (*sorted(rooms.keys() - {"all"}), "all"):
-        ran, statements, taken, branches = rooms[room]
-        shares = f"{_share(ran, statements):>8}{branches:>10}{_share(taken, branches):>8}{branches - taken:>11}"
-        lines.append(f"{room:12}{statements:>8}{shares}")
+        ran, not_run, taken, not_taken = rooms[room]
+        of_lines = f"{ran + not_run:>8}{_share(ran, not_run):>8}"
+        of_branches = f"{taken + not_taken:>10}{_share(taken, not_taken):>8}{not_taken:>11}"
+        lines.append(f"{room:12}{of_lines}{of_branches}")
     return "\n".join(lines)
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part / whole:.1%}" if whole else "-"
+def _share(part: int, rest: int) -> str:
+    return f"{part / (part + rest):.1%}" if part + rest else "-"
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def expected_parts(made_from: MadeFrom, templates: Templates) -> Iterator[Expect
             yield from reader.shape(ACKNOWLEDGEMENT, made_from, {})
         case Packet():
             yield from reader.shape(PACKET, made_from, {})
-        case _ as never:
+        case never:
             assert_never(never)
 
 

@@ -97,7 +97,7 @@ def format_value(value: Value, tag: str) -> str:
             return _with_unit(format_count(value.count, tag), format_counted(value.unit, value.count, tag))
         case Quantity():
             return _with_unit(_format_amount(value.amount, tag), format_counted(value.unit, value.amount, tag))
-        case _ as never:
+        case never:
             assert_never(never)
 
 

@@ -118,7 +118,7 @@ def _measure(benchmark: Benchmark, settings: Settings, asked: _Asked) -> tuple[B
             return _intents(settings, asked)
         case Benchmark.MAILS:
             return _mails(settings, asked)
-        case _ as never:
+        case never:
             assert_never(never)
 
 

@@ -88,7 +88,7 @@ def cutting_of(settings: FactSettings, count_tokens: Measure) -> Cutting:
             return in_characters(settings.chunk_size, settings.chunk_overlap)
         case ChunkUnit.TOKENS:
             return in_tokens(settings.chunk_size, settings.chunk_overlap, count_tokens)
-        case _ as never:
+        case never:
             assert_never(never)
 
 

@@ -69,5 +69,5 @@ def _open(model: EmbeddingModel, folder: Path, threads: int) -> Embedder:
             from support_agent.models.embedding.e5 import MultilingualE5
 
             return MultilingualE5(folder, threads=threads)
-        case _ as never:
+        case never:
             assert_never(never)

@@ -33,7 +33,7 @@ def open_model(settings: Settings, progress: Progress) -> LanguageModel:
             )
         case "openai":
             return _open_server(settings.model, writing_timeout_s=settings.grading.timeout_s)
-        case _ as never:
+        case never:
             assert_never(never)
 
 

@@ -235,7 +235,7 @@ def _described(source: Source, sent: Sent) -> WhySource:
         case InboundSource():
             what = f"the case: {source.part.replace('_', ' ')}"
             return WhySource(kind="inbound", text="", what=what, name=source.part)
-        case _ as never:
+        case never:
             assert_never(never)
 
 

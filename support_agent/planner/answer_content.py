@@ -131,7 +131,7 @@ def _words_of_item(item: Item, context: Context) -> tuple[list[str], bool] | Non
             return [operation, *_words_of_operands([left, right], context)], True
         case ClarificationItem():
             return None
-        case _ as never:
+        case never:
             assert_never(never)
 
 

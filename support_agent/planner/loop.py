@@ -78,7 +78,7 @@ class Planner:
                 return _GuidedRun(self._chooser, self._limits, self._clock, context)
             case "tools":
                 return ComposedRun(self._composer, self._chooser, self._limits, self._clock, context)
-            case _ as never:
+            case never:
                 assert_never(never)
 
     def _combiner(self) -> str:

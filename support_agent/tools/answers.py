@@ -123,7 +123,7 @@ class SendDocument(Tool):
                     context.unsure[context.question] = Unsure(document, likeliest, chosen.probability)
                     raise ToolCallRejected(f"document {self.number}: unsure, {how}", code=UNSURE_SECTION)
                 return tuple(document.sentences[position] for position in positions_of(document, chosen)), how
-            case _ as never:
+            case never:
                 assert_never(never)
 
 
@@ -179,7 +179,7 @@ class SendAggregate(Tool):
                 return Added(item=data)
             case TableItem() | RecordItem():
                 raise ToolCallRejected(f"{self.pointer} is not a number", code="pointer")
-            case _ as never:
+            case never:
                 assert_never(never)
 
 

@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
 from support_agent.app import open_decider
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.models.opening import close, open_model
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import DryRunResult
 from support_agent.ops.evals.mail_labels import Label
@@ -35,7 +37,13 @@ def demo_decider() -> Iterator[Decider]:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder) / "workspace"
         init(workspace, TODAY.date())
-        yield open_decider(load(workspace / CONFIG_FILE), stderr_progress(), in_memory=True)
+        settings = load(workspace / CONFIG_FILE)
+        model = open_model(settings, stderr_progress())
+        decider = open_decider(settings, stderr_progress(), in_memory=True, model=model)
+        try:
+            yield decider
+        finally:
+            close(model, decider.company.accounts)
 
 
 @contextmanager
@@ -83,7 +91,8 @@ def _cost(tried: Sequence[DryRunResult]) -> str:
     decisions = [one.decision for one in tried if one.decision is not None]
     passes = sum(decision.forward_passes for decision in decisions) / len(tried)
     tokens = sum(decision.tokens for decision in decisions) / len(tried)
-    return f"{passes:.1f} forward passes and {tokens:.0f} tokens a mail"
+    middle = median(one.line.seconds for one in tried)
+    return f"{middle:.1f} s at the median; {passes:.1f} forward passes and {tokens:.0f} tokens a mail"
 
 
 def summary(score: Score, seconds: float) -> str:

@@ -38,7 +38,7 @@ def open_extractor(settings: EvidenceSettings, writer: Writer, *, seed: int) -> 
             return RuleExtractor()
         case ExtractionBy.MODEL:
             return KeptExtractor(WrittenExtractor(writer, seed=seed), settings.entities_path, RuleExtractor())
-        case _ as never:
+        case never:
             assert_never(never)
 
 
@@ -93,7 +93,7 @@ def _steps(settings: EvidenceSettings, writer: Writer, seed: int) -> Steps:
             return DraftSteps()
         case StepsBy.MODEL:
             return WrittenSteps(writer, seed=seed)
-        case _ as never:
+        case never:
             assert_never(never)
 
 
@@ -104,5 +104,5 @@ def _entailment(settings: EvidenceSettings, similarity: Similarity, judge: Judge
             return similar
         case EntailmentBy.MODEL:
             return JudgedEntailment(judge, similar, slope=settings.slope, intercept=settings.intercept)
-        case _ as never:
+        case never:
             assert_never(never)

@@ -11,6 +11,7 @@ import pytest
 from support_agent.app import open_decider
 from support_agent.config.loading import load
 from support_agent.demo.workspace import CONFIG_FILE, init
+from support_agent.models.opening import close, open_model
 from support_agent.models.progress import stderr_progress
 from support_agent.ops.dry_run import DryRunResult
 from support_agent.workflow.decide import Decider
@@ -28,9 +29,10 @@ def decider(tmp_path_factory: pytest.TempPathFactory, model_file: Path) -> Itera
     # The time is a bound for customers, not for a machine that runs other tests as well.
     limits = {"planner.mode": "tools", "planner.max_s": 1800.0, "model.timeout_s": 300.0}
     settings = load(folder / CONFIG_FILE, {**limits, "model.path": str(model_file)})
-    opened = open_decider(settings, stderr_progress(), in_memory=True)
+    model = open_model(settings, stderr_progress())
+    opened = open_decider(settings, stderr_progress(), in_memory=True, model=model)
     yield opened
-    opened.company.accounts.close()
+    close(model, opened.company.accounts)
 
 
 def tried(decider: Decider, question: str) -> DryRunResult:
