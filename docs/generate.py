@@ -21,7 +21,22 @@ from support_agent.config.settings import Settings
 from support_agent.ops.conformance import run_rows
 
 DOCS = Path(__file__).parent
-FIRST = ("demo", "init", "check", "doctor", "try", "run", "pause", "resume", "cases", "show", "why", "replay", "outbox")
+FIRST = (
+    "demo",
+    "init",
+    "check",
+    "doctor",
+    "try",
+    "run",
+    "pause",
+    "resume",
+    "cases",
+    "show",
+    "why",
+    "replay",
+    "outbox",
+    "autonomy",
+)
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
 
 

@@ -33,6 +33,7 @@ from support_agent.models.language_model import scoring_of
 from support_agent.models.opening import ask_server, open_model
 from support_agent.models.progress import Progress, stderr_progress
 from support_agent.ops.doctor import Probes, SeenMailbox
+from support_agent.ops.store_health import read_modes
 from support_agent.store.lock import only_process
 from support_agent.store.records import MailId
 from support_agent.store.store import Store
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from support_agent.models.writer import LanguageModel
     from support_agent.ops.dry_run import DryRun
     from support_agent.planner.combiner import Calibration
+    from support_agent.store.desk_records import ModeChange
     from support_agent.workflow.decide import Decider
     from support_agent.workflow.stages import Stages
     from support_agent.workflow.worker import Worker
@@ -140,6 +142,7 @@ def wire(
         random: 0 to 1, for the spread of waits.
         lookup_txt: Looks up DKIM keys; the system's DNS by default.
     """
+    from support_agent.cases.autonomy import Autonomy
     from support_agent.cases.breaker import Breaker
     from support_agent.cases.copies import Copies
     from support_agent.cases.rate_limits import Rates
@@ -169,6 +172,7 @@ def wire(
         copies=Copies(store, settings.store.retention_days, senders),
         rates=rates,
         breaker=breaker,
+        autonomy=Autonomy(store, settings.autonomy),
         reports=Reports(store, settings, now),
         queue=queue,
         outbox_sender=outbox_sender,
@@ -237,7 +241,7 @@ def open_dry_run(settings: Settings) -> DryRun:
     decider = cache(
         lambda: open_decider(settings, stderr_progress(), in_memory=True, company=company, templates=templates)
     )
-    return dry_run_of(settings, company, templates, decider)
+    return dry_run_of(settings, company, templates, decider, modes=read_modes(settings))
 
 
 def dry_run_of(
@@ -246,8 +250,9 @@ def dry_run_of(
     templates: Templates,
     decider: Callable[[], Decider],
     lookup_txt: TxtLookup | None = None,
+    modes: tuple[ModeChange, ...] = (),
 ) -> DryRun:
-    """Wire a dry run from collaborators that are already open; arguments as for `wire`."""
+    """Wire a dry run from collaborators that are already open; arguments as for `wire` and `DryRun`."""
     from support_agent.ops.dry_run import DryRun, Journey
     from support_agent.pipeline import handle
 
@@ -255,7 +260,7 @@ def dry_run_of(
         stages = wire(changed, store, transport, company, templates, decider, now, lookup_txt=lookup_txt)
         return lambda mail_id, steps: handle(mail_id, steps, stages)
 
-    return DryRun(settings, company.accounts, journey_on)
+    return DryRun(settings, company.accounts, journey_on, modes)
 
 
 def _require_mail_settings(settings: Settings) -> None:

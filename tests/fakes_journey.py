@@ -25,6 +25,7 @@ from support_agent.app import dry_run_of, wire
 from support_agent.cases.copies import known_as
 from support_agent.company.company import Company
 from support_agent.company.documents import Document
+from support_agent.config.autonomy import AutonomySettings
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import (
     AgentSettings,
@@ -35,6 +36,7 @@ from support_agent.config.settings import (
     Settings,
 )
 from support_agent.core.cursor import Cursor
+from support_agent.core.modes import Mode
 from support_agent.demo import AUTHSERV_ID, SUPPORT_ADDRESS
 from support_agent.demo.seed import seed
 from support_agent.engine.steps import Steps, Work
@@ -312,6 +314,7 @@ def open_office(company: CompanySettings, store: Store) -> Office:
             pause_file=company.policies.parent / "paused",
         ),
         desk=DeskSettings(address=DESK),
+        autonomy=AutonomySettings(start=Mode.AUTO),
         planner=PlannerSettings(model_votes="always"),
     )
     decider = Decider(
@@ -328,6 +331,13 @@ def with_agent(office: Office, **values: object) -> Office:
     """The same office with other values of `agent` in its settings, checked as those of a file."""
     agent = AgentSettings.model_validate({**dict(office.settings.agent), **values})
     settings = office.settings.model_copy(update={"agent": agent})
+    return replace(office, settings=settings, decider=replace(office.decider, settings=settings))
+
+
+def with_autonomy(office: Office, **values: object) -> Office:
+    """The same office with other values of `autonomy` in its settings, checked as those of a file."""
+    autonomy = AutonomySettings.model_validate({**dict(office.settings.autonomy), **values})
+    settings = office.settings.model_copy(update={"autonomy": autonomy})
     return replace(office, settings=settings, decider=replace(office.decider, settings=settings))
 
 

@@ -19,6 +19,7 @@ from support_agent.answer.final_answer import (
     ClarificationItem,
     DocumentItem,
     FieldItem,
+    FinalAnswer,
     Operand,
     RecordItem,
     TableItem,
@@ -65,6 +66,7 @@ class InWords(NamedTuple):
 class ItemKind(NamedTuple):
     """All that the program knows of a kind of item.
 
+    `keys` name what has a mode of autonomy (`core.modes`): the topics that the item is about.
     `is_published`: it is made of the company's published words, as the automation notice says; else of an account.
     `queries` are those of the company's database that its values come from, by their kind in `accounts.toml`.
     `mismatch` says what of an item the company's files do not say in a locale, "" where they say all; only a document
@@ -73,6 +75,7 @@ class ItemKind(NamedTuple):
 
     shape: Shape
     in_words: Callable[[Any], InWords]
+    keys: Callable[[Any], tuple[str, ...]]
     mismatch: Callable[[Any, Company, str], str] | None
     is_published: bool = False
     queries: Literal["fields", "series", "records"] | None = None
@@ -296,6 +299,10 @@ def _series_mismatch(data: TableItem | Operand, company: Company, locale: str) -
     return "" if is_so else f"series {data.series} is not the company's, or has another label or noun"
 
 
+def _series_keys(data: TableItem | Operand) -> tuple[str, ...]:
+    return (f"series:{data.series}",)
+
+
 def _aggregate_mismatch(item: AggregateItem, company: Company, locale: str) -> str:
     return _series_mismatch(item.operand, company, locale)
 
@@ -305,17 +312,38 @@ def _calculation_mismatch(item: CalculationItem, company: Company, locale: str) 
 
 
 KINDS: dict[str, ItemKind] = {
-    "document": ItemKind(_DOCUMENT, _document_in_words, None, is_published=True),
-    "account_field": ItemKind(_FIELD, _field_in_words, _field_mismatch, queries="fields"),
-    "table": ItemKind(_TABLE, _table_in_words, _series_mismatch, queries="series"),
-    "aggregate": ItemKind(_AGGREGATE, _aggregate_in_words, _aggregate_mismatch, queries="series"),
-    "calculation": ItemKind(_CALCULATION, _calculation_in_words, _calculation_mismatch, queries="series"),
+    "document": ItemKind(
+        _DOCUMENT, _document_in_words, lambda item: (f"document:{item.number}",), None, is_published=True
+    ),
+    "account_field": ItemKind(
+        _FIELD, _field_in_words, lambda item: (f"field:{item.field}",), _field_mismatch, queries="fields"
+    ),
+    "table": ItemKind(_TABLE, _table_in_words, _series_keys, _series_mismatch, queries="series"),
+    "aggregate": ItemKind(
+        _AGGREGATE, _aggregate_in_words, lambda item: _series_keys(item.operand), _aggregate_mismatch, queries="series"
+    ),
+    "calculation": ItemKind(
+        _CALCULATION,
+        _calculation_in_words,
+        lambda item: _series_keys(item.left) + _series_keys(item.right),
+        _calculation_mismatch,
+        queries="series",
+    ),
     "clarification": ItemKind(
         _CLARIFICATION,
         lambda item: InWords(item.text, f"canned question {item.number}"),
+        lambda item: (f"question:{item.number}",),
         _clarification_mismatch,
         is_published=True,
     ),
-    "record": ItemKind(_RECORD, _record_in_words, _record_mismatch, queries="records"),
+    "record": ItemKind(
+        _RECORD, _record_in_words, lambda item: (f"record:{item.record}",), _record_mismatch, queries="records"
+    ),
 }
 """The table."""
+
+
+def keys_of(final: FinalAnswer) -> tuple[str, ...]:
+    """What an answer is about, each once: the keys by which modes of autonomy are kept and labels count."""
+    items = (item for answer in final.answers for item in answer.items)
+    return tuple(dict.fromkeys(key for item in items for key in KINDS[item.kind].keys(item)))

@@ -129,6 +129,7 @@ PACKET = Shape(
         word("reason", name="reason_words", read="reason_code", is_required=never, is_optional=True),
         inbound("why", is_required=never, is_optional=True),
         inbound("reply_address"),
+        inbound("proposed_id", is_optional=True),
     ),
     groups=(
         Group(
@@ -142,6 +143,12 @@ PACKET = Shape(
             inbound("answered_line", verbatim, read=itself, is_required=never),
             counted("index"),
             read=lambda packet: _lines(packet.answered_text),
+        ),
+        Group(
+            "proposed_lines",
+            inbound("proposed_line", verbatim, read=itself, is_required=lambda line: bool(line.strip())),
+            counted("index"),
+            read=lambda packet: _lines(packet.proposed_text),
         ),
         Group("considered", _CONSIDERED, counted("index")),
         Group("found", _FOUND, counted("index")),

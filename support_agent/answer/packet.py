@@ -87,7 +87,7 @@ class QuestionRetrieval(Frozen):
 
 class Packet(Frozen):
     """One case for a person. `mail_text` is the customer's mail, or its beginning; `answered_text` what was
-    answered, if part was.
+    answered, if part was, `proposed_text` what would be.
     """
 
     locale: str = "en"
@@ -110,6 +110,10 @@ class Packet(Frozen):
     looked: tuple[QuestionRetrieval, ...] = ()
     """The questions that evidence was retrieved for and are for a person now."""
     answered_text: str | None = None
+    proposed_text: str | None = None
+    """The answer that waits for a person, with its subject, as it would arrive; `reason_code` is its mode."""
+    proposed_id: str | None = None
+    """Its id in the outbox."""
     reply_address: str
     """A reply to this address is passed on to the customer."""
 

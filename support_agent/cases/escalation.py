@@ -22,3 +22,6 @@ class EscalationReason(StrEnum):
     BREAKER = "breaker"
     UNKNOWN_SENDERS_BREAKER = "strangers_breaker"
     FLOOD = "flood"
+    OFF = "off"
+    SHADOW = "shadow"
+    APPROVE = "approve"

@@ -110,6 +110,7 @@ def dry_run(tried: DryRunResult) -> str:
         ("from", known),
         ("screening", f"{tried.screening.verdict.value}{_by_rule(tried.screening.rule)}: {tried.screening.why}"),
         ("outcome", outcome),
+        *([("leaves", f"in mode {line.mode.value}")] if line.mode is not None else []),
         ("took", cost),
     ]
     lines = [clean_line(line.file), *indented(as_table(rows), 2)]

@@ -19,6 +19,7 @@ from typing import Annotated
 import typer
 
 from support_agent.cli import case_printing, printing
+from support_agent.cli.autonomy import autonomy_app
 from support_agent.cli.calibrate import calibrate
 from support_agent.cli.eval import eval_
 from support_agent.cli.facts import facts_app
@@ -43,6 +44,7 @@ app = typer.Typer(
 model_app = typer.Typer(help="The models: fetch, list, verify.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(model_app, name="model")
 app.add_typer(outbox_app, name="outbox")
+app.add_typer(autonomy_app, name="autonomy")
 app.add_typer(policies_app, name="policies")
 app.add_typer(facts_app, name="facts")
 app.command("eval")(eval_)

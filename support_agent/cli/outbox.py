@@ -14,14 +14,14 @@ from support_agent.cli import printing
 from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
 
 outbox_app = typer.Typer(
-    help="Mails whose delivery is not confirmed: list, retry, sent, give-up.", rich_markup_mode=None
+    help="Mails whose delivery is not confirmed: list, approve, retry, sent, give-up.", rich_markup_mode=None
 )
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The mail's id, as `support-agent outbox` lists it.")]
 
 
 @outbox_app.callback(invoke_without_command=True)
 def outbox(context: typer.Context, config: ConfigOption = None, as_json: JsonOption = False) -> None:
-    """List the mails that wait, that may or may not have been sent, or that failed.
+    """List the mails that wait, for a person too, that may or may not have been sent, or that failed.
 
     Each has its age, recipient, case and last error. With a command and an ID you decide about one mail; the case's
     timeline records it.
@@ -39,6 +39,12 @@ def outbox(context: typer.Context, config: ConfigOption = None, as_json: JsonOpt
     if paused := read_pause(settings.agent):
         typer.echo(f"support-agent: {paused}", err=True)
     print_data(found, as_json, printing.outbox(found))
+
+
+@outbox_app.command("approve")
+def approve(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Send a proposed answer as it is; `support-agent show CASE` has its text."""
+    _settle(context, mail, "approve", config, as_json)
 
 
 @outbox_app.command("retry")

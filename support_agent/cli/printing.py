@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.facts.learning.recorded import Measured
     from support_agent.facts.suggestions import Suggestions
     from support_agent.models.pulling import Listed
+    from support_agent.ops.autonomy_report import ItemAutonomy
     from support_agent.ops.conformance import RowResult
     from support_agent.ops.inspection import Inspection
     from support_agent.ops.retrieval_report import RetrievalReport
@@ -105,6 +106,13 @@ def cases(found: Sequence[CaseSummary]) -> str:
         case = entry.case
         state, last = case.state.value, instant_text(entry.last_received_at)
         rows.append((case.id, state, str(entry.mails), last, case.customer_address, case.subject))
+    return as_table(rows)
+
+
+def autonomy(found: Sequence[ItemAutonomy]) -> str:
+    """A table of the items with their modes."""
+    rows = [("ITEM", "MODE", "TITLE", "WHY")]
+    rows += [(item.key, item.mode.value, item.title or "(the company does not have it)", item.why) for item in found]
     return as_table(rows)
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from support_agent.config.autonomy import AutonomySettings
 from support_agent.config.embedding import EmbeddingSettings
 from support_agent.config.facts import EvidenceSettings, FactSettings, GradingSettings
 from support_agent.config.screening import ScreeningSettings
@@ -400,6 +401,7 @@ class Settings(BaseSettings):
     oauth: OAuthSettings = OAuthSettings()
     agent: AgentSettings = AgentSettings()
     desk: DeskSettings = DeskSettings()
+    autonomy: AutonomySettings = AutonomySettings()
     company: CompanySettings = CompanySettings()
     model: ModelSettings = ModelSettings()
     planner: PlannerSettings = PlannerSettings()

@@ -28,11 +28,13 @@ from support_agent.config.settings import Settings
 from support_agent.core.cursor import Cursor
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import CUSTOMER, Level
+from support_agent.core.modes import Mode
 from support_agent.engine.steps import Steps, Work
 from support_agent.errors import ConfigError, SupportAgentError
 from support_agent.mail.machines.screening import Screening, Verdict
 from support_agent.mail.message import parse, read_file
 from support_agent.mail.senders.identity import Sender
+from support_agent.store.desk_records import ModeChange
 from support_agent.store.records import MailId, MailStatus, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.transport.outbox import Delivery, Transport
@@ -70,7 +72,8 @@ class DryRunAnswer(Frozen):
 class DryRunLine(Frozen):
     """One line of `try --json`; `reason` is the stored reason code, or the rule that filed the mail.
 
-    `level` is 0, too, for a mail that was filed before its sender was identified.
+    `level` is 0, too, for a mail that was filed before its sender was identified. `mode` is that in which the answer
+    would leave, None if there is none: an answer that waits for a person is an answer here.
     """
 
     file: str
@@ -81,6 +84,7 @@ class DryRunLine(Frozen):
     answer: DryRunAnswer | None
     seconds: float
     forward_passes: int
+    mode: Mode | None = None
 
 
 class DryRunResult(NamedTuple):
@@ -117,6 +121,8 @@ class DryRun:
     settings: Settings
     accounts: Accounts
     journey_on: JourneyOn
+    modes: tuple[ModeChange, ...] = ()
+    """The changes of modes that hold in `try_mail`."""
 
     @property
     def memory(self) -> timedelta:
@@ -139,6 +145,9 @@ class DryRun:
         with temporary_store() as store:
             cursor = Cursor(folder=self.settings.imap.folder, uid_validity=1, last_uid=1)
             mail_id = store.mails.record(raw, known_as(parse(raw)), cursor, now).id
+            for change in self.modes:
+                if change.undone_at is None:
+                    store.modes.change(change.key, change.mode, change.by, change.who, change.why, change.changed_at)
             if assumed is not None:
                 store.mails.save_sender(mail_id, *assumed)
             return self.run(file, store, mail_id, now)
@@ -173,17 +182,22 @@ class DryRun:
         if failure is not None:
             reason, why = failure.code, str(failure)
         decision = Decision.model_validate(recorded["plan"]) if "plan" in recorded else None
+        answer, outcome = None if failure is not None else answer_of(store, mail_id), OUTCOMES[ended]
+        mode = _mode(reason, answer)
+        if answer is not None and outcome == "escalate" and decision is not None:  # it waits for a person
+            outcome, reason, why = "answer", decision.plan.reason, ""
         unscreened = Screening(verdict=Verdict.DESK, rule=None, why=why)
         return DryRunResult(
             line=DryRunLine(
                 file=file,
-                outcome=OUTCOMES[ended],
+                outcome=outcome,
                 reason=reason,
                 level=0 if mail is None or mail.level is None else mail.level,
                 calls=() if decision is None else _calls(decision),
-                answer=None if failure is not None else answer_of(store, mail_id),
+                answer=answer,
                 seconds=round(time.monotonic() - started, 3),
                 forward_passes=0 if decision is None else decision.forward_passes,
+                mode=mode,
             ),
             screening=Screening.model_validate(recorded["screen"]) if "screen" in recorded else unscreened,
             sender=Sender.model_validate(recorded["identify"]) if "identify" in recorded else None,
@@ -257,6 +271,12 @@ def _runnable(settings: Settings, folder: Path, raw: bytes) -> Settings:
     }
     desk = desk.model_copy(update={"address": desk.address or NO_ADDRESS})
     return settings.model_copy(update={"agent": agent.model_copy(update=own), "desk": desk})
+
+
+def _mode(reason: str | None, answer: DryRunAnswer | None) -> Mode | None:
+    """The mode in which an answer would leave; the reason names any but `auto`."""
+    named = next((mode for mode in Mode if mode == reason), None)
+    return named or (Mode.AUTO if answer is not None else None)
 
 
 def _calls(decision: Decision) -> tuple[DryRunCall, ...]:

@@ -22,6 +22,7 @@ from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, war
 from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.screening import OWN_MAIL_RULE
 from support_agent.store.database import normalise_url
+from support_agent.store.desk_records import ModeChange
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.store.store import Store
 from support_agent.tools.ending import Reason
@@ -47,6 +48,15 @@ def read_progress(settings: Settings) -> Progress:
     except SupportAgentError:
         return Progress(is_first_start=False, cursor=None, fetched_at=None)
     return Progress(stored is None, stored, fetched_at)
+
+
+def read_modes(settings: Settings) -> tuple[ModeChange, ...]:
+    """The changes of modes in the store; none where there is no store, or it cannot be read."""
+    try:
+        with _current_store(settings) as store:
+            return () if store is None else store.modes.history()
+    except SupportAgentError:
+        return ()
 
 
 # What is kept
@@ -75,6 +85,9 @@ def _kept(store: Store, now: datetime) -> Iterator[Diagnosis]:
     """What in the database needs attention."""
     yield from _undelivered(store, OutboxStatus.UNCERTAIN)
     yield from _undelivered(store, OutboxStatus.FAILED)
+    if proposed := store.outbox.find(status=OutboxStatus.PROPOSED):
+        names = named([row.case_id or row.mail_id for row in proposed])
+        yield ok("database", f"{mails(len(proposed))} for a person to approve, in case {names}")
     if suppressed := store.suppressions.all(now):
         names = named([entry.address for entry in suppressed])
         yield ok("database", f"no automatic mail goes to {names}: mail to them bounced")

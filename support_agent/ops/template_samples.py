@@ -211,6 +211,13 @@ def sample_packets(locale: str) -> Iterator[Packet]:
     )
 
 
+def sample_proposals(locale: str) -> Iterator[Packet]:
+    """The full packet, with an answer that waits for a person; templates made before there were any lack its parts."""
+    full = next(sample_packets(locale))
+    proposed = "Subject: Re: An invoice\n\nHello Ana,\n\nYour plan: Team"
+    yield full.model_copy(update={"answered_text": None, "proposed_text": proposed, "proposed_id": "0a1b-answer"})
+
+
 def _documents(_: tuple[str, ...]) -> Iterator[Item]:
     excerpts = (
         _excerpt(0, "", 0, "sentence", "Refunds are made within 14 days."),

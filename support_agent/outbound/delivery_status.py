@@ -40,11 +40,13 @@ log = structlog.get_logger(__name__)
 
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
 UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
+PROPOSED, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.CANCELLED
 
 
 class Choice(StrEnum):
     """A person's decision about a mail of the outbox."""
 
+    APPROVE = "approve"
     RETRY = "retry"
     SENT = "sent"
     GIVE_UP = "give-up"
@@ -60,12 +62,30 @@ class _Rule(NamedTuple):
 
 
 _BUSY = "it is being sent right now: look again in a moment"
+_PROPOSED = "a person must approve it first: `support-agent outbox approve`"
+_CANCELLED = "a person did not want it sent"
+_NOT_PROPOSED = "only a proposed answer is approved"
 RULES: Mapping[Choice, _Rule] = {
+    Choice.APPROVE: _Rule(
+        READY,
+        (PROPOSED,),
+        "approved",
+        {
+            CANCELLED: _CANCELLED,
+            SENT: "it went out already",
+            **dict.fromkeys((SENDING, UNCERTAIN, FAILED), _NOT_PROPOSED),
+        },
+    ),
     Choice.RETRY: _Rule(
         READY,
         (UNCERTAIN, FAILED),
         "to be sent again",
-        {SENT: "sending it again would be a second mail", SENDING: _BUSY},
+        {
+            SENT: "sending it again would be a second mail",
+            SENDING: _BUSY,
+            PROPOSED: _PROPOSED,
+            CANCELLED: _CANCELLED,
+        },
     ),
     Choice.SENT: _Rule(
         SENT,
@@ -75,13 +95,20 @@ RULES: Mapping[Choice, _Rule] = {
             READY: "it still waits to be sent; `support-agent outbox give-up` keeps it from being sent",
             FAILED: "it did not go out; `support-agent outbox retry` sends it again",
             SENDING: _BUSY,
+            PROPOSED: _PROPOSED,
+            CANCELLED: _CANCELLED,
         },
     ),
     Choice.GIVE_UP: _Rule(
         FAILED,
         (READY, UNCERTAIN, FAILED),
         "given up",
-        {SENT: "it went out already and cannot be called back", SENDING: _BUSY},
+        {
+            SENT: "it went out already and cannot be called back",
+            SENDING: _BUSY,
+            PROPOSED: "it is not sent as long as nobody approves it",
+            CANCELLED: _CANCELLED,
+        },
     ),
 }
 

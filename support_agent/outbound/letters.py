@@ -38,7 +38,9 @@ from support_agent.store.records import OutgoingKind, RenderedMailRecord
 
 TELLING_CHARACTERS = 12
 """A reply is searched for packet lines of at least this length, without white space."""
-CUSTOMERS_OWN = frozenset({"mail_line", "answered_line", "subject", "question", "customer_address", "reply_address"})
+CUSTOMERS_OWN = frozenset(
+    {"mail_line", "answered_line", "proposed_line", "subject", "question", "customer_address", "reply_address"}
+)
 """Parts of a packet that a reply to the customer may repeat."""
 QUOTATION_MARK = re.compile(r"^\s*(?:(?:[^\W\d_]{0,4}[>|}]|[:#*-])\s*)*")
 """What mail programs put before a quoted line: "> ", "| ", "HS> ", "* "."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from support_agent.answer.packet import Considered, Packet, RunnerUp
 from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
 from support_agent.config.settings import Settings
 from support_agent.planner.plan import INTERNAL, Call, call_text
+from support_agent.store.records import OutboxId
 from support_agent.tools.ending import Reason
 
 RUNNERS_UP = 3
@@ -15,11 +18,21 @@ MAIL_CHARACTERS = 20_000
 """A packet shows this much of the mail; the whole mail is attached."""
 
 
-def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settings: Settings) -> Packet:
+class Proposed(NamedTuple):
+    """An answer that waits for a person: its id in the outbox, and its subject and text as they would arrive."""
+
+    id: OutboxId
+    text: str
+
+
+def packet_of(
+    mail: RoutedMail, decision: Decision, answered: str | None, settings: Settings, proposed: Proposed | None = None
+) -> Packet:
     """Everything that a person needs to continue the case.
 
     Args:
         answered: The text that goes to the customer, if a part is answered.
+        proposed: The answer that waits for a person, if there is one.
     """
     shown = "\n".join(mail.message.text[:MAIL_CHARACTERS].split("\n", MAIL_LINES)[:MAIL_LINES])
     return Packet(
@@ -37,6 +50,8 @@ def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settin
         found=decision.found,
         looked=tuple(looked for looked in decision.looked if looked.number in _for_a_person(decision)),
         answered_text=answered,
+        proposed_text=proposed.text if proposed is not None else None,
+        proposed_id=proposed.id if proposed is not None else None,
         reply_address=settings.agent.address,
     )
 

@@ -34,7 +34,7 @@ from support_agent.outbound.letters import (
     packet_letter,
     reply_letter,
 )
-from support_agent.outbound.packing import packet_of
+from support_agent.outbound.packing import Proposed, packet_of
 from support_agent.store.records import OutboxRecord, OutgoingKind, OutgoingMail
 from support_agent.store.store import Store
 
@@ -60,6 +60,22 @@ class OutboundQueue:
         letter = answer_letter(final, self.templates, Verifier.of(self.company))
         rest = (self._packet(mail, decision, answered=letter.text),) if decision.plan.is_partial else ()
         self.store.outbox.queue(*rest, self._outgoing(mail, letter, mail.sender.address))
+
+    def propose(self, mail: RoutedMail, decision: Decision, final: FinalAnswer, *, is_acknowledged: bool) -> None:
+        """Put the answer into the outbox as a proposal, which no sender takes, with the packet that shows it.
+
+        Args:
+            decision: With the mode of the answer as its reason.
+            is_acknowledged: As in `packet`.
+        Raises:
+            GateRefused: as `answer`.
+        """
+        letter = answer_letter(final, self.templates, Verifier.of(self.company))
+        answer = self._outgoing(mail, letter, mail.sender.address)
+        answer = answer.model_copy(update={"is_proposed": True})
+        proposed = Proposed(answer.id, f"Subject: {letter.subject}\n\n{letter.text}")
+        packet = self._packet(mail, decision, proposed=proposed)
+        self.store.outbox.queue(packet, answer, *(self._acknowledgement(mail) if is_acknowledged else ()))
 
     def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool) -> None:
         """Queue the packet for the desk; `is_acknowledged`: with a fixed acknowledgement to the customer."""
@@ -96,10 +112,11 @@ class OutboundQueue:
         kind: OutgoingKind = OutgoingKind.PACKET,
         *,
         answered: str | None = None,
+        proposed: Proposed | None = None,
         number: int = 1,
     ) -> OutgoingMail:
         """Make a packet with the company's templates; if the gate refuses those, with the packaged templates."""
-        packet = packet_of(mail, decision, answered, self.settings)
+        packet = packet_of(mail, decision, answered, self.settings, proposed)
         templates = self.templates
         try:
             letter = packet_letter(packet, templates, kind)

@@ -6,6 +6,7 @@ transaction as the change; the same update twice is recorded once. Checked by te
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,6 +37,7 @@ class Deliveries:
         detail: str,
         at: datetime,
         sources: Collection[OutboxStatus],
+        digest: str | None = None,
     ) -> bool:
         """Change a mail's status to `after`, and record who reported it.
 
@@ -47,10 +49,12 @@ class Deliveries:
         Args:
             detail: Why, one sentence; it becomes the mail's `last_detail`.
             sources: The statuses that the mail may have now.
+            digest: sha256 of the mail's bytes, in hex, where the update is about exactly these bytes.
         Returns:
             Whether anything changed.
         Raises:
-            PermanentError: the mail has another status (code `outbox_status`), or does not exist (`no_outbox`).
+            PermanentError: the mail has another status (code `outbox_status`) or other bytes (`other_bytes`), or does
+                not exist (`no_outbox`).
         """
         with self.database.write() as session:
             row = session.exec(select(OutboxRow).where(col(OutboxRow.id) == outbox_id).with_for_update()).first()
@@ -61,6 +65,8 @@ class Deliveries:
             is_seen = after is OutboxStatus.FAILED and by is DeliverySource.OPERATOR
             if before is after and (is_recorded or not is_seen):
                 return False
+            if digest is not None and digest != hashlib.sha256(row.raw).hexdigest():
+                raise PermanentError(f"{outbox_id} has other bytes than those that were approved", code="other_bytes")
             if before not in sources:
                 raise PermanentError(f"{outbox_id} is {before} and cannot become {after}", code="outbox_status")
             number = 1 if last is None else last.number + 1
@@ -100,7 +106,7 @@ class Deliveries:
             is_last,
         )
         conditions = (
-            col(OutboxRow.status) != OutboxStatus.SENT,
+            col(OutboxRow.status).not_in((OutboxStatus.SENT, OutboxStatus.CANCELLED)),
             or_(col(OutboxRow.status) != OutboxStatus.FAILED, ~given_up.exists()),
         )
         with self.database.read() as session:
@@ -123,6 +129,8 @@ def _move(session: Session, found: DeliveryUpdate, *, is_news: bool) -> None:
         values |= {"attempts": 0, "next_try_at": found.settled_at, "told_at": None}
     elif found.after is OutboxStatus.SENT:
         values |= {"sent_at": found.settled_at, "told_at": None}
+    elif found.after is OutboxStatus.CANCELLED:  # a person at the desk cancels it, so the desk knows
+        values["told_at"] = found.settled_at
     elif is_news:
         values["told_at"] = None
     affected(session, update(OutboxRow).where(col(OutboxRow.id) == found.outbox_id).values(**values))

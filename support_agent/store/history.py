@@ -1,7 +1,8 @@
 """Copies a mail and its history into another store, so that the mail can be decided again there.
 
 Invariant: the copy holds nothing that came after the mail, and the mail's copy is `new`, with its sender and its case.
-Outgoing mails count as sent and cases as open: what became of them later is not the past.
+Outgoing mails count as sent, unless a person has not approved them, and cases as open: what became of them later is
+not the past.
 Checked by tests/contract/store/test_history.py and tests/unit/ops/test_replay.py.
 """
 
@@ -51,7 +52,7 @@ def copy_history(source: Database, target: Database, mail_id: MailId, before: da
             col(RenderedMailRow.mail_id).in_(ids), col(RenderedMailRow.created_at) < before
         )
         kept = [session.exec(query).all() for query in (people, plans, letters)]
-        queued = [_copy(row, **SENT) for row in session.exec(outbox)]
+        queued = [_copy(row, **({} if OutboxStatus(row.status).is_unsent else SENT)) for row in session.exec(outbox)]
         copies = [
             [_copy(case, state=CaseState.OPEN.value) for case in cases],
             [*(_copy(row, status=_ended(row)) for row in mails), _copy(mail, **UNDECIDED)],

@@ -1,5 +1,8 @@
 """The outbox: `ready -> sending -> sent | uncertain | failed`, or back to `ready` for another try.
 
+A mail that a person must approve starts as `proposed`, which no sender takes; `Store.deliveries` makes it `ready`, or
+`cancelled`.
+
 Invariant: an outbox row is stored together with the letter it was made from, exactly one caller claims a row per try,
 and a row whose sender died stays `sending` until it is recovered: to `uncertain`, which is never sent again
 automatically, or to `ready` if it goes to the desk. Checked by tests/contract/store/test_outbox.py and
@@ -254,7 +257,8 @@ def _queue(session: Session, mail: OutgoingMail) -> OutboxRecord:
     fields = mail.model_dump()
     letter = RenderedMailRecord.model_validate({name: fields[name] for name in RenderedMailRecord.model_fields})
     sent = {name: value for name, value in fields.items() if name in OutboxRecord.model_fields}
-    row = OutboxRecord.model_validate({**sent, "next_try_at": mail.created_at})
+    status = OutboxStatus.PROPOSED if mail.is_proposed else OutboxStatus.READY
+    row = OutboxRecord.model_validate({**sent, "next_try_at": mail.created_at, "status": status})
     if insert_if_new(session, OutboxRow(**row.model_dump(), id=row.id)):
         insert_if_new(session, RenderedMailRow(**letter.model_dump()))
     stored = _row(session, row.id)

@@ -97,13 +97,23 @@ class ToolCallStatus(StrEnum):
 
 
 class OutboxStatus(StrEnum):
-    """`uncertain`: the server may have the mail; only the Sent folder, a bounce or report, or a person decides."""
+    """`uncertain`: the server may have the mail; only the Sent folder, a bounce or report, or a person decides.
 
+    `proposed`: a person must approve it first; `cancelled`: a person did not want it. No sender takes either.
+    """
+
+    PROPOSED = "proposed"
     READY = "ready"
     SENDING = "sending"
     SENT = "sent"
     UNCERTAIN = "uncertain"
     FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_unsent(self) -> bool:
+        """Whether a person decides, or has decided, that a mail with this status does not leave."""
+        return self in (OutboxStatus.PROPOSED, OutboxStatus.CANCELLED)
 
 
 class Record(BaseModel):
@@ -232,8 +242,12 @@ class _Mail(Record):
 
 
 class OutgoingMail(_Mail):
-    """A mail to be queued: its bytes, and the data from which they can be rebuilt (`RenderedMailRecord`)."""
+    """A mail to be queued: its bytes, and the data from which they can be rebuilt (`RenderedMailRecord`).
 
+    `is_proposed`: a person must approve it first.
+    """
+
+    is_proposed: bool = False
     payload: JsonObject
     templates_version: str
     rendered: JsonObject
@@ -292,6 +306,7 @@ class DeliverySource(StrEnum):
     """The source of a delivery update, other than the server that took the mail."""
 
     OPERATOR = "the operator"
+    STAFF = "a person at the desk"
     SENT_FOLDER = "the Sent folder"
     BOUNCE = "a bounce"
     DELIVERY_REPORT = "a delivery report"

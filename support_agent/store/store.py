@@ -16,6 +16,7 @@ from support_agent.store.cursors import Cursors
 from support_agent.store.database import Database, normalise_url
 from support_agent.store.deliveries import Deliveries
 from support_agent.store.mails import Mails
+from support_agent.store.modes import Modes
 from support_agent.store.outbox import Outbox
 from support_agent.store.plans import Plans
 from support_agent.store.retention import Retention
@@ -41,6 +42,7 @@ class Store:
     outbox: Outbox
     deliveries: Deliveries
     suppressions: Suppressions
+    modes: Modes
     traffic: Traffic
     retention: Retention
 
@@ -66,6 +68,7 @@ class Store:
             outbox=Outbox(database),
             deliveries=Deliveries(database),
             suppressions=Suppressions(database),
+            modes=Modes(database),
             traffic=Traffic(database),
             retention=Retention(database),
         )

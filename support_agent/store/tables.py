@@ -226,3 +226,18 @@ class SuppressionRow(Row, table=True):
     detail: str = Field(sa_type=StoredText)
     since: datetime = Field(sa_type=UtcDateTime)
     until: datetime = Field(sa_type=UtcDateTime)
+
+
+class ModeChangeRow(Row, table=True):
+    """A change of an item's mode of autonomy; rows are added and marked as undone, never replaced."""
+
+    __tablename__ = "mode_changes"
+
+    key: str = Field(primary_key=True, sa_type=StoredText)
+    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    mode: str = Field(sa_type=StoredText)
+    by: str = Field(sa_type=StoredText)
+    who: str = Field(sa_type=StoredText)
+    why: str = Field(sa_type=StoredText)
+    changed_at: datetime = Field(sa_type=UtcDateTime)
+    undone_at: datetime | None = Field(default=None, sa_type=UtcDateTime)

@@ -34,6 +34,8 @@ from support_agent.store.tables import CaseRow, MailRow, OutboxRow, RenderedMail
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 
+NOT_GONE = (OutboxStatus.FAILED, *(status for status in OutboxStatus if status.is_unsent))
+"""An answer with one of these statuses did not reach its customer, and may be given again."""
 Status = TypeVar("Status", bound=StrEnum)
 
 
@@ -101,7 +103,8 @@ class Traffic:
         since: datetime,
         but_for: MailId,
     ) -> tuple[EarlierAnswer, ...]:
-        """Return the answers in a case, and to a sender in other cases, the newest first; failed answers do not count.
+        """Return the answers in a case, and to a sender in other cases, the newest first; answers that
+        failed, or that no person has approved, do not count.
 
         Args:
             case_id: All answers of this case are returned; None: there is no case.
@@ -127,7 +130,7 @@ class Traffic:
             .join(RenderedMailRow, is_its_letter)
             .where(
                 col(OutboxRow.kind) == OutgoingKind.ANSWER,
-                col(OutboxRow.status) != OutboxStatus.FAILED,
+                col(OutboxRow.status).not_in(NOT_GONE),
                 or_(col(OutboxRow.case_id) == case_id, is_senders) if case_id else is_senders,
                 col(OutboxRow.mail_id) != but_for,
             )

@@ -15,6 +15,7 @@ from enum import StrEnum
 import structlog
 
 from support_agent.answer.sources import RenderedPacket
+from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
 from support_agent.cases.copies import COPY_RULE, Copies
 from support_agent.cases.decision import Decision, escalated, failed, screened_out
@@ -25,6 +26,7 @@ from support_agent.cases.routing import CaseRouting
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
+from support_agent.core.modes import Mode
 from support_agent.errors import SupportAgentError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
@@ -81,6 +83,7 @@ class Stages:
     copies: Copies
     rates: Rates
     breaker: Breaker
+    autonomy: Autonomy
     reports: Reports
     queue: OutboundQueue
     outbox_sender: OutboxSender
@@ -174,13 +177,18 @@ class Stages:
     def answer(self, mail: RoutedMail, decision: Decision) -> Outcome:
         """Put the answer into the outbox, rendered and gated, and with it a packet for the open questions.
 
+        If the modes of its items do not let it leave by itself, a person gets the mail, with the answer as a proposal.
+
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        if self._is_answered(mail.id):  # before the process died
-            return Outcome.ANSWERED
+        if answers := self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.ANSWER):  # before the process died
+            return Outcome.ESCALATED if answers[0].status.is_unsent else Outcome.ANSWERED
         if decision.final is None:
             return self.escalate(mail, decision)
+        leaves = self.autonomy.of_answer(decision.final)
+        if leaves.mode is not Mode.AUTO:
+            return self._leave_to_person(mail, decision, leaves)
         if decision.plan.is_partial:
             self.store.cases.escalate(mail.route.case_id)
         self.queue.answer(mail, decision, decision.final)
@@ -196,12 +204,8 @@ class Stages:
             return Outcome.ESCALATED
         if self.rates.is_flood(mail.id, mail.sender, self.now()):
             return self._flood(mail, decision)
-        recorded = self.store.mails.get(mail.id)
-        rule = recorded.screening_rule if recorded is not None else None
         self.store.cases.escalate(mail.route.case_id)
-        may_acknowledge = mail.route.may_acknowledge and not self.breaker.paused()
-        is_acknowledged = may_acknowledge and rule in ACKNOWLEDGED_RULES and not self._is_answered(mail.id)
-        self.queue.packet(mail, decision, is_acknowledged=is_acknowledged)
+        self.queue.packet(mail, decision, is_acknowledged=self._is_acknowledged(mail))
         return Outcome.ESCALATED
 
     def pass_on(self, mail: RoutedMail) -> None:
@@ -246,6 +250,25 @@ class Stages:
         return ended.status.value if ended is not None else outcome.value
 
     # ------------------------------------------------------------------------------------------------------------
+
+    def _leave_to_person(self, mail: RoutedMail, decision: Decision, leaves: Leaves) -> Outcome:
+        """Escalate an answer that may not leave by itself; a mode that shows it stores it as a proposal."""
+        open_part = f"; a part is open: {decision.plan.reason}" if decision.plan.is_partial else ""
+        stopped = decision.because(EscalationReason(leaves.mode.value), f"{leaves.why}{open_part}")
+        if decision.final is None or not leaves.mode.is_proposed:
+            return self.escalate(mail, stopped)
+        if self.rates.is_flood(mail.id, mail.sender, self.now()):
+            return self._flood(mail, decision)
+        self.store.cases.escalate(mail.route.case_id)
+        self.queue.propose(mail, stopped, decision.final, is_acknowledged=self._is_acknowledged(mail))
+        return Outcome.ESCALATED
+
+    def _is_acknowledged(self, mail: RoutedMail) -> bool:
+        """Whether the customer gets the fixed mail that a person has the case."""
+        recorded = self.store.mails.get(mail.id)
+        rule = recorded.screening_rule if recorded is not None else None
+        may_acknowledge = mail.route.may_acknowledge and not self.breaker.paused()
+        return may_acknowledge and rule in ACKNOWLEDGED_RULES and not self._is_answered(mail.id)
 
     def _is_answered(self, mail_id: MailId) -> bool:
         return bool(self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER))

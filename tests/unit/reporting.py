@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TypedDict
 
+from support_agent.core.modes import Mode
 from support_agent.mail.keys import bounce_address, envelope_id
-from support_agent.store.records import OutboxRecord, OutboxStatus, OutgoingKind
+from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.transport.outbox import Delivery
-from tests.fakes_journey import JAMES, Office, write
+from tests.fakes_journey import JAMES, Office, with_autonomy, write
 
 ANSWER, FAILURE, PACKET = OutgoingKind.ANSWER, OutgoingKind.FAILURE, OutgoingKind.PACKET
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
@@ -62,6 +63,20 @@ def answered(office: Office, status: str = "sent") -> OutboxRecord:
     office.transport.deliveries = [Delivery.model_validate({"status": status, "detail": "421 later"})]
     mail_id, _ = office.handle(write(REFUND, sender=JAMES))
     return office.sent(mail_id)[ANSWER]
+
+
+def proposed(office: Office, sender: str = JAMES) -> OutboxRecord:
+    """An answer that waits for a person to approve it."""
+    mail_id, _ = with_autonomy(office, start=Mode.APPROVE).handle(write(REFUND, sender=sender))
+    return office.sent(mail_id)[ANSWER]
+
+
+def cancelled(office: Office, sender: str = JAMES) -> OutboxRecord:
+    """One that a person did not want."""
+    record, by = proposed(office, sender), DeliverySource.STAFF
+    sources = (OutboxStatus.PROPOSED,)
+    assert office.store.deliveries.update(record.id, OutboxStatus.CANCELLED, by, "not this", office.clock(), sources)
+    return again(office, record)
 
 
 def again(office: Office, record: OutboxRecord) -> OutboxRecord:

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from support_agent.core.cursor import Cursor
+from support_agent.core.modes import Mode
+from support_agent.store.desk_records import ModeSource
 from support_agent.store.records import (
     CaseId,
     CaseRecord,
@@ -153,6 +155,7 @@ def fill(store: Store) -> MailId:
     assert store.outbox.claim(row.id, NOON)
     store.outbox.mark_failed(row.id, "550 5.1.1 no such user")
     store.suppressions.add(row, "550 5.1.1 no such user", NOON, NOON + 60 * DAY)
+    store.modes.change("document:1", Mode.AUTO, ModeSource.BY_HAND, "the operator", "it is well known", NOON)
     again = (row.id, OutboxStatus.READY, DeliverySource.OPERATOR, "the mailbox is there now", NOON)
     assert store.deliveries.update(*again, sources=(OutboxStatus.FAILED,))
     return mail_id

@@ -20,9 +20,11 @@ from support_agent.store.records import DeliverySource, MailStatus, OutboxRecord
 from support_agent.transport.outbox import Delivery
 from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
+from tests.unit.reporting import cancelled, proposed
 
 READY, SENDING, SENT = OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT
 UNCERTAIN, FAILED = OutboxStatus.UNCERTAIN, OutboxStatus.FAILED
+PROPOSED, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.CANCELLED
 REFUND, CANCEL, OFF_TOPIC = "Can I get a refund?", "How do I cancel?", "Do you have a table for four on Saturday?"
 
 
@@ -63,6 +65,8 @@ def run(office: Office, tmp_path: Path, capsys: pytest.CaptureFixture[str], monk
 
 def answer(office: Office, status: OutboxStatus, text: str = REFUND, sender: str = JAMES) -> OutboxRecord:
     """An answer that the server has made this of."""
+    if status.is_unsent:
+        return proposed(office, sender) if status is PROPOSED else cancelled(office, sender)
     said = "retry" if status in (READY, SENDING) else status.value
     office.transport.deliveries = [Delivery.model_validate({"status": said, "detail": "421 later"})]
     mail_id, _ = office.handle(write(text, sender=sender))
@@ -156,6 +160,8 @@ def test_a_servers_words_do_not_draw_on_the_screen(run: Run, office: Office) -> 
 # The choices
 
 MAY: dict[tuple[Choice, OutboxStatus], tuple[OutboxStatus, str]] = {
+    (Choice.APPROVE, PROPOSED): (READY, "ready"),
+    (Choice.APPROVE, READY): (READY, "ready, as before"),
     (Choice.RETRY, UNCERTAIN): (READY, "ready"),
     (Choice.RETRY, FAILED): (READY, "ready"),
     (Choice.RETRY, READY): (READY, "ready, as before"),
@@ -165,7 +171,14 @@ MAY: dict[tuple[Choice, OutboxStatus], tuple[OutboxStatus, str]] = {
     (Choice.GIVE_UP, READY): (FAILED, "failed"),
     (Choice.GIVE_UP, FAILED): (FAILED, "failed"),
 }
+NOT_PROPOSED, NOT_WANTED = "only a proposed answer is approved", "a person did not want it sent"
+TO_APPROVE = "a person must approve it first: `support-agent outbox approve`"
 REFUSED = {
+    **{(Choice.APPROVE, status): NOT_PROPOSED for status in (SENDING, UNCERTAIN, FAILED)},
+    **{(choice, CANCELLED): NOT_WANTED for choice in Choice},
+    **{(choice, PROPOSED): TO_APPROVE for choice in (Choice.RETRY, Choice.SENT)},
+    (Choice.GIVE_UP, PROPOSED): "it is not sent as long as nobody approves it",
+    (Choice.APPROVE, SENT): "it went out already",
     (Choice.RETRY, SENT): "sending it again would be a second mail",
     (Choice.RETRY, SENDING): "it is being sent right now: look again in a moment",
     (Choice.SENT, READY): "it still waits to be sent; `support-agent outbox give-up` keeps it from being sent",

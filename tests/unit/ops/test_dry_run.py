@@ -26,7 +26,7 @@ from tests.fakes_journey import ANNA, DESK, JAMES, NOON, STRANGER, Office, with_
 
 CANCEL = "How do I cancel?"
 SEATS = "How many seats have we paid for?"
-KEYS = ["file", "outcome", "reason", "level", "calls", "answer", "seconds", "forward_passes"]
+KEYS = ["file", "outcome", "reason", "level", "calls", "answer", "seconds", "forward_passes", "mode"]
 
 
 def tried(

@@ -108,7 +108,7 @@ def change_answer(office: Office, mail_id: MailId, **changes: object) -> None:
     assert record is not None
     outgoing = office.sent(mail_id)[OutgoingKind.ANSWER]
     both = {**outgoing.model_dump(), **record.model_dump(), **changes}
-    changed = OutgoingMail.model_validate({name: both[name] for name in OutgoingMail.model_fields})
+    changed = OutgoingMail.model_validate({name: both[name] for name in OutgoingMail.model_fields if name in both})
     execute(office, "DELETE FROM outbox WHERE id = :id", id=outgoing.id)
     execute(office, "DELETE FROM letters WHERE mail_id = :mail_id AND kind = 'answer'", mail_id=mail_id)
     office.store.outbox.queue(changed)

@@ -29,6 +29,8 @@ from tests.unit.reporting import (
     UNCERTAIN,
     again,
     answered,
+    cancelled,
+    proposed,
     report,
 )
 
@@ -36,7 +38,10 @@ from tests.unit.reporting import (
 
 
 def bring_to(office: Office, status: OutboxStatus) -> OutboxRecord:
-    record = answered(office, {READY: "retry", SENDING: "retry"}.get(status, status.value))
+    if status.is_unsent:
+        record = proposed(office) if status is OutboxStatus.PROPOSED else cancelled(office)
+    else:
+        record = answered(office, {READY: "retry", SENDING: "retry"}.get(status, status.value))
     if status is SENDING:
         assert office.store.outbox.claim(record.id, NOON + timedelta(days=1))
     assert again(office, record).status is status
@@ -44,6 +49,8 @@ def bring_to(office: Office, status: OutboxStatus) -> OutboxRecord:
 
 
 MAY = {
+    (Choice.APPROVE, OutboxStatus.PROPOSED): READY,
+    (Choice.APPROVE, READY): READY,
     (Choice.RETRY, UNCERTAIN): READY,
     (Choice.RETRY, FAILED): READY,
     (Choice.RETRY, READY): READY,
@@ -69,10 +76,10 @@ def test_s62_a_person_settles_what_makes_sense_and_twice_is_once(
         assert again(office, record) == before
         return
     is_new = apply_choice(office.store, record.id, choice, NOON).is_new
-    assert is_new is ((choice, status) not in {(Choice.RETRY, READY), (Choice.SENT, SENT)})
+    assert is_new is ((choice, status) not in {(Choice.APPROVE, READY), (Choice.RETRY, READY), (Choice.SENT, SENT)})
     settled = apply_choice(office.store, record.id, choice, NOON)
     assert (settled.status, settled.is_new, again(office, record).status) == (after, False, after)
-    assert len(office.store.deliveries.of(record.id)) == is_new
+    assert len(office.store.deliveries.of(record.id)) == is_new + (status is OutboxStatus.CANCELLED)
 
 
 def test_s62_the_case_says_who_decided(office: Office) -> None:

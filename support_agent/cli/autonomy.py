@@ -1,0 +1,96 @@
+"""`support-agent autonomy`: the mode of each item and why it has it; set a mode by hand, or undo a change.
+
+Checked by tests/unit/cli/test_autonomy.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from support_agent.cli import printing
+from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
+from support_agent.core.modes import Mode
+
+if TYPE_CHECKING:
+    from support_agent.config.settings import Settings
+    from support_agent.store.store import Store
+
+autonomy_app = typer.Typer(help="In which mode each item leaves, and why: list, set, undo.", rich_markup_mode=None)
+KeyArgument = Annotated[
+    str, typer.Argument(metavar="ITEM", help="Such as document:3, as `support-agent autonomy` says.")
+]
+
+
+@autonomy_app.callback(invoke_without_command=True)
+def autonomy(context: typer.Context, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """List each document, field, series, kind of records and canned question with its mode and the reason for it.
+
+    Modes: `off`, a person answers; `shadow`, the same, and the desk is shown the answer; `approve`, the answer leaves
+    when a person confirms it; `auto`, it leaves by itself. A mail has the strictest mode of its items.
+    """
+    context.obj = (config, as_json)
+    if context.invoked_subcommand is None:
+        _show(context, config, as_json)
+
+
+@autonomy_app.command("set")
+def set_(
+    context: typer.Context,
+    item: KeyArgument,
+    mode: Annotated[Mode, typer.Argument(help="The new mode.")],
+    why: Annotated[str, typer.Option("--why", help="Why; the list shows it.")] = "",
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set an item's mode by hand; people's judgements never raise it above that, and may lower it."""
+    from support_agent.ops.autonomy_report import set_by_hand
+
+    _change(context, lambda store, titles: set_by_hand(store, titles, item, mode, why, now()), item, config, as_json)
+
+
+@autonomy_app.command("undo")
+def undo(context: typer.Context, item: KeyArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Undo the last change of an item's mode, whoever made it; the one before it holds again."""
+    from support_agent.ops.autonomy_report import undo as undo_change
+
+    _change(context, lambda store, _: undo_change(store, item, now()), item, config, as_json)
+
+
+def _change(
+    context: typer.Context,
+    change: Callable[[Store, Mapping[str, str]], None],
+    item: str,
+    config: Path | None,
+    as_json: bool,
+) -> None:
+    """Change something of an item, and show the item."""
+    group_config, group_json = context.obj
+    with _opened(config or group_config) as (store, _, titles):
+        change(store, titles)
+    _show(context, config or group_config, as_json or group_json, item)
+
+
+def _show(context: typer.Context, config: Path | None, as_json: bool, item: str | None = None) -> None:
+    from support_agent.ops.autonomy_report import report
+
+    with _opened(config) as (store, settings, titles):
+        found = [one for one in report(store, settings, titles) if item in (None, one.key)]
+    print_data(found, as_json, printing.autonomy(found))
+
+
+@contextmanager
+def _opened(config: Path | None) -> Iterator[tuple[Store, Settings, dict[str, str]]]:
+    """The store, the settings, and the titles of the company's items."""
+    from support_agent.app import open_store
+    from support_agent.company.company import Company
+    from support_agent.ops.autonomy_report import titles_of
+
+    settings = settings_of(config)
+    titles = titles_of(Company.load(settings.company))
+    with open_store(settings) as store:
+        yield store, settings, titles

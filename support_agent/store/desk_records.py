@@ -1,0 +1,41 @@
+"""Records of what people at the desk decide: modes of autonomy.
+
+Invariant: as in `records`. Checked by tests/contract/store/test_modes.py.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from support_agent.core.modes import Mode
+from support_agent.store.records import Instant, Record
+
+ItemKey = Annotated[str, Field(pattern=r"^(document|field|series|record|question):[\w.-]{1,100}$")]
+"""What has a mode; see `core.modes`."""
+
+
+class ModeSource(StrEnum):
+    """Why a mode changed: a person set it, the rule raised it, or a person's correction lowered it."""
+
+    BY_HAND = "by hand"
+    EARNED = "earned"
+    CORRECTED = "corrected"
+
+
+class ModeChange(Record):
+    """One change of an item's mode; `number` counts the changes of a key from 1.
+
+    The last change of a key that is not undone is valid. `why` is one sentence.
+    """
+
+    key: ItemKey
+    number: Annotated[int, Field(ge=1)]
+    mode: Mode
+    by: ModeSource
+    who: str
+    why: str
+    changed_at: Instant
+    undone_at: Instant | None = None

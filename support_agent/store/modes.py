@@ -1,0 +1,80 @@
+"""The modes of autonomy, as changes that are added and can be undone.
+
+Invariant: a change is never replaced or deleted; undoing one only marks it, so that the valid change before it holds
+again. The same change twice is one. Checked by tests/contract/store/test_modes.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import update
+from sqlmodel import Session, col, select
+
+from support_agent.core.modes import Mode
+from support_agent.errors import TransientError
+from support_agent.store.database import Database
+from support_agent.store.desk_records import ModeChange, ModeSource
+from support_agent.store.rows import affected, equal, insert_if_new
+from support_agent.store.tables import ModeChangeRow
+
+
+@dataclass(frozen=True)
+class Modes:
+    """`Store.modes`."""
+
+    database: Database
+
+    def change(self, key: str, mode: Mode, by: ModeSource, who: str, why: str, at: datetime) -> ModeChange:
+        """Add a change of an item's mode; the same mode from the same source again changes nothing.
+
+        Returns:
+            The valid change of the key.
+        Raises:
+            TransientError: another process changed the mode of the key at the same time.
+        """
+        with self.database.write() as session:
+            history = _changes(session, key)
+            valid = next((change for change in reversed(history) if change.undone_at is None), None)
+            if valid is not None and (valid.mode, valid.by) == (mode, by):
+                return valid
+            made = ModeChange(key=key, number=len(history) + 1, mode=mode, by=by, who=who, why=why, changed_at=at)
+            if not insert_if_new(session, ModeChangeRow(**made.model_dump())):
+                raise TransientError(f"the mode of {key} is being changed by another process", code="number_taken")
+            return made
+
+    def undo(self, key: str, at: datetime) -> ModeChange | None:
+        """Undo the valid change of a key; return it, None: it has none."""
+        with self.database.write() as session:
+            valid = [change for change in _changes(session, key) if change.undone_at is None]
+            if not valid:
+                return None
+            row = update(ModeChangeRow).where(
+                col(ModeChangeRow.key) == key, col(ModeChangeRow.number) == valid[-1].number
+            )
+            affected(session, row.values(undone_at=at))
+            return valid[-1]
+
+    def history(self, key: str | None = None) -> tuple[ModeChange, ...]:
+        """Return the changes of one key, or of all, undone ones too; the oldest of each key first."""
+        with self.database.read() as session:
+            return tuple(_changes(session, key))
+
+    def valid(self) -> dict[str, tuple[ModeChange, ...]]:
+        """Return the changes of each key that are not undone, the newest last; keys without one are left out."""
+        found: dict[str, tuple[ModeChange, ...]] = {}
+        for change in self.history():
+            if change.undone_at is None:
+                found[change.key] = (*found.get(change.key, ()), change)
+        return found
+
+
+def _changes(session: Session, key: str | None) -> Sequence[ModeChange]:
+    query = (
+        select(ModeChangeRow)
+        .where(*equal((ModeChangeRow.key, key)))
+        .order_by(col(ModeChangeRow.key), col(ModeChangeRow.number))
+    )
+    return [ModeChange.model_validate(row) for row in session.exec(query)]
