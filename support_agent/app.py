@@ -154,6 +154,7 @@ def wire(
     from support_agent.outbound.queueing import OutboundQueue
     from support_agent.outbound.sender import OutboxSender
     from support_agent.transport.dns_lookup import DnsLookup
+    from support_agent.workflow.desk_commands import DeskCommands
     from support_agent.workflow.stages import Stages
 
     senders = Senders(store, settings.agent, company.accounts, now, lookup_txt or DnsLookup())
@@ -173,6 +174,7 @@ def wire(
         rates=rates,
         breaker=breaker,
         autonomy=Autonomy(store, settings.autonomy),
+        desk=DeskCommands(store, settings, company, decider, routing, queue, now),
         reports=Reports(store, settings, now),
         queue=queue,
         outbox_sender=outbox_sender,

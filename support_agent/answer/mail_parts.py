@@ -7,6 +7,7 @@ tests/unit/answer/test_packet.py and tests/unit/answer/test_provenance.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from itertools import accumulate
 from typing import Any
 
@@ -54,6 +55,10 @@ def _confidence(probability: float, _: str) -> str:
     return format_confidence(probability)
 
 
+def _until(instant: datetime, _: str) -> str:
+    return f"{instant:%Y-%m-%d %H:%M} UTC"
+
+
 def _lines(text: str | None) -> tuple[str, ...]:
     return clean_lines(text or "")
 
@@ -67,6 +72,14 @@ _RUNNER_UP = Shape(
 _CONSIDERED = Shape(
     parts=(inbound("call"), inbound("confidence", _confidence), inbound("outcome")),
     groups=(Group("runners_up", _RUNNER_UP, counted("nested")),),
+)
+_OFFERED = Shape(
+    parts=(
+        word("command", name="words", read="code", is_required=never, is_optional=True),
+        inbound("command_title", name="title", is_required=never, is_optional=True),
+        inbound("command_line", name="line", is_required=never),
+        inbound("command_link", name="link", is_required=never),
+    )
 )
 _FOUND = Shape(
     parts=(
@@ -130,6 +143,7 @@ PACKET = Shape(
         inbound("why", is_required=never, is_optional=True),
         inbound("reply_address"),
         inbound("proposed_id", is_optional=True),
+        inbound("offered_until", _until, is_required=never, is_optional=True),
     ),
     groups=(
         Group(
@@ -150,6 +164,7 @@ PACKET = Shape(
             counted("index"),
             read=lambda packet: _lines(packet.proposed_text),
         ),
+        Group("offered", _OFFERED, lambda number, _: {"index": number, "answer": 0, "item": number}),
         Group("considered", _CONSIDERED, counted("index")),
         Group("found", _FOUND, counted("index")),
         Group("looked", _LOOKED, lambda number, _: {"index": number, "answer": 0, "item": number}),

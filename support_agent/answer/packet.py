@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import Level
@@ -85,6 +85,18 @@ class QuestionRetrieval(Frozen):
     pages: tuple[FoundPage, ...] = ()
 
 
+class Offered(Frozen):
+    """A command that a person at the desk may send: its line with the key, and a link that writes the mail.
+
+    `code` names it in `words.yaml`; `title` is that of the document that it names, None for other commands.
+    """
+
+    code: str
+    line: str
+    link: str
+    title: str | None = None
+
+
 class Packet(Frozen):
     """One case for a person. `mail_text` is the customer's mail, or its beginning; `answered_text` what was
     answered, if part was, `proposed_text` what would be.
@@ -114,6 +126,9 @@ class Packet(Frozen):
     """The answer that waits for a person, with its subject, as it would arrive; `reason_code` is its mode."""
     proposed_id: str | None = None
     """Its id in the outbox."""
+    offered: tuple[Offered, ...] = ()
+    offered_until: AwareDatetime | None = None
+    """When the keys of the offered commands expire."""
     reply_address: str
     """A reply to this address is passed on to the customer."""
 

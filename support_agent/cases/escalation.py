@@ -25,3 +25,4 @@ class EscalationReason(StrEnum):
     OFF = "off"
     SHADOW = "shadow"
     APPROVE = "approve"
+    NOT_CARRIED_OUT = "not_carried_out"

@@ -12,6 +12,7 @@ from datetime import datetime
 
 import structlog
 
+from support_agent.cases.commands import given_in
 from support_agent.cases.copies import DOUBT_RULE
 from support_agent.cases.escalation import EscalationReason
 from support_agent.cases.rate_limits import CLOCK_SLACK, RATE_RULE, Rates
@@ -62,7 +63,7 @@ class CaseRouting:
         recorded = self.store.mails.get(mail.id)
         # A possible copy may already have been passed on, so it is not passed on again.
         is_reply = self.threads.is_staff(sender) and (recorded is None or recorded.screening_rule != DOUBT_RULE)
-        packet = self.threads.packet_named_by(mail.message) if is_reply else None
+        packet = self.threads.packet_answered_by(mail.message) if is_reply else None
         if packet is not None and packet.case_id is not None:
             self.store.cases.join(mail.id, packet.case_id)
             return Route(
@@ -73,6 +74,9 @@ class CaseRouting:
                 customer_mail_id=self.threads.customer_mail_of(packet),
             )
         case = self._case(recorded, mail, sender)
+        if is_reply and given_in(mail.message) is not None:
+            code, why = EscalationReason.NOT_CARRIED_OUT, "your command names no case that has a packet"
+            return Route(case_id=case.id, may_answer=False, may_acknowledge=False, reason=code, why=why)
         log.info("mail_routed", mail_id=mail.id, case_id=case.id)
         reason, why = self._why_no_letter(mail, sender, case)
         return Route(

@@ -13,13 +13,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from support_agent.answer.sources import RenderedPacket
+from support_agent.cases.commands import given_in
 from support_agent.cases.route import ReceivedMail, own_addresses, staff_addresses
 from support_agent.cases.senders import Senders
 from support_agent.config.settings import Settings
 from support_agent.core.levels import PROVEN
 from support_agent.mail.message import Message
 from support_agent.mail.senders.identity import Sender
-from support_agent.store.records import CaseRecord, CaseState, MailId, OutboxRecord
+from support_agent.store.records import CaseId, CaseRecord, CaseState, MailId, OutboxRecord
 from support_agent.store.store import Store
 
 
@@ -92,6 +93,26 @@ class Threads:
                     return record
         return None
 
+    def packet_answered_by(self, message: Message, before: OutboxRecord | None = None) -> OutboxRecord | None:
+        """The packet that a staff mail is about: the one it replies to, else the last of the case that its command
+        names.
+
+        Args:
+            before: Of the case's packets only those that are older than this one count.
+        """
+        if (named := self.packet_named_by(message)) is not None:
+            return named
+        given = given_in(message)
+        if given is None or given.case_id is None:
+            return None
+        packets = self.packets_of(given.case_id)
+        older = packets[: packets.index(before)] if before in packets else packets
+        return older[-1] if older else None
+
+    def packets_of(self, case_id: CaseId) -> list[OutboxRecord]:
+        """The packets and notices of a case, the oldest first."""
+        return [row for row in self.store.outbox.find(case_id=case_id) if row.kind.is_for_desk]
+
     def rendered(self, packet: OutboxRecord) -> RenderedPacket | None:
         """A packet as it was rendered."""
         letter = self.store.outbox.letter(packet.mail_id, packet.kind, packet.number)
@@ -102,7 +123,7 @@ class Threads:
         answers.
         """
         mail = ReceivedMail.of(packet.mail_id, self.store.mails.raw(packet.mail_id))
-        earlier = self.packet_named_by(mail.message) if self.is_staff(self.senders.of(mail)) else None
+        earlier = self.packet_answered_by(mail.message, packet) if self.is_staff(self.senders.of(mail)) else None
         return packet.mail_id if earlier is None else self.customer_mail_of(earlier)
 
 

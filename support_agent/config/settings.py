@@ -268,7 +268,10 @@ class DeskSettings(Section):
         "un agente",
     )
     staff: tuple[str, ...] = ()
-    """Addresses besides the desk's whose replies to a packet are passed on to the customer."""
+    """Addresses besides the desk's whose replies to a packet are passed on to the customer, and whose commands are
+    carried out."""
+    key_valid_h: Annotated[float, Field(gt=0, le=8760)] = 168.0
+    """How long the keys of a packet's commands are valid, in hours."""
 
 
 class CompanySettings(Section):

@@ -6,6 +6,7 @@ id that verifies; an empty or short key signs and verifies nothing. Checked by t
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import re
@@ -106,6 +107,22 @@ def read_origin(secret: SecretStr, value: str) -> Origin | None:
     if match is None:
         return None
     return Origin(hops=int(match[1]), is_ours=_verifies(secret, match[3], "origin", str(int(match[1])), match[2]))
+
+
+def desk_key(secret: SecretStr, *parts: str) -> str:
+    """A key of 128 bits, in base32, that proves that we offered exactly this to the desk.
+
+    Args:
+        parts: All that the key is bound to: the command, the packet, the digest of what it approves, the expiry.
+    Raises:
+        ConfigError: as `message_id`.
+    """
+    return base64.b32encode(bytes.fromhex(_tag(secret, "desk", *parts))).decode().rstrip("=")
+
+
+def is_desk_key(secret: SecretStr, candidate: str, *parts: str) -> bool:
+    """Whether `desk_key` made it of these parts; compared in constant time."""
+    return _is_usable(secret) and hmac.compare_digest(candidate.encode(), desk_key(secret, *parts).encode())
 
 
 def boundary(own_id: str) -> str:

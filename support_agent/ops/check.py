@@ -27,7 +27,6 @@ from support_agent.config.sources import ENV_PREFIX, ENVIRONMENT, SettingsRefuse
 from support_agent.config.toml_file import TomlFile, read_toml
 from support_agent.core.findings import Finding, Severity
 from support_agent.core.locales import FALLBACK_LOCALE
-from support_agent.core.modes import Mode
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of, version_of_topics
 from support_agent.mail.addresses import normal_address
@@ -128,7 +127,7 @@ def tool_codes() -> dict[str, tuple[str, ...]]:
     orders = get_args(Sort.model_fields["order"].annotation)
     return {
         "step": (*get_args(Keep), *orders),
-        "reason": (*(reason.value for reason in Reason), *(mode.value for mode in Mode if mode is not Mode.AUTO)),
+        "reason": tuple(reason.value for reason in Reason),
         "finding": (*(reason.value for reason in FindingReason), UNSURE_SECTION),
     }
 

@@ -38,7 +38,7 @@ from support_agent.ops.template_samples import (
 from support_agent.ops.template_tests import load_cases, run_case
 
 STAFF_TEMPLATES = ("escalation.txt.j2", "escalation_subject.txt.j2")
-STAFF_SECTIONS = ("level", "reason", "finding")
+STAFF_SECTIONS = ("level", "reason", "finding", "command")
 """Sections of words that only the desk reads."""
 FOLLOWED_BY_VALUE = ("year", "month")
 """Codes whose words may be equal, because the year or the month follows them."""

@@ -8,7 +8,7 @@ tests/unit/ops/test_template_checks.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import get_args
 
@@ -33,6 +33,7 @@ from support_agent.answer.packet import (
     FoundDocument,
     FoundEvidence,
     FoundPage,
+    Offered,
     Packet,
     QuestionRetrieval,
     QuotedSentence,
@@ -215,7 +216,13 @@ def sample_proposals(locale: str) -> Iterator[Packet]:
     """The full packet, with an answer that waits for a person; templates made before there were any lack its parts."""
     full = next(sample_packets(locale))
     proposed = "Subject: Re: An invoice\n\nHello Ana,\n\nYour plan: Team"
-    yield full.model_copy(update={"answered_text": None, "proposed_text": proposed, "proposed_id": "0a1b-answer"})
+    line = f"[case-1] document 10 {'A' * 26}"
+    offered = (
+        Offered(code="approve", line=f"[case-1] approve {'A' * 26}", link="mailto:support@example.com?subject=a"),
+        Offered(code="document", line=line, link="mailto:support@example.com?subject=d", title="Invoices"),
+    )
+    changes = {"answered_text": None, "proposed_text": proposed, "proposed_id": "0a1b-answer", "offered": offered}
+    yield full.model_copy(update=changes | {"offered_until": datetime(2026, 12, 1, 12, 0, tzinfo=UTC)})
 
 
 def _documents(_: tuple[str, ...]) -> Iterator[Item]:

@@ -2,36 +2,63 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple
 
-from support_agent.answer.packet import Considered, Packet, RunnerUp
+from support_agent.answer.packet import Considered, FoundDocument, Offered, Packet, RunnerUp
+from support_agent.cases.commands import Subjects, Ticket, digest_of, offered
 from support_agent.cases.decision import Decision
 from support_agent.cases.route import RoutedMail
-from support_agent.config.settings import Settings
+from support_agent.config.settings import AgentSettings, Settings
 from support_agent.planner.plan import INTERNAL, Call, call_text
-from support_agent.store.records import OutboxId
+from support_agent.store.records import CaseId, MailId, OutboxId
 from support_agent.tools.ending import Reason
 
 RUNNERS_UP = 3
+ANY_DOCUMENT = (FoundDocument(number=1, title="", score=0.0),)
+"""Stands for any document where none was found: a person puts its number in the place of 1."""
 MAIL_LINES = 500
 MAIL_CHARACTERS = 20_000
 """A packet shows this much of the mail; the whole mail is attached."""
 
 
 class Proposed(NamedTuple):
-    """An answer that waits for a person: its id in the outbox, and its subject and text as they would arrive."""
+    """An answer that waits for a person: its id in the outbox, its digest, and its subject and text as they would
+    arrive.
+    """
 
     id: OutboxId
+    digest: str
     text: str
+
+    @classmethod
+    def of(cls, outbox_id: OutboxId, raw: bytes, subject: str, text: str) -> Proposed:
+        """A proposal with these bytes."""
+        return cls(outbox_id, digest_of(raw), f"Subject: {subject}\n\n{text}")
+
+
+class Offer(NamedTuple):
+    """What a packet says of commands: the id of its row, the customer's mail, the company's version, the expiry."""
+
+    packet_id: OutboxId
+    mail_id: MailId
+    company: str
+    until: datetime
 
 
 def packet_of(
-    mail: RoutedMail, decision: Decision, answered: str | None, settings: Settings, proposed: Proposed | None = None
+    mail: RoutedMail,
+    decision: Decision,
+    answered: str | None,
+    settings: Settings,
+    offer: Offer | None = None,
+    proposed: Proposed | None = None,
 ) -> Packet:
     """Everything that a person needs to continue the case.
 
     Args:
         answered: The text that goes to the customer, if a part is answered.
+        offer: What its commands are about; None: it has none.
         proposed: The answer that waits for a person, if there is one.
     """
     shown = "\n".join(mail.message.text[:MAIL_CHARACTERS].split("\n", MAIL_LINES)[:MAIL_LINES])
@@ -52,8 +79,25 @@ def packet_of(
         answered_text=answered,
         proposed_text=proposed.text if proposed is not None else None,
         proposed_id=proposed.id if proposed is not None else None,
+        offered=_offered(mail, decision, settings.agent, offer, proposed) if offer is not None else (),
+        offered_until=offer.until if offer is not None else None,
         reply_address=settings.agent.address,
     )
+
+
+def _offered(
+    mail: RoutedMail, decision: Decision, agent: AgentSettings, offer: Offer, proposed: Proposed | None
+) -> tuple[Offered, ...]:
+    """The commands of a packet; a notice about a staff mail is about a customer whose level is not at hand here."""
+    ticket = ticket_of(mail.route.case_id, offer, proposed.digest if proposed is not None else None)
+    may_answer = agent.may_answer(mail.sender.level) or mail.route.is_staff_reply
+    return offered(ticket, agent.secret, agent.address, decision.found or ANY_DOCUMENT, may_answer=may_answer)
+
+
+def ticket_of(case_id: CaseId, offer: Offer, proposal: str | None) -> Ticket:
+    """What the keys of a packet are bound to; `proposal` is the digest of the answer that waits, if there is one."""
+    subjects = Subjects(proposal=proposal, company=offer.company, mail=offer.mail_id)
+    return Ticket(case_id=case_id, packet_id=offer.packet_id, until=offer.until, subjects=subjects)
 
 
 def _for_a_person(decision: Decision) -> frozenset[int]:

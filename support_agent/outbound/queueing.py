@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import structlog
 
 from support_agent.answer.acknowledgement import Acknowledgement
 from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
@@ -27,6 +28,7 @@ from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
+from support_agent.mail.senders.identity import Sender
 from support_agent.outbound.letters import (
     RenderedMail,
     acknowledgement_letter,
@@ -34,8 +36,8 @@ from support_agent.outbound.letters import (
     packet_letter,
     reply_letter,
 )
-from support_agent.outbound.packing import Proposed, packet_of
-from support_agent.store.records import OutboxRecord, OutgoingKind, OutgoingMail
+from support_agent.outbound.packing import Offer, Proposed, packet_of
+from support_agent.store.records import MailId, OutboxRecord, OutboxStatus, OutgoingKind, OutgoingMail, outbox_id_of
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -73,7 +75,7 @@ class OutboundQueue:
         letter = answer_letter(final, self.templates, Verifier.of(self.company))
         answer = self._outgoing(mail, letter, mail.sender.address)
         answer = answer.model_copy(update={"is_proposed": True})
-        proposed = Proposed(answer.id, f"Subject: {letter.subject}\n\n{letter.text}")
+        proposed = Proposed.of(answer.id, answer.raw, letter.subject, letter.text)
         packet = self._packet(mail, decision, proposed=proposed)
         self.store.outbox.queue(packet, answer, *(self._acknowledgement(mail) if is_acknowledged else ()))
 
@@ -100,6 +102,24 @@ class OutboundQueue:
         number = 1 + max((notice.number for notice in earlier), default=0)
         return self._packet(mail, decision, OutgoingKind.FAILURE, number=number)
 
+    def check(self, final: FinalAnswer) -> None:
+        """Render an answer and pass it through the gate, and queue nothing.
+
+        Raises:
+            GateRefused: as `answer`.
+        """
+        answer_letter(final, self.templates, Verifier.of(self.company))
+
+    def chosen(self, mail: RoutedMail, final: FinalAnswer, to: Sender, parent: ReceivedMail) -> None:
+        """Queue the answer that a person chose with the command in `mail`, in the thread of the customer's mail.
+
+        Raises:
+            GateRefused: as `answer`.
+        """
+        letter = answer_letter(final, self.templates, Verifier.of(self.company))
+        is_threaded = to.level >= PROVEN
+        self.store.outbox.queue(self._outgoing(mail, letter, to.address, parent=parent, is_threaded=is_threaded))
+
     def reply(self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail) -> None:
         """Queue a staff member's words, in the thread of the customer's mail."""
         letter = reply_letter(parent.message.subject, f"{words}\n")
@@ -116,7 +136,10 @@ class OutboundQueue:
         number: int = 1,
     ) -> OutgoingMail:
         """Make a packet with the company's templates; if the gate refuses those, with the packaged templates."""
-        packet = packet_of(mail, decision, answered, self.settings, proposed)
+        parent_id = mail.route.customer_mail_id or mail.id
+        until = self.now().replace(microsecond=0) + timedelta(hours=self.settings.desk.key_valid_h)
+        offer = Offer(outbox_id_of(mail.id, kind, number), parent_id, self.company.version, until)
+        packet = packet_of(mail, decision, answered, self.settings, offer, proposed or self._waiting(parent_id))
         templates = self.templates
         try:
             letter = packet_letter(packet, templates, kind)
@@ -125,6 +148,15 @@ class OutboundQueue:
             templates = Templates.load(packaged("templates"))
             letter = packet_letter(packet, templates, kind)
         return self._outgoing(mail, letter, self.settings.desk.address, templates=templates, number=number)
+
+    def _waiting(self, mail_id: MailId) -> Proposed | None:
+        """The answer to a mail that waits for a person; None: there is none."""
+        for row in self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED):
+            letter = self.store.outbox.letter(row.mail_id, row.kind, row.number)
+            if letter is not None:
+                rendered = RenderedAnswer.model_validate(letter.rendered)
+                return Proposed.of(row.id, row.raw, rendered.subject.text, rendered.text.text)
+        return None
 
     def _acknowledgement(self, mail: RoutedMail) -> tuple[OutgoingMail, ...]:
         """Make the acknowledgement in the customer's language; none if the gate refuses it: a person has the case."""
@@ -152,6 +184,7 @@ class OutboundQueue:
         templates: Templates | None = None,
         parent: ReceivedMail | None = None,
         number: int = 1,
+        is_threaded: bool | None = None,
     ) -> OutgoingMail:
         """Compose the mail's bytes, and keep the data to rebuild them.
 
@@ -159,6 +192,7 @@ class OutboundQueue:
             templates: The templates that rendered it; the company's by default.
             parent: The mail that it answers in the thread; `mail` by default.
             number: Counts the letters of this kind for `mail`, from 1.
+            is_threaded: Whether it names the ids of the parent; by default only for a proven sender of `mail`.
         """
         templates, parent, agent = templates or self.templates, parent or mail, self.settings.agent
         self.store.versions.save_templates(templates.version, templates.as_files())
@@ -171,7 +205,7 @@ class OutboundQueue:
             parent.message,
             parent.id,
             number,
-            is_threaded=mail.sender.level >= PROVEN,
+            is_threaded=mail.sender.level >= PROVEN if is_threaded is None else is_threaded,
         )
         verp = bounce_address(agent.address, headers.message_id)
         return OutgoingMail(

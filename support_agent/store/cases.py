@@ -1,7 +1,7 @@
 """Cases: one customer's thread, who may continue it, and whether a person has it.
 
-Invariant: a mail joins a case only by a Message-ID that the case holds, and a case that a person has never goes back to
-automation. Checked by tests/contract/store/test_cases.py.
+Invariant: a mail joins a case only by a Message-ID that the case holds, and a case that a person has goes back to
+automation only where a person orders it. Checked by tests/contract/store/test_cases.py.
 """
 
 from __future__ import annotations
@@ -76,8 +76,15 @@ class Cases:
             return tuple(_existing(session, case_id) for case_id in found)
 
     def escalate(self, case_id: CaseId) -> None:
-        """Close a case to automation; there is no way back."""
+        """Close a case to automation; only a person gives it back."""
         statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=CaseState.WITH_PERSON)
+        with self.database.write() as session:
+            if affected(session, statement) != 1:
+                raise _no_case(case_id)
+
+    def set_state(self, case_id: CaseId, state: CaseState) -> None:
+        """Close a case, or give it back to automation: what a person ordered."""
+        statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=state)
         with self.database.write() as session:
             if affected(session, statement) != 1:
                 raise _no_case(case_id)

@@ -1,6 +1,6 @@
-"""Records of what people at the desk decide: modes of autonomy.
+"""Records of what people at the desk decide: modes of autonomy, commands.
 
-Invariant: as in `records`. Checked by tests/contract/store/test_modes.py.
+Invariant: as in `records`. Checked by tests/contract/store/test_modes.py and test_used_keys.py.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from support_agent.core.modes import Mode
-from support_agent.store.records import Instant, Record
+from support_agent.store.records import CaseId, Instant, MailId, Record
 
 ItemKey = Annotated[str, Field(pattern=r"^(document|field|series|record|question):[\w.-]{1,100}$")]
 """What has a mode; see `core.modes`."""
@@ -39,3 +39,15 @@ class ModeChange(Record):
     why: str
     changed_at: Instant
     undone_at: Instant | None = None
+
+
+class UsedKey(Record):
+    """A key of the desk that was used, by which mail of whom; `slot` is what only one command may do."""
+
+    key: str
+    slot: str
+    command: str
+    case_id: CaseId
+    mail_id: MailId
+    who: str
+    used_at: Instant

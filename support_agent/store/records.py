@@ -50,10 +50,11 @@ class MailStatus(StrEnum):
 
 
 class CaseState(StrEnum):
-    """Who has the case; the agent may answer only an `open` case."""
+    """Who has the case; the agent may answer only an `open` case. A mail to a `closed` case goes to a person."""
 
     OPEN = "open"
     WITH_PERSON = "with_person"
+    CLOSED = "closed"
 
 
 class OutgoingKind(StrEnum):
@@ -238,7 +239,7 @@ class _Mail(Record):
     @property
     def id(self) -> OutboxId:
         """The key of its outbox row."""
-        return OutboxId(f"{self.mail_id}-{self.kind.named(self.number)}")
+        return outbox_id_of(self.mail_id, self.kind, self.number)
 
 
 class OutgoingMail(_Mail):
@@ -368,6 +369,11 @@ class Deleted(Record):
 
     cases: int
     mails: int
+
+
+def outbox_id_of(mail_id: MailId, kind: OutgoingKind, number: int = 1) -> OutboxId:
+    """Return the key of the outbox row of a mail of ours."""
+    return OutboxId(f"{mail_id}-{kind.named(number)}")
 
 
 def mail_id_of(raw: bytes) -> MailId:

@@ -22,6 +22,7 @@ from support_agent.store.plans import Plans
 from support_agent.store.retention import Retention
 from support_agent.store.suppressions import Suppressions
 from support_agent.store.traffic import Traffic
+from support_agent.store.used_keys import UsedKeys
 from support_agent.store.versions import Versions
 
 
@@ -43,6 +44,7 @@ class Store:
     deliveries: Deliveries
     suppressions: Suppressions
     modes: Modes
+    used_keys: UsedKeys
     traffic: Traffic
     retention: Retention
 
@@ -69,6 +71,7 @@ class Store:
             deliveries=Deliveries(database),
             suppressions=Suppressions(database),
             modes=Modes(database),
+            used_keys=UsedKeys(database),
             traffic=Traffic(database),
             retention=Retention(database),
         )

@@ -228,6 +228,21 @@ class SuppressionRow(Row, table=True):
     until: datetime = Field(sa_type=UtcDateTime)
 
 
+class UsedKeyRow(Row, table=True):
+    """A key of a command that was used; `slot` is what only one command may do."""
+
+    __tablename__ = "used_keys"
+    __table_args__ = (UniqueConstraint("slot"),)
+
+    key: str = Field(primary_key=True, sa_type=StoredText)
+    slot: str = Field(sa_type=StoredText)
+    command: str = Field(sa_type=StoredText)
+    case_id: str = Field(sa_type=StoredText)
+    mail_id: str = Field(sa_type=StoredText)
+    who: str = Field(sa_type=StoredText)
+    used_at: datetime = Field(sa_type=UtcDateTime)
+
+
 class ModeChangeRow(Row, table=True):
     """A change of an item's mode of autonomy; rows are added and marked as undone, never replaced."""
 

@@ -66,6 +66,22 @@ class SendDocument(Tool):
     number: DocumentNumber
 
     def run(self, context: Context) -> Added:
+        document = self._sendable(context)
+        self._check_evidence(context)
+        sentences, how = self._sentences(document, context)
+        return Added(description=how, item=self._item(document, sentences))
+
+    def whole(self, context: Context) -> Added:
+        """All sentences of the document, for a person who chose it; the model has no call for this."""
+        document = self._sendable(context)
+        return Added(description="the whole document", item=self._item(document, document.sentences))
+
+    def _sendable(self, context: Context) -> Document:
+        """The version that this customer may be sent today.
+
+        Raises:
+            ToolCallRejected: codes `not_valid` and `level`.
+        """
         original = context.documents[self.number]
         document = context.version_sent(self.number)
         head = document.head
@@ -73,21 +89,20 @@ class SendDocument(Tool):
             raise ToolCallRejected(f"document {self.number} is not valid on {context.today}", code="not_valid")
         if "customers" in (original.head.audience, head.audience):
             require_customer(context, CUSTOMER, f"document {self.number}")
-        self._check_evidence(context)
-        sentences, how = self._sentences(document, context)
-        return Added(
-            description=how,
-            item=DocumentItem(
-                number=self.number,
-                title=head.title,
-                version=document.version,
-                valid_from=head.valid_from,
-                url=head.url,
-                delivery=head.delivery.value,
-                excerpts=tuple(_excerpt(sentence) for sentence in sentences),
-                keeps_form=True,
-                language=document.language,
-            ),
+        return document
+
+    def _item(self, document: Document, sentences: tuple[Sentence, ...]) -> DocumentItem:
+        head = document.head
+        return DocumentItem(
+            number=self.number,
+            title=head.title,
+            version=document.version,
+            valid_from=head.valid_from,
+            url=head.url,
+            delivery=head.delivery.value,
+            excerpts=tuple(_excerpt(sentence) for sentence in sentences),
+            keeps_form=True,
+            language=document.language,
         )
 
     def _check_evidence(self, context: Context) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.final_answer import Answer, FinalAnswer
 from support_agent.answer.packet import FoundDocument
 from support_agent.answer.templates import Templates
 from support_agent.cases.decision import Decision, escalated
@@ -23,6 +23,7 @@ from support_agent.config.facts import Retrieve
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.desk.retrieved import retrieved
+from support_agent.errors import ToolCallRejected
 from support_agent.mail.machines.machine_vote import MachineVote
 from support_agent.mail.machines.screening import Screening
 from support_agent.mail.message import Message
@@ -35,7 +36,8 @@ from support_agent.planner.loop import Planner
 from support_agent.planner.plan import Plan
 from support_agent.planner.questions import questions_of
 from support_agent.planner.segments import Read
-from support_agent.tools.base import AccountData, Context, Search, SentAnswer
+from support_agent.tools.answers import SendDocument
+from support_agent.tools.base import UNSURE_SECTION, AccountData, Context, Search, SentAnswer
 from support_agent.tools.ending import Reason
 from support_agent.tools.fact_room import FactRoom, FactRooms
 from support_agent.tools.retrieval import finding_text, memory_of, open_room
@@ -106,6 +108,34 @@ class Decider:
             memory=memory_of(room) if room is not None else None,
         )
 
+    def document(
+        self, message: Message, sender: Sender, customer: Customer | None, now: datetime, number: int
+    ) -> FinalAnswer:
+        """The answer that a person chose: one document, made by the tool that the model's choices go through.
+
+        The whole mail is the question that sections are chosen for; where none is sure enough, the whole document is
+        sent, because a person has said that it answers.
+
+        Raises:
+            ToolCallRejected: there is no such document, or this sender may not get it today.
+        """
+        if any(address.addr != sender.address for address in message.reply_to):  # S16: nothing private
+            sender, customer = sender.model_copy(update={"level": min(sender.level, PROVEN)}), None
+        if not self.settings.agent.may_answer(sender.level):
+            raise ToolCallRejected(f"a sender of level {sender.level} gets no automatic mail", code="level")
+        if number not in self.company.by_number:
+            raise ToolCallRejected(f"there is no document {number}", code="number")
+        context = self._context(message, sender, customer, now, (), None)
+        context.questions = (collapse(context.mail),)
+        try:
+            added = SendDocument(number=number).run(context)
+        except ToolCallRejected as error:
+            if error.code != UNSURE_SECTION:
+                raise
+            added = SendDocument(number=number).whole(context)
+        answers = (Answer(items=(added.item,)),)
+        return self._answer(message, sender, context, asked=1, answered=1, answers=answers)
+
     def with_attached_text(self, message: Message, raw: Callable[[], bytes], sender: Sender) -> Message:
         """Add the text of attachments that hold the question, for `decide`; opens none of a mail that it refuses."""
         if self._refusal(message, sender) is not None:
@@ -166,15 +196,28 @@ class Decider:
         )
 
     def _final(self, message: Message, sender: Sender, context: Context, plan: Plan) -> FinalAnswer:
+        answered = plan.answered
+        return self._answer(message, sender, context, asked=plan.asked, answered=answered, answers=plan.answers)
+
+    def _answer(
+        self,
+        message: Message,
+        sender: Sender,
+        context: Context,
+        *,
+        asked: int,
+        answered: int | None,
+        answers: tuple[Answer, ...],
+    ) -> FinalAnswer:
         is_known = sender.level >= CUSTOMER and context.customer is not None
         return FinalAnswer(
             company=self.settings.company.name,
             locale=self.templates.locale_of(context.customer, self.settings.company.locale),
             greeting_name=context.customer.name if is_known and context.customer else None,
             subject=thread_subject(message.subject) if sender.level >= PROVEN else None,
-            asked=plan.asked,
-            answered=plan.answered,
-            answers=plan.answers,
+            asked=asked,
+            answered=answered,
+            answers=answers,
             support_address=self.settings.agent.address,
             customer=context.customer if is_known else None,
             notice=self.settings.company.notice,

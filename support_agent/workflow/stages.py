@@ -17,6 +17,7 @@ import structlog
 from support_agent.answer.sources import RenderedPacket
 from support_agent.cases.autonomy import Autonomy, Leaves
 from support_agent.cases.breaker import Breaker
+from support_agent.cases.commands import Given, given_in, is_meant_as_command
 from support_agent.cases.copies import COPY_RULE, Copies
 from support_agent.cases.decision import Decision, escalated, failed, screened_out
 from support_agent.cases.escalation import EscalationReason
@@ -27,7 +28,7 @@ from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.levels import CUSTOMER
 from support_agent.core.modes import Mode
-from support_agent.errors import SupportAgentError
+from support_agent.errors import SupportAgentError, TransientError
 from support_agent.mail.machines.machine_vote import JUDGED_RULES
 from support_agent.mail.machines.screening import (
     AUTO_REPLY_RULE,
@@ -49,6 +50,7 @@ from support_agent.outbound.sender import OutboxSender
 from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
 from support_agent.store.store import Store
 from support_agent.workflow.decide import Decider
+from support_agent.workflow.desk_commands import DeskCommands
 
 log = structlog.get_logger(__name__)
 
@@ -84,6 +86,7 @@ class Stages:
     rates: Rates
     breaker: Breaker
     autonomy: Autonomy
+    desk: DeskCommands
     reports: Reports
     queue: OutboundQueue
     outbox_sender: OutboxSender
@@ -105,7 +108,7 @@ class Stages:
 
         def is_staff_reply() -> bool:
             is_staff = self.routing.threads.is_staff(self.routing.senders.of(mail))
-            return is_staff and self.routing.threads.packet_named_by(mail.message) is not None
+            return is_staff and self.routing.threads.packet_answered_by(mail.message) is not None
 
         is_customer = self.routing.senders.is_customer
         screening = screen(mail.message, self.settings.agent, self.settings.desk, is_customer, is_staff_reply)
@@ -210,6 +213,8 @@ class Stages:
 
     def pass_on(self, mail: RoutedMail) -> None:
         """Pass a staff member's words on to the author of the mail that the packet is about, in that thread (S16)."""
+        if (given := given_in(mail.message)) is not None:
+            return self._carry_out(mail, given)
         customer_mail_id = mail.route.customer_mail_id
         parent = None if customer_mail_id is None else self.parse(customer_mail_id)
         answered = self.routing.threads.packet_named_by(mail.message)
@@ -220,12 +225,25 @@ class Stages:
             return self._refuse_reply(mail, why or "the mail that it answers has no address of a customer")
         if why := why or why_unwritable(parent.message.from_.addr):
             return self._refuse_reply(mail, why)
+        self.desk.withdraw(parent.id, mail, "answered in own words")
         self.queue.reply(mail, words, parent.message.from_.addr, parent)
+
+    def _carry_out(self, mail: RoutedMail, given: Given) -> None:
+        """Carry out a command of the desk, or tell the desk why not."""
+        try:
+            self.desk.carry_out(mail, given)
+        except TransientError:
+            raise
+        except SupportAgentError as error:
+            self._refuse(mail, EscalationReason.NOT_CARRIED_OUT, f"{given.command.value}: {error}")
 
     def _refuse_reply(self, mail: RoutedMail, why: str) -> None:
         """Notify the desk that its reply did not go to the customer."""
         log.error("reply_not_passed_on", case_id=mail.route.case_id, mail_id=mail.id, why=why)
-        reason = EscalationReason.NOT_PASSED_ON
+        self._refuse(mail, EscalationReason.NOT_PASSED_ON, why)
+
+    def _refuse(self, mail: RoutedMail, reason: EscalationReason, why: str) -> None:
+        """Tell the desk why its mail had no effect, up to a daily limit."""
         if self.rates.is_notification_limit_reached(mail.sender, self.now()):
             # An auto-responder of theirs may answer each notice, without end; `doctor` informs the operator.
             self.store.mails.end(mail.id, MailStatus.FILED, reason, why, self.now())
@@ -284,6 +302,8 @@ class Stages:
             return "it reads like an automatic reply or a bounce"
         if not self.routing.threads.is_direct_answer(mail.message, answered):
             return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
+        if is_meant_as_command(mail.message):
+            return "it reads like a command, and its line is not complete: copy the whole line out of the packet"
         return unfit(words, mail.message, packet)
 
     def _alarm(self, mail_id: MailId, screening: Screening) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support_agent.core.cursor import Cursor
 from support_agent.core.modes import Mode
-from support_agent.store.desk_records import ModeSource
+from support_agent.store.desk_records import ModeSource, UsedKey
 from support_agent.store.records import (
     CaseId,
     CaseRecord,
@@ -156,6 +156,8 @@ def fill(store: Store) -> MailId:
     store.outbox.mark_failed(row.id, "550 5.1.1 no such user")
     store.suppressions.add(row, "550 5.1.1 no such user", NOON, NOON + 60 * DAY)
     store.modes.change("document:1", Mode.AUTO, ModeSource.BY_HAND, "the operator", "it is well known", NOON)
+    key = UsedKey(key="K", slot="K", command="close", case_id=CASE, mail_id=mail_id, who="ada", used_at=NOON)
+    assert store.used_keys.use(key) is None
     again = (row.id, OutboxStatus.READY, DeliverySource.OPERATOR, "the mailbox is there now", NOON)
     assert store.deliveries.update(*again, sources=(OutboxStatus.FAILED,))
     return mail_id

@@ -1,0 +1,170 @@
+"""Commands of the desk: what a packet offers, how a mail names one, and whether its key fits.
+
+A key is bound to the command, the packet, the digest of what the command is about, and the instant until which it is
+valid. Invariant: a command is one whole line of a closed grammar, and no line without a fitting key is carried out.
+Checked by tests/unit/cases/test_commands.py and, with attacks on the desk, tests/journey/test_desk_attacks.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, assert_never
+from urllib.parse import quote
+
+from pydantic import SecretStr
+
+from support_agent.answer.packet import FoundDocument, Offered
+from support_agent.mail.keys import desk_key, is_desk_key
+from support_agent.mail.message import Message
+from support_agent.mail.outgoing import REPLY_PREFIX
+from support_agent.store.records import CaseId, OutboxId
+
+
+class Command(StrEnum):
+    """What a person at the desk can order by mail."""
+
+    APPROVE = "approve"
+    DOCUMENT = "document"
+    OWN_WORDS = "own words"
+    CLOSE = "close"
+    GIVE_BACK = "give back"
+    SPAM = "spam"
+
+    @property
+    def code(self) -> str:
+        """Its name in `words.yaml`."""
+        return self.value.replace(" ", "_")
+
+
+_WORDS = "|".join(command.value.replace(" ", r"\s+") for command in Command if command is not Command.DOCUMENT)
+_START = r"(?:\[(?P<case>[A-Za-z0-9-]{1,64})\]\s*)?"
+_COMMAND = rf"(?P<command>{_WORDS}|document\s+(?P<number>[1-9][0-9]{{0,4}}))"
+LINE = re.compile(rf"\s*{_START}{_COMMAND}\s+(?P<key>[A-Z2-7]{{26}})\s*", re.IGNORECASE | re.ASCII)
+"""One line that is a command: perhaps the case, the command, the key."""
+MEANT = re.compile(rf"\s*{_START}(?:{_WORDS}|document\s+\d+)\b[\s.,!:;-]*\S{{0,64}}\s*", re.IGNORECASE | re.ASCII)
+"""A line that is meant as a command, whether or not it is one: it must never reach a customer."""
+
+
+class Given(NamedTuple):
+    """A command as a mail gives it; nothing of it is proven. `words` is the text that belongs to `own words`."""
+
+    command: Command
+    key: str
+    case_id: CaseId | None
+    number: int | None
+    words: str
+    is_alone: bool
+    """Whether nothing else stands where the command does."""
+
+
+class Subjects(NamedTuple):
+    """What the commands of one packet are about, as digests: the proposal's bytes, the company's files, the mail."""
+
+    proposal: str | None
+    company: str
+    mail: str
+
+    def of(self, command: Command) -> str | None:
+        """What a command is about; None: there is nothing that it could be about."""
+        match command:
+            case Command.APPROVE:
+                return self.proposal
+            case Command.DOCUMENT:
+                return self.company
+            case Command.OWN_WORDS | Command.CLOSE | Command.GIVE_BACK | Command.SPAM:
+                return self.mail
+            case never:
+                assert_never(never)
+
+
+class Ticket(NamedTuple):
+    """What the keys of a packet are bound to besides the command."""
+
+    case_id: CaseId
+    packet_id: OutboxId
+    until: datetime
+    subjects: Subjects
+
+    def parts(self, command: Command) -> tuple[str, ...] | None:
+        """All that a key of this command is bound to; None: this packet has no such command."""
+        subject = self.subjects.of(command)
+        if subject is None:
+            return None
+        return command.value, self.case_id, self.packet_id, subject, self.until.isoformat()
+
+    def fits(self, secret: SecretStr, given: Given) -> bool:
+        """Whether the key of a command was made for this packet, and for what it is about now."""
+        parts = self.parts(given.command)
+        return parts is not None and is_desk_key(secret, given.key, *parts)
+
+
+def digest_of(raw: bytes) -> str:
+    """The digest of a mail's bytes."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def offered(
+    ticket: Ticket, secret: SecretStr, address: str, found: tuple[FoundDocument, ...], *, may_answer: bool
+) -> tuple[Offered, ...]:
+    """The commands of a packet.
+
+    Args:
+        address: Where a person sends them.
+        found: Documents to offer by name; a person may name any other by its number.
+        may_answer: Whether the sender gets automatic letters at all.
+    """
+    return tuple(_offers(ticket, secret, address, found, may_answer))
+
+
+def _offers(
+    ticket: Ticket, secret: SecretStr, address: str, found: tuple[FoundDocument, ...], may_answer: bool
+) -> Iterator[Offered]:
+    for command in Command:
+        parts = ticket.parts(command)
+        if parts is None or (command is Command.DOCUMENT and not may_answer):
+            continue
+        key = desk_key(secret, *parts)
+        if command is not Command.DOCUMENT:
+            yield _offer(ticket, command, command.value, key, address)
+            continue
+        for document in found:
+            yield _offer(ticket, command, f"document {document.number}", key, address, document.title)
+
+
+def _offer(ticket: Ticket, command: Command, words: str, key: str, address: str, title: str | None = None) -> Offered:
+    line = f"[{ticket.case_id}] {words} {key}"
+    return Offered(code=command.code, line=line, link=f"mailto:{address}?subject={quote(line)}", title=title)
+
+
+def given_in(message: Message) -> Given | None:
+    """The command that a mail gives, in its subject or as the first line of its own text; None: it gives none."""
+    text = message.visible_text.strip()
+    if match := LINE.fullmatch(REPLY_PREFIX.sub("", " ".join(message.subject.split()))):
+        return _given(match, text, is_alone=True)  # a mail program may have added a signature
+    first, _, rest = text.partition("\n")
+    match = LINE.fullmatch(first)
+    return None if match is None else _given(match, rest.strip(), is_alone=not rest.strip())
+
+
+def is_meant_as_command(message: Message) -> bool:
+    """Whether a mail reads like a command: what it says must not be passed on to a customer."""
+    first = message.visible_text.strip().partition("\n")[0]
+    return MEANT.fullmatch(first) is not None or LINE.search(message.visible_text) is not None
+
+
+def _given(match: re.Match[str], words: str, *, is_alone: bool) -> Given:
+    number = match["number"]
+    name = "document" if number else " ".join(match["command"].lower().split())
+    command = Command(name)
+    return Given(
+        command=command,
+        key=match["key"].upper(),
+        case_id=CaseId(match["case"].lower()) if match["case"] else None,
+        number=int(number) if number else None,
+        words=words,
+        is_alone=is_alone or command is Command.OWN_WORDS,
+    )

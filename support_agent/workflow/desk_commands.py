@@ -1,0 +1,241 @@
+"""Carries out what a person at the desk orders by mail.
+
+Invariant: nothing happens without a key that was made for exactly this: the command, the packet, the bytes of the
+proposal or the company's files as they are now. Each key works once, commands send at most one answer to a mail, and a
+step that runs twice does no more. Checked by tests/journey/test_desk_commands.py and, with attacks,
+tests/journey/test_desk_attacks.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple, assert_never
+
+import structlog
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.packet import Packet
+from support_agent.answer.verification import Verifier
+from support_agent.cases.commands import Command, Given, Ticket, digest_of
+from support_agent.cases.route import ReceivedMail, RoutedMail, why_unwritable
+from support_agent.cases.routing import CaseRouting
+from support_agent.company.company import Company
+from support_agent.config.settings import Settings
+from support_agent.core.levels import CUSTOMER
+from support_agent.errors import PermanentError
+from support_agent.outbound.letters import own_words, unfit
+from support_agent.outbound.packing import Offer, ticket_of
+from support_agent.outbound.queueing import OutboundQueue
+from support_agent.store.desk_records import UsedKey
+from support_agent.store.records import (
+    CaseState,
+    DeliverySource,
+    MailId,
+    OutboxId,
+    OutboxRecord,
+    OutboxStatus,
+    OutgoingKind,
+)
+from support_agent.store.store import Store
+from support_agent.workflow.decide import Decider
+
+log = structlog.get_logger(__name__)
+
+ANSWERING = (Command.APPROVE, Command.DOCUMENT)
+"""Commands that send an answer of the machine: of these one works for each mail of a customer."""
+PROPOSED, CANCELLED = OutboxStatus.PROPOSED, OutboxStatus.CANCELLED
+GOING = (OutboxStatus.READY, OutboxStatus.SENDING, OutboxStatus.SENT, OutboxStatus.UNCERTAIN)
+
+
+class Fitting(NamedTuple):
+    """The packet whose key a command has, and the customer's mail that it is about."""
+
+    row: OutboxRecord
+    packet: Packet
+    customer_mail: ReceivedMail
+
+
+@dataclass(frozen=True)
+class DeskCommands:
+    """Carries out commands; `decider` is opened only to render a document, `now` is the clock."""
+
+    store: Store
+    settings: Settings
+    company: Company
+    decider: Callable[[], Decider]
+    routing: CaseRouting
+    queue: OutboundQueue
+    now: Callable[[], datetime]
+
+    def carry_out(self, mail: RoutedMail, given: Given) -> None:
+        """Carry out a command that a proven staff member gives with this mail.
+
+        Raises:
+            PermanentError: it may not be carried out; the message says why. GateRefused, ToolCallRejected: the
+                document cannot be sent.
+        """
+        fitting = self._fitting(mail, given)
+        act = self._act(mail, fitting, given)
+        self._use_key(mail, given, fitting)
+        log.info("desk_command", command=given.command.value, case_id=mail.route.case_id, mail_id=mail.id)
+        act()
+
+    def _act(self, mail: RoutedMail, fitting: Fitting, given: Given) -> Callable[[], None]:
+        """What the command does, once its key is used; what forbids it is found before.
+
+        Raises:
+            PermanentError, GateRefused, ToolCallRejected: as `carry_out`.
+        """
+        match given.command:
+            case Command.APPROVE:
+                return self._approve(mail, fitting)
+            case Command.DOCUMENT:
+                return self._send_document(mail, fitting, given.number or 0)
+            case Command.OWN_WORDS:
+                return self._pass_on(mail, fitting, given.words)
+            case Command.CLOSE | Command.SPAM:
+                return lambda: self._close(mail, fitting, given.command)
+            case Command.GIVE_BACK:
+                return lambda: self.store.cases.set_state(mail.route.case_id, CaseState.OPEN)
+            case never:
+                assert_never(never)
+
+    def withdraw(self, customer_mail_id: MailId, mail: RoutedMail, why: str) -> None:
+        """Cancel the answer to a customer's mail that waits for a person: a person has dealt with the mail."""
+        answers = self.store.outbox.find(mail_id=customer_mail_id, kind=OutgoingKind.ANSWER, status=PROPOSED)
+        for answer in answers:
+            self._move(answer.id, CANCELLED, mail, why)
+
+    # Keys
+
+    def _fitting(self, mail: RoutedMail, given: Given) -> Fitting:
+        """The packet of this case that the key was made for.
+
+        Raises:
+            PermanentError: there is none, or it has expired (code `command_refused`).
+        """
+        if not given.is_alone:
+            raise _refused("a command stands alone, and there is more text: nothing was done")
+        if given.case_id not in (None, mail.route.case_id):
+            raise _refused("it names another case than the packet that it answers")
+        for row in reversed(self.routing.threads.packets_of(mail.route.case_id)):
+            found = self._ticket(row)
+            if found is None or not found[1].fits(self.settings.agent.secret, given):
+                continue
+            fitting, ticket = found
+            recorded = self.store.mails.get(mail.id)
+            if recorded is None or recorded.received_at > ticket.until:
+                raise _refused(f"its key expired at {ticket.until:%Y-%m-%d %H:%M} UTC")
+            return fitting
+        what = "its key is not one of this case, or what it is about has changed since"
+        raise _refused(f"{what}: use a line of this packet")
+
+    def _ticket(self, row: OutboxRecord) -> tuple[Fitting, Ticket] | None:
+        """What the keys of a packet are bound to now; None: it has none."""
+        letter = self.store.outbox.letter(row.mail_id, row.kind, row.number)
+        packet = Packet.model_validate(letter.payload) if letter is not None else None
+        if packet is None or packet.offered_until is None or row.case_id is None:
+            return None
+        customer_mail = self.routing.received(self.routing.threads.customer_mail_of(row))
+        proposed = self.store.outbox.get(OutboxId(packet.proposed_id)) if packet.proposed_id else None
+        offer = Offer(row.id, customer_mail.id, self.company.version, packet.offered_until)
+        ticket = ticket_of(row.case_id, offer, digest_of(proposed.raw) if proposed is not None else None)
+        return Fitting(row, packet, customer_mail), ticket
+
+    def _use_key(self, mail: RoutedMail, given: Given, fitting: Fitting) -> None:
+        """Use the key, and for an answer the only one that commands send to this mail.
+
+        Raises:
+            PermanentError: another mail used it before (code `command_refused`).
+        """
+        slot = f"{fitting.customer_mail.id}:answer" if given.command in ANSWERING else given.key
+        earlier = self.store.used_keys.use(
+            UsedKey(
+                key=given.key,
+                slot=slot,
+                command=given.command.value,
+                case_id=mail.route.case_id,
+                mail_id=mail.id,
+                who=mail.sender.address,
+                used_at=self.now(),
+            )
+        )
+        if earlier is not None:
+            when = f"{earlier.used_at:%Y-%m-%d %H:%M} UTC"
+            raise _refused(f"{earlier.who} used {earlier.command!r} already, at {when}")
+
+    # What is done
+
+    def _approve(self, mail: RoutedMail, fitting: Fitting) -> Callable[[], None]:
+        """Let the proposed answer leave as it was shown, if what it says is still the company's."""
+        outbox_id = OutboxId(fitting.packet.proposed_id or "")
+        letter = self.store.outbox.letter(fitting.customer_mail.id, OutgoingKind.ANSWER)
+        row = self.store.outbox.get(outbox_id)
+        if letter is None or row is None:
+            raise _refused("the answer is not stored any more")
+        final = FinalAnswer.model_validate(letter.payload)
+        locale = self.queue.templates.locale_for(final.locale)
+        if wrong := next(Verifier.of(self.company).mismatches(final, locale), None):
+            raise _refused(f"{wrong}: the company's files have changed since")
+
+        def approve() -> None:
+            self._move(outbox_id, OutboxStatus.READY, mail, "approved", digest_of(row.raw))
+            if final.n_remaining == 0:
+                self.store.cases.set_state(mail.route.case_id, CaseState.OPEN)
+
+        return approve
+
+    def _send_document(self, mail: RoutedMail, fitting: Fitting, number: int) -> Callable[[], None]:
+        """Send a document instead of what was proposed, by the tools, templates and gate of every answer."""
+        customer_mail, proposed_id = fitting.customer_mail, OutboxId(fitting.packet.proposed_id or "")
+        sender = self.routing.senders.of(customer_mail)
+        if why := why_unwritable(sender.address):
+            raise _refused(why)
+        proposed = self.store.outbox.get(proposed_id)
+        if proposed is not None and proposed.status in GOING:
+            raise _refused(f"the answer that was proposed is {proposed.status.value}")
+        customer = self.company.accounts.customer(sender.address) if sender.level >= CUSTOMER else None
+        final = self.decider().document(customer_mail.message, sender, customer, self.now(), number)
+        self.queue.check(final)
+
+        def send() -> None:
+            if proposed is not None and proposed.status is PROPOSED:
+                self._move(proposed_id, CANCELLED, mail, f"document {number} instead")
+            self.queue.chosen(mail, final, sender, customer_mail)
+
+        return send
+
+    def _pass_on(self, mail: RoutedMail, fitting: Fitting, text: str) -> Callable[[], None]:
+        """Pass on the text of the mail as a person's own words."""
+        author, rendered = fitting.customer_mail.message.from_, self.routing.threads.rendered(fitting.row)
+        if author is None or rendered is None:
+            raise _refused("the customer's mail has no address" if author is None else "its packet is gone")
+        words = own_words(text, rendered)
+        if why := unfit(words, mail.message, rendered) or why_unwritable(author.addr):
+            raise _refused(why)
+
+        def pass_on() -> None:
+            self.withdraw(fitting.customer_mail.id, mail, "answered in own words")
+            self.queue.reply(mail, words, author.addr, fitting.customer_mail)
+
+        return pass_on
+
+    def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
+        self.withdraw(fitting.customer_mail.id, mail, command.value)
+        self.store.cases.set_state(mail.route.case_id, CaseState.CLOSED)
+
+    def _move(
+        self, outbox_id: OutboxId, after: OutboxStatus, mail: RoutedMail, why: str, digest: str | None = None
+    ) -> None:
+        """Change the status of a proposal, once for this mail; the outbox says who ordered it."""
+        said = f"says mail {mail.id}"
+        if any(update.detail.endswith(said) for update in self.store.deliveries.of(outbox_id)):
+            return  # before the process died
+        detail = f"{why} by {mail.sender.address}, {said}"
+        self.store.deliveries.update(outbox_id, after, DeliverySource.STAFF, detail, self.now(), (PROPOSED,), digest)
+
+
+def _refused(why: str) -> PermanentError:
+    return PermanentError(why, code="command_refused")
