@@ -155,6 +155,7 @@ def wire(
     from support_agent.outbound.sender import OutboxSender
     from support_agent.transport.dns_lookup import DnsLookup
     from support_agent.workflow.desk_commands import DeskCommands
+    from support_agent.workflow.labelling import Labelling
     from support_agent.workflow.stages import Stages
 
     senders = Senders(store, settings.agent, company.accounts, now, lookup_txt or DnsLookup())
@@ -164,6 +165,8 @@ def wire(
     routing = CaseRouting(store, settings, senders, threads, rates, now)
     queue = OutboundQueue(store, settings, company, templates, now)
     outbox_sender = OutboxSender(store, transport, settings.smtp, now, breaker.sending, random)
+    autonomy = Autonomy(store, settings.autonomy)
+    labelling = Labelling(store, company, autonomy, now)
     return Stages(
         store=store,
         settings=settings,
@@ -173,8 +176,8 @@ def wire(
         copies=Copies(store, settings.store.retention_days, senders),
         rates=rates,
         breaker=breaker,
-        autonomy=Autonomy(store, settings.autonomy),
-        desk=DeskCommands(store, settings, company, decider, routing, queue, now),
+        autonomy=autonomy,
+        desk=DeskCommands(store, settings, company, decider, routing, queue, labelling, now),
         reports=Reports(store, settings, now),
         queue=queue,
         outbox_sender=outbox_sender,

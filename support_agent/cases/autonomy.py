@@ -1,20 +1,24 @@
-"""Autonomy: in which mode an answer leaves, from the modes of its items.
+"""Autonomy: in which mode an answer leaves, and how people's judgements change that.
 
-Invariant: a mail takes the strictest mode of its items, and an item without a mode of its own has `autonomy.start`.
-Checked by tests/unit/cases/test_autonomy.py.
+Invariant: a mail takes the strictest mode of its items, and an item without a mode of its own has `autonomy.start`. A
+correction lowers each item of its answer once, however often it is reported. Checked by
+tests/unit/cases/test_autonomy.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.item_kinds import keys_of
+from support_agent.cases.earning import LOWER, Record, Verdict, ceiling_of, earned, record_of
 from support_agent.config.autonomy import AutonomySettings
 from support_agent.core.modes import Mode
-from support_agent.store.desk_records import ModeChange
+from support_agent.store.desk_records import Label, ModeChange, ModeSource
+from support_agent.store.records import MailId
 from support_agent.store.store import Store
 
 STARTED = "the start of every item"
@@ -43,9 +47,17 @@ class ItemMode(NamedTuple):
         return f"{self.change.by.value}, {self.change.who}: {self.change.why}"
 
 
+class Standing(NamedTuple):
+    """The mode of an item, what people's judgements say of it, and the mode that it has earned by them."""
+
+    item: ItemMode
+    record: Record
+    verdict: Verdict
+
+
 @dataclass(frozen=True)
 class Autonomy:
-    """Reads the modes of items from the store."""
+    """Reads the modes of items from the store, and changes them by the rule."""
 
     store: Store
     settings: AutonomySettings
@@ -60,7 +72,55 @@ class Autonomy:
         strictest = min(self.modes(keys_of(final)), key=lambda item: item.mode.rank)
         return Leaves(strictest.mode, strictest.key, f"{strictest.key} is {strictest.mode.value} ({strictest.why})")
 
+    def learn(self, label: Label) -> None:
+        """Keep what a person did with a mail, and change the modes of its items by the rule."""
+        kept = self.store.labels.add(label)
+        for key in kept.keys:
+            if not kept.is_right:
+                self._lower(key, kept)
+            elif self.settings.is_earned:
+                self.raise_earned(key, kept.made_at)
+
+    def forget(self, mail_id: MailId, at: datetime) -> Label | None:
+        """Undo the last label of a mail, and the changes of modes that it made; None: it has none."""
+        label = self.store.labels.undo(mail_id, at)
+        for key, valid in self.store.modes.valid().items() if label is not None else ():
+            if valid[-1].by is ModeSource.CORRECTED and _named(mail_id) in valid[-1].why:
+                self.store.modes.undo(key, at)
+        return label
+
+    def standings(self, keys: Sequence[str]) -> tuple[Standing, ...]:
+        """The modes of these items, with what they have earned, in their order."""
+        valid, labels = self.store.modes.valid(), self.store.labels.valid()
+        return tuple(self._standing(key, valid.get(key, ()), labels) for key in keys)
+
+    def _standing(self, key: str, valid: Sequence[ModeChange], labels: Sequence[Label]) -> Standing:
+        item = self._mode(key, valid)
+        record = record_of([label.is_right for label in reversed(labels) if key in label.keys], self.settings)
+        return Standing(item, record, earned(item.mode, record, ceiling_of(valid), self.settings))
+
+    def raise_earned(self, key: str, at: datetime) -> Verdict:
+        """Give an item the mode that it has earned; return it."""
+        ((item, _, verdict),) = self.standings((key,))
+        if verdict.mode is not item.mode:
+            self.store.modes.change(key, verdict.mode, ModeSource.EARNED, "the rule", verdict.why, at)
+        return verdict
+
+    def _lower(self, key: str, label: Label) -> None:
+        """Lower an item by one step, once for a mail."""
+        (item,), named = self.modes((key,)), _named(label.mail_id)
+        lowered = LOWER.get(item.mode)
+        if lowered is None or any(named in change.why for change in self.store.modes.history(key)):
+            return
+        other = f" ({label.choice})" if label.choice else ""
+        why = f"{label.outcome.value}{other}, {named}"
+        self.store.modes.change(key, lowered, ModeSource.CORRECTED, label.who, why, label.made_at)
+
     def _mode(self, key: str, valid: Sequence[ModeChange]) -> ItemMode:
         if not valid:
             return ItemMode(key, self.settings.start, None)
         return ItemMode(key, valid[-1].mode, valid[-1])
+
+
+def _named(mail_id: MailId) -> str:
+    return f"mail {mail_id}"

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from support_agent.config.settings import Settings
     from support_agent.store.store import Store
 
-autonomy_app = typer.Typer(help="In which mode each item leaves, and why: list, set, undo.", rich_markup_mode=None)
+autonomy_app = typer.Typer(
+    help="In which mode each item leaves, and why: list, set, apply, judge, undo.", rich_markup_mode=None
+)
 KeyArgument = Annotated[
     str, typer.Argument(metavar="ITEM", help="Such as document:3, as `support-agent autonomy` says.")
 ]
@@ -32,6 +34,8 @@ def autonomy(context: typer.Context, config: ConfigOption = None, as_json: JsonO
 
     Modes: `off`, a person answers; `shadow`, the same, and the desk is shown the answer; `approve`, the answer leaves
     when a person confirms it; `auto`, it leaves by itself. A mail has the strictest mode of its items.
+
+    Below the list stands what the rule would change. The rule is in the settings `autonomy`.
     """
     context.obj = (config, as_json)
     if context.invoked_subcommand is None:
@@ -51,6 +55,51 @@ def set_(
     from support_agent.ops.autonomy_report import set_by_hand
 
     _change(context, lambda store, titles: set_by_hand(store, titles, item, mode, why, now()), item, config, as_json)
+
+
+@autonomy_app.command("apply")
+def apply(context: typer.Context, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Give each item the mode that it has earned: what the list says "would change"."""
+    from support_agent.ops.autonomy_report import apply as apply_rule
+    from support_agent.ops.autonomy_report import report
+
+    group_config, group_json = context.obj
+    with _opened(config or group_config) as (store, settings, titles):
+        changed = apply_rule(store, settings, titles, now())
+        found = [one for one in report(store, settings, titles) if one.key in changed]
+    print_data(found, as_json or group_json, printing.autonomy(found) if found else "nothing changes")
+
+
+@autonomy_app.command("judge")
+def judge(
+    context: typer.Context,
+    case: Annotated[str, typer.Argument(help="Case id.")],
+    done: Annotated[
+        str, typer.Argument(metavar="DONE", help="same, own-words, nothing, or what was right: document:3.")
+    ],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Judge the last answer of a case, also one that was sent: a wrong one lowers its items at once."""
+    from support_agent.ops.autonomy_report import label_by_hand, report
+
+    group_config, group_json = context.obj
+    with _opened(config or group_config) as (store, settings, titles):
+        label = label_by_hand(store, settings, case, done, now())
+        found = [one for one in report(store, settings, titles) if one.key in label.keys]
+    print_data(found, as_json or group_json, printing.autonomy(found))
+
+
+@autonomy_app.command("unjudge")
+def unjudge(
+    context: typer.Context, case: Annotated[str, typer.Argument(help="Case id.")], config: ConfigOption = None
+) -> None:
+    """Undo the last judgement in a case, whoever made it, and what it lowered."""
+    from support_agent.ops.autonomy_report import unlabel
+
+    with _opened(config or context.obj[0]) as (store, settings, _):
+        unlabel(store, settings, case, now())
+    typer.echo("undone")
 
 
 @autonomy_app.command("undo")

@@ -153,6 +153,11 @@ def _mail(mail: MailStory) -> Iterator[str]:
         yield from _plan(mail.plan)
     for sent in mail.sent:
         yield from _sent(sent)
+    for label in mail.labels:
+        undone = "" if label.undone_at is None else f", undone {instant_text(label.undone_at)}"
+        choice, keys = f" ({label.choice})" if label.choice else "", ", ".join(label.keys) or "no answer"
+        said = f"{label.outcome.value}{choice} by {clean_line(label.who)}, {label.how.value}, about {keys}{undone}"
+        yield f"{instant_text(label.made_at)}  judged: {said}"
 
 
 def _by_rule(rule: str | None) -> str:

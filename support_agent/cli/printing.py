@@ -111,9 +111,14 @@ def cases(found: Sequence[CaseSummary]) -> str:
 
 def autonomy(found: Sequence[ItemAutonomy]) -> str:
     """A table of the items with their modes."""
-    rows = [("ITEM", "MODE", "TITLE", "WHY")]
-    rows += [(item.key, item.mode.value, item.title or "(the company does not have it)", item.why) for item in found]
-    return as_table(rows)
+    rows = [("ITEM", "MODE", "RIGHT", "AT LEAST", "TITLE", "WHY")]
+    for item in found:
+        judged = (f"{item.right}/{item.judged}", f"{item.lower_bound:.2f}") if item.judged else (NOTHING, NOTHING)
+        title = item.title or "(the company does not have it)"
+        rows.append((item.key, item.mode.value, *judged, title, item.why))
+    changes = [item for item in found if item.earned is not item.mode]
+    would = [f"would change: {item.key} to {item.earned.value}: {item.earned_why}" for item in changes]
+    return "\n".join([as_table(rows), *map(clean_line, would)])
 
 
 def outbox(found: Sequence[Entry]) -> str:

@@ -45,17 +45,32 @@ def escalated_cases(store: Store, documents: Sequence[Document]) -> tuple[Escala
     for reply in store.outbox.find(kind=OutgoingKind.PERSON_REPLY):
         if reply.case_id is not None:
             replies.setdefault(reply.case_id, []).append(reply)
-    recognised = _Recognised(documents)
+    recognised = Recognised(documents)
     cases = []
     for case_id, sent in replies.items():
         memory = _handed_over(store, case_id, sent[0])
         if memory is not None:
             words = "\n".join(_words(store, reply) for reply in sent)
             cases.append(EscalatedCase(memory=memory, outcome=recognised.outcome(words, _numbers(memory))))
-    return tuple(cases)
+    return (*cases, *_by_command(store, frozenset(replies)))
 
 
-class _Recognised:
+def _by_command(store: Store, replied: AbstractSet[CaseId]) -> Iterator[EscalatedCase]:
+    """The cases that a person answered with a document by command, and with no words."""
+    for label in store.labels.valid():
+        mail = store.mails.get(label.mail_id)
+        kind, _, number = (label.choice or "").partition(":")
+        if kind != "document" or mail is None or mail.case_id is None or mail.case_id in replied:
+            continue
+        plan = store.plans.memory_of(label.mail_id)
+        memory = _read(plan, mail.case_id)
+        if memory is not None:
+            is_evidence = int(number) in _numbers(memory)
+            outcome = ReviewOutcome.SENT_EVIDENCE if is_evidence else ReviewOutcome.SENT_OTHER
+            yield EscalatedCase(memory=memory, outcome=outcome)
+
+
+class Recognised:
     """Recognises documents by their addresses and sentences; several documents may share one."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
@@ -64,7 +79,7 @@ class _Recognised:
         for document in documents:
             self._links.setdefault(link_key(document.head.url), set()).add(document.number)
             for sentence in document.sentences:
-                text = _plain(sentence.text).strip(_SENTENCE_ENDS)
+                text = plain(sentence.text).strip(_SENTENCE_ENDS)
                 if len(text) >= TELLING_CHARACTERS:
                     self._sentences.setdefault(text, set()).add(document.number)
 
@@ -73,10 +88,14 @@ class _Recognised:
 
         If the reply has any other document too, the evidence alone was not enough.
         """
-        sent = [*self._linked(words), *self._quoted(words)]
+        sent = self.documents_in(words)
         if any(not numbers & evidence for numbers in sent):
             return ReviewOutcome.SENT_OTHER
         return ReviewOutcome.SENT_EVIDENCE if sent else ReviewOutcome.WROTE
+
+    def documents_in(self, words: str) -> list[set[int]]:
+        """The documents that words hold a sentence or the address of, for each sentence and address."""
+        return [*self._linked(words), *self._quoted(words)]
 
     def _linked(self, words: str) -> Iterator[set[int]]:
         """The documents of each address in the words; "#refunds" or "?lang=de" may follow it."""
@@ -88,7 +107,7 @@ class _Recognised:
 
     def _quoted(self, words: str) -> Iterator[set[int]]:
         """The documents of each sentence that the words contain completely."""
-        text = _plain(words)
+        text = plain(words)
         for sentence, numbers in self._sentences.items():
             if sentence in text and re.search(rf"(?<!\w){re.escape(sentence)}(?!\w)", text):
                 yield numbers
@@ -96,7 +115,10 @@ class _Recognised:
 
 def _handed_over(store: Store, case_id: CaseId, reply: OutboxRecord) -> Memory | None:
     """The memory when the policy escalated the case; None: it did not, or the memory cannot be read."""
-    stored = store.plans.memory_before(reply.mail_id)
+    return _read(store.plans.memory_before(reply.mail_id), case_id)
+
+
+def _read(stored: str | None, case_id: CaseId) -> Memory | None:
     try:
         return handed_over(from_json(stored)) if stored is not None else None
     except PermanentError as error:
@@ -115,6 +137,6 @@ def _numbers(memory: Memory) -> frozenset[int]:
     return frozenset(one.document for one in memory.evidence if one.document is not None)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A text ready to compare: mail programs wrap lines and change quotation marks."""
     return collapse(text).translate(_QUOTES).casefold()

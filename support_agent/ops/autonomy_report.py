@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from support_agent.cases.autonomy import Autonomy
+from pydantic import ValidationError
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.item_kinds import keys_of
+from support_agent.cases.autonomy import Autonomy, Standing
 from support_agent.company.company import Company
 from support_agent.config.settings import Settings
 from support_agent.core.findings import nearest
@@ -17,19 +21,35 @@ from support_agent.core.frozen import Frozen
 from support_agent.core.modes import Mode
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of
-from support_agent.store.desk_records import ModeSource
+from support_agent.store.desk_records import Label, LabelOutcome, LabelSource, ModeSource
+from support_agent.store.records import CaseId, OutgoingKind
 from support_agent.store.store import Store
 
 OPERATOR = "the operator"
+OUTCOMES = {
+    "same": LabelOutcome.SAME,
+    "own-words": LabelOutcome.OWN_WORDS,
+    "nothing": LabelOutcome.NOTHING,
+}
+"""What a person may say of an answer, besides the item that was right."""
 
 
 class ItemAutonomy(Frozen):
-    """One item: its mode, and who or what gave it that mode. `title` is "" if the company does not have it any more."""
+    """One item: its mode, and who or what gave it that mode. `title` is "" if the company does not have it any more.
+
+    `right` of the last `judged` decisions were right; `lower_bound` is the bound on the precision. `earned` is the mode
+    that the rule gives it now, and `earned_why` says why that one.
+    """
 
     key: str
     title: str
     mode: Mode
     why: str
+    judged: int
+    right: int
+    lower_bound: float
+    earned: Mode
+    earned_why: str
 
 
 def titles_of(company: Company) -> dict[str, str]:
@@ -45,10 +65,78 @@ def report(store: Store, settings: Settings, titles: Mapping[str, str]) -> tuple
         titles: From `titles_of`.
     """
     keys = dict.fromkeys([*titles, *store.modes.valid()])
-    return tuple(
-        ItemAutonomy(key=item.key, title=titles.get(item.key, ""), mode=item.mode, why=item.why)
-        for item in Autonomy(store, settings.autonomy).modes(tuple(keys))
+    standings = Autonomy(store, settings.autonomy).standings(tuple(keys))
+    return tuple(_item(standing, titles.get(standing.item.key, "")) for standing in standings)
+
+
+def _item(standing: Standing, title: str) -> ItemAutonomy:
+    item, record, verdict = standing
+    return ItemAutonomy(
+        key=item.key,
+        title=title,
+        mode=item.mode,
+        why=item.why,
+        judged=record.judged,
+        right=record.right,
+        lower_bound=round(record.lower_bound, 4),
+        earned=verdict.mode,
+        earned_why=verdict.why,
     )
+
+
+def apply(store: Store, settings: Settings, titles: Mapping[str, str], now: datetime) -> tuple[str, ...]:
+    """Give each item the mode that it has earned; return the keys of those that changed."""
+    autonomy = Autonomy(store, settings.autonomy)
+    changing = [item.key for item in report(store, settings, titles) if item.earned is not item.mode]
+    for key in changing:
+        autonomy.raise_earned(key, now)
+    return tuple(changing)
+
+
+def label_by_hand(store: Store, settings: Settings, case_id: str, done: str, now: datetime) -> Label:
+    """Judge the last answer of a case, sent or not: what a person found that should have been done.
+
+    Args:
+        done: same, own-words, nothing, or the document that was right ("document:3").
+    Raises:
+        ConfigError: the case has no answer, or `done` is none of these.
+    """
+    found = [row for row in store.outbox.find(case_id=CaseId(case_id)) if row.kind is OutgoingKind.ANSWER]
+    letter = store.outbox.letter(found[-1].mail_id, OutgoingKind.ANSWER, found[-1].number) if found else None
+    if letter is None:
+        raise ConfigError(f"no answer in case {case_id}: `support-agent cases` lists the cases", code="no_answer")
+    outcome, choice = OUTCOMES.get(done), None
+    if outcome is None:
+        outcome, choice = LabelOutcome.OTHER_CHOICE, done
+    try:
+        label = Label.model_validate(
+            {
+                "mail_id": letter.mail_id,
+                "outcome": outcome,
+                "choice": choice,
+                "keys": keys_of(FinalAnswer.model_validate(letter.payload)),
+                "who": OPERATOR,
+                "how": LabelSource.BY_HAND,
+                "made_at": now,
+            }
+        )
+    except ValidationError:
+        todo = f"write {', '.join(OUTCOMES)}, or an item such as document:3"
+        raise ConfigError(f"{done!r} is nothing that a person does with an answer: {todo}") from None
+    Autonomy(store, settings.autonomy).learn(label)
+    return label
+
+
+def unlabel(store: Store, settings: Settings, case_id: str, now: datetime) -> None:
+    """Undo the last label of a case, and what it lowered.
+
+    Raises:
+        ConfigError: no mail of the case has a label.
+    """
+    timeline = store.cases.timeline(CaseId(case_id))
+    labelled = [entry.mail.id for entry in (timeline.mails if timeline else ()) if store.labels.of(entry.mail.id)]
+    if not labelled or Autonomy(store, settings.autonomy).forget(labelled[-1], now) is None:
+        raise ConfigError(f"no label in case {case_id}: `support-agent show CASE` shows them", code="no_label")
 
 
 def set_by_hand(store: Store, titles: Mapping[str, str], key: str, mode: Mode, why: str, now: datetime) -> None:

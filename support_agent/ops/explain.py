@@ -28,6 +28,7 @@ from support_agent.ops.provenance_report import (
 )
 from support_agent.ops.retrieval_report import RetrievalReport, reports_of
 from support_agent.planner.plan import Call, call_text
+from support_agent.store.desk_records import Label
 from support_agent.store.records import (
     CaseId,
     CaseState,
@@ -115,7 +116,7 @@ class SentStory(Frozen):
 
 
 class MailStory(Frozen):
-    """One inbound mail and its results; `text` is what its sender wrote, without quotations."""
+    """One inbound mail and its results: `text` is what its sender wrote, unquoted, `labels` what people did with it."""
 
     mail_id: MailId
     message_id: str
@@ -133,6 +134,7 @@ class MailStory(Frozen):
     reason_code: str | None
     why: str | None
     handled_at: datetime | None
+    labels: tuple[Label, ...] = ()
 
 
 class CaseStory(Frozen):
@@ -261,6 +263,7 @@ def _mail_story(store: Store, entry: MailTimeline) -> MailStory:
         reason_code=mail.reason_code,
         why=mail.why,
         handled_at=mail.handled_at,
+        labels=store.labels.of(mail.id),
     )
 
 

@@ -41,6 +41,47 @@ class ModeChange(Record):
     undone_at: Instant | None = None
 
 
+class LabelOutcome(StrEnum):
+    """What a person did with a mail: sent the answer of the machine, another choice, own words, or nothing."""
+
+    SAME = "same"
+    OTHER_CHOICE = "other choice"
+    OWN_WORDS = "own words"
+    NOTHING = "nothing"
+
+
+class LabelSource(StrEnum):
+    """How it is known what a person did."""
+
+    COMMAND = "command"
+    REPLY = "reply"
+    SENT_FOLDER = "the Sent folder"
+    BY_HAND = "by hand"
+
+
+class Label(Record):
+    """One judgement of a person about the answer to a mail; `number` counts those of a mail from 1.
+
+    `keys` are the items that are judged by it, those of the answer; `choice` is the other one that a person sent. The
+    last label of a mail that is not undone is valid.
+    """
+
+    mail_id: MailId
+    number: Annotated[int, Field(ge=1)] = 1
+    outcome: LabelOutcome
+    choice: ItemKey | None = None
+    keys: tuple[ItemKey, ...]
+    who: str
+    how: LabelSource
+    made_at: Instant
+    undone_at: Instant | None = None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the person did what the machine would have done."""
+        return self.outcome is LabelOutcome.SAME
+
+
 class UsedKey(Record):
     """A key of the desk that was used, by which mail of whom; `slot` is what only one command may do."""
 

@@ -58,6 +58,11 @@ class Plans:
         with self.database.read() as session:
             return plan_of(session, mail_id)
 
+    def memory_of(self, mail_id: MailId) -> str | None:
+        """Return the memory stored with the plan of a mail."""
+        with self.database.read() as session:
+            return _memory_of(session, mail_id)
+
     def memory_before(self, mail_id: MailId) -> str | None:
         """Return the memory stored with the newest plan of an older mail of its case; None: there is none."""
         mine, earlier = aliased(MailRow), aliased(MailRow)

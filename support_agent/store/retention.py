@@ -20,6 +20,7 @@ from support_agent.store.tables import (
     CaseRow,
     DeliveryUpdateRow,
     ForgottenMailRow,
+    LabelRow,
     MailRow,
     OutboxRow,
     ParticipantRow,
@@ -48,7 +49,7 @@ class Retention:
                 for mail_id in part:
                     insert_if_new(session, ForgottenMailRow(id=mail_id))
                 _delete_outgoing(session, col(OutboxRow.mail_id).in_(part))
-                for table in (RenderedMailRow, ToolCallRow, PlanRow):
+                for table in (RenderedMailRow, ToolCallRow, PlanRow, LabelRow):
                     affected(session, delete(table).where(col(table.mail_id).in_(part)))
                 affected(session, delete(MailRow).where(col(MailRow.id).in_(part)))
             for part in _chunks(cases):

@@ -15,6 +15,7 @@ from support_agent.store.cases import Cases
 from support_agent.store.cursors import Cursors
 from support_agent.store.database import Database, normalise_url
 from support_agent.store.deliveries import Deliveries
+from support_agent.store.labels import Labels
 from support_agent.store.mails import Mails
 from support_agent.store.modes import Modes
 from support_agent.store.outbox import Outbox
@@ -44,6 +45,7 @@ class Store:
     deliveries: Deliveries
     suppressions: Suppressions
     modes: Modes
+    labels: Labels
     used_keys: UsedKeys
     traffic: Traffic
     retention: Retention
@@ -71,6 +73,7 @@ class Store:
             deliveries=Deliveries(database),
             suppressions=Suppressions(database),
             modes=Modes(database),
+            labels=Labels(database),
             used_keys=UsedKeys(database),
             traffic=Traffic(database),
             retention=Retention(database),

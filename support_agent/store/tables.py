@@ -228,6 +228,22 @@ class SuppressionRow(Row, table=True):
     until: datetime = Field(sa_type=UtcDateTime)
 
 
+class LabelRow(Row, table=True):
+    """What a person did with a mail; rows are added and marked as undone, never replaced."""
+
+    __tablename__ = "labels"
+
+    mail_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="mails.id")
+    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    outcome: str = Field(sa_type=StoredText)
+    choice: str | None = Field(default=None, sa_type=StoredText)
+    keys: Any = Field(sa_type=JSON)
+    who: str = Field(sa_type=StoredText)
+    how: str = Field(sa_type=StoredText)
+    made_at: datetime = Field(sa_type=UtcDateTime, index=True)
+    undone_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
 class UsedKeyRow(Row, table=True):
     """A key of a command that was used; `slot` is what only one command may do."""
 

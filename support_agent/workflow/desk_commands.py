@@ -28,7 +28,7 @@ from support_agent.errors import PermanentError
 from support_agent.outbound.letters import own_words, unfit
 from support_agent.outbound.packing import Offer, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
-from support_agent.store.desk_records import UsedKey
+from support_agent.store.desk_records import LabelOutcome, LabelSource, UsedKey
 from support_agent.store.records import (
     CaseState,
     DeliverySource,
@@ -40,6 +40,7 @@ from support_agent.store.records import (
 )
 from support_agent.store.store import Store
 from support_agent.workflow.decide import Decider
+from support_agent.workflow.labelling import Labelling
 
 log = structlog.get_logger(__name__)
 
@@ -67,6 +68,7 @@ class DeskCommands:
     decider: Callable[[], Decider]
     routing: CaseRouting
     queue: OutboundQueue
+    labelling: Labelling
     now: Callable[[], datetime]
 
     def carry_out(self, mail: RoutedMail, given: Given) -> None:
@@ -101,6 +103,11 @@ class DeskCommands:
                 return lambda: self.store.cases.set_state(mail.route.case_id, CaseState.OPEN)
             case never:
                 assert_never(never)
+
+    def answered(self, customer_mail_id: MailId, words: str, mail: RoutedMail) -> None:
+        """A person answers a customer's mail in these words: what waits is judged by them, and withdrawn."""
+        self.labelling.wrote(customer_mail_id, words, mail.sender.address, LabelSource.REPLY)
+        self.withdraw(customer_mail_id, mail, "answered in own words")
 
     def withdraw(self, customer_mail_id: MailId, mail: RoutedMail, why: str) -> None:
         """Cancel the answer to a customer's mail that waits for a person: a person has dealt with the mail."""
@@ -181,6 +188,7 @@ class DeskCommands:
             raise _refused(f"{wrong}: the company's files have changed since")
 
         def approve() -> None:
+            self.labelling.did(fitting.customer_mail.id, LabelOutcome.SAME, mail.sender.address)
             self._move(outbox_id, OutboxStatus.READY, mail, "approved", digest_of(row.raw))
             if final.n_remaining == 0:
                 self.store.cases.set_state(mail.route.case_id, CaseState.OPEN)
@@ -201,6 +209,7 @@ class DeskCommands:
         self.queue.check(final)
 
         def send() -> None:
+            self.labelling.sent_document(customer_mail.id, number, mail.sender.address)
             if proposed is not None and proposed.status is PROPOSED:
                 self._move(proposed_id, CANCELLED, mail, f"document {number} instead")
             self.queue.chosen(mail, final, sender, customer_mail)
@@ -217,12 +226,13 @@ class DeskCommands:
             raise _refused(why)
 
         def pass_on() -> None:
-            self.withdraw(fitting.customer_mail.id, mail, "answered in own words")
+            self.answered(fitting.customer_mail.id, words, mail)
             self.queue.reply(mail, words, author.addr, fitting.customer_mail)
 
         return pass_on
 
     def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
+        self.labelling.did(fitting.customer_mail.id, LabelOutcome.NOTHING, mail.sender.address)
         self.withdraw(fitting.customer_mail.id, mail, command.value)
         self.store.cases.set_state(mail.route.case_id, CaseState.CLOSED)
 

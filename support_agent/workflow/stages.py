@@ -225,7 +225,7 @@ class Stages:
             return self._refuse_reply(mail, why or "the mail that it answers has no address of a customer")
         if why := why or why_unwritable(parent.message.from_.addr):
             return self._refuse_reply(mail, why)
-        self.desk.withdraw(parent.id, mail, "answered in own words")
+        self.desk.answered(parent.id, words, mail)
         self.queue.reply(mail, words, parent.message.from_.addr, parent)
 
     def _carry_out(self, mail: RoutedMail, given: Given) -> None:

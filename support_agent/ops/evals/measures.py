@@ -6,16 +6,15 @@ Checked by tests/unit/ops/evals/test_measures.py.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from math import exp, lgamma, log
 from typing import Protocol
+
+from support_agent.core.proportions import at_most, share_where
 
 CERTAINTY = 0.95
 """Certainty of the bounds on a share."""
 BINS = 15
-HALVINGS = 60
-"""Of the interval that contains a bound: more digits than a float has."""
 
 
 class Ranked(Protocol):
@@ -90,23 +89,6 @@ def bounds(wrong: int, answers: int) -> tuple[float, float]:
 
     Source: Clopper and Pearson 1934, each side with the whole uncertainty.
     """
-    low = 0.0 if wrong == 0 else _share_where(lambda p: 1 - _at_most(wrong - 1, answers, p), 1 - CERTAINTY)
-    high = 1.0 if wrong == answers else _share_where(lambda p: -_at_most(wrong, answers, p), CERTAINTY - 1)
+    low = 0.0 if wrong == 0 else share_where(lambda p: 1 - at_most(wrong - 1, answers, p), 1 - CERTAINTY)
+    high = 1.0 if wrong == answers else share_where(lambda p: -at_most(wrong, answers, p), CERTAINTY - 1)
     return low, high
-
-
-def _share_where(rising: Callable[[float], float], wanted: float) -> float:
-    low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rising(middle) < wanted else (low, middle)
-    return high
-
-
-def _at_most(most: int, count: int, share: float) -> float:
-    """The probability of at most `most` hits in `count` tries, each with probability `share`, above 0 and below 1."""
-    whole = lgamma(count + 1)
-    return sum(
-        exp(whole - lgamma(hits + 1) - lgamma(count - hits + 1) + hits * log(share) + (count - hits) * log(1 - share))
-        for hits in range(most + 1)
-    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from support_agent.core.cursor import Cursor
 from support_agent.core.modes import Mode
-from support_agent.store.desk_records import ModeSource, UsedKey
+from support_agent.store.desk_records import Label, LabelOutcome, LabelSource, ModeSource, UsedKey
 from support_agent.store.records import (
     CaseId,
     CaseRecord,
@@ -88,6 +88,10 @@ def plan(mail_id: MailId, model: str = "qwen", calls: tuple[ToolCallRecord, ...]
     )
 
 
+def label(mail_id: MailId, outcome: LabelOutcome = LabelOutcome.SAME, at: datetime = NOON) -> Label:
+    return Label(mail_id=mail_id, outcome=outcome, keys=("document:1",), who=ANNA, how=LabelSource.COMMAND, made_at=at)
+
+
 def letter(
     mail_id: MailId, kind: OutgoingKind = OutgoingKind.ANSWER, subject: str = "Re: Refund?", number: int = 1
 ) -> RenderedMailRecord:
@@ -158,6 +162,7 @@ def fill(store: Store) -> MailId:
     store.modes.change("document:1", Mode.AUTO, ModeSource.BY_HAND, "the operator", "it is well known", NOON)
     key = UsedKey(key="K", slot="K", command="close", case_id=CASE, mail_id=mail_id, who="ada", used_at=NOON)
     assert store.used_keys.use(key) is None
+    store.labels.add(label(mail_id))
     again = (row.id, OutboxStatus.READY, DeliverySource.OPERATOR, "the mailbox is there now", NOON)
     assert store.deliveries.update(*again, sources=(OutboxStatus.FAILED,))
     return mail_id

@@ -1,0 +1,78 @@
+"""Keeps what people did with the answers that waited for them, as labels.
+
+Invariant: only an answer that still waits is judged by what a person sends instead; call this before the answer is
+moved, so that a process that dies in between loses no label. Checked by tests/journey/test_labels.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.item_kinds import keys_of
+from support_agent.answer.sources import RenderedAnswer
+from support_agent.cases.autonomy import Autonomy
+from support_agent.company.company import Company
+from support_agent.desk.judging import Done, sent_document, wrote
+from support_agent.store.desk_records import Label, LabelOutcome, LabelSource
+from support_agent.store.records import MailId, OutboxStatus, OutgoingKind
+from support_agent.store.store import Store
+
+
+class Waiting(NamedTuple):
+    """An answer that waits for a person, as data and as rendered."""
+
+    final: FinalAnswer
+    rendered: RenderedAnswer
+
+
+@dataclass(frozen=True)
+class Labelling:
+    """Adds labels; `now` is the clock."""
+
+    store: Store
+    company: Company
+    autonomy: Autonomy
+    now: Callable[[], datetime]
+
+    def did(self, mail_id: MailId, outcome: LabelOutcome, who: str) -> None:
+        """A person approved the answer to a mail, or decided that nothing is sent."""
+        self._keep(mail_id, Done(outcome), who, LabelSource.COMMAND)
+
+    def sent_document(self, mail_id: MailId, number: int, who: str) -> None:
+        """A person sent a document by its number."""
+        waiting = self._waiting(mail_id)
+        self._keep(mail_id, sent_document(number, waiting.final if waiting else None), who, LabelSource.COMMAND)
+
+    def wrote(self, mail_id: MailId, words: str, who: str, how: LabelSource) -> None:
+        """A person wrote these words to the customer; nothing is judged if no answer waits."""
+        if (waiting := self._waiting(mail_id)) is not None:
+            done = wrote(words, waiting.final, waiting.rendered, self.company.texts)
+            self._keep(mail_id, done, who, how)
+
+    def _keep(self, mail_id: MailId, done: Done, who: str, how: LabelSource) -> None:
+        waiting = self._waiting(mail_id)
+        keys = keys_of(waiting.final) if waiting is not None else ()
+        label = Label.model_validate(
+            {
+                "mail_id": mail_id,
+                "outcome": done.outcome,
+                "choice": done.choice,
+                "keys": keys,
+                "who": who,
+                "how": how,
+                "made_at": self.now(),
+            }
+        )
+        self.autonomy.learn(label)
+
+    def _waiting(self, mail_id: MailId) -> Waiting | None:
+        """The answer to a mail that waits for a person."""
+        waiting = self.store.outbox.find(mail_id=mail_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED)
+        letter = self.store.outbox.letter(mail_id, OutgoingKind.ANSWER) if waiting else None
+        if letter is None:
+            return None
+        return Waiting(FinalAnswer.model_validate(letter.payload), RenderedAnswer.model_validate(letter.rendered))
