@@ -198,6 +198,7 @@ def open_worker(settings: Settings) -> Iterator[Worker]:
     from support_agent.engine.engine import Engine, executor_id
     from support_agent.outbound.sent_folder import SentFolder
     from support_agent.pipeline import handle
+    from support_agent.workflow.sent_answers import SentAnswers
     from support_agent.workflow.worker import Worker
 
     holder, timeout_s = f"pid {os.getpid()} on {socket.gethostname()}", settings.store.timeout_s
@@ -225,6 +226,7 @@ def open_worker(settings: Settings) -> Iterator[Worker]:
             now=utc_now,
             random=random.random,
             sent_folder=SentFolder(store, settings.imap, open_mailbox, utc_now),
+            sent_answers=SentAnswers(store, settings, stages.desk.labelling, open_mailbox, utc_now),
         )
         stages.keep_company()
         agent.recover()

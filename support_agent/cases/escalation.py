@@ -25,4 +25,5 @@ class EscalationReason(StrEnum):
     OFF = "off"
     SHADOW = "shadow"
     APPROVE = "approve"
+    UNDONE = "undone"
     NOT_CARRIED_OUT = "not_carried_out"

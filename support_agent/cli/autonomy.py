@@ -102,6 +102,27 @@ def unjudge(
     typer.echo("undone")
 
 
+@autonomy_app.command("export")
+def export(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder for the labelled mails.")],
+    config: ConfigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write what people did as labelled mails, for `calibrate --mails` and `eval mails`.
+
+    They lie in a folder that is named by the labels that they were made from.
+    """
+    from support_agent.app import open_store
+    from support_agent.ops.people_labels import export as write
+
+    group_config, group_json = context.obj
+    with open_store(settings_of(config or group_config)) as store:
+        made = write(store, folder)
+    text = f"{made.folder}: {made.mails} labelled mails, {made.left_out} labels are not exact and left out"
+    print_data(made, as_json or group_json, text)
+
+
 @autonomy_app.command("undo")
 def undo(context: typer.Context, item: KeyArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Undo the last change of an item's mode, whoever made it; the one before it holds again."""

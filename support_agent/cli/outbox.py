@@ -14,7 +14,7 @@ from support_agent.cli import printing
 from support_agent.cli.options import ConfigOption, JsonOption, now, print_data, settings_of
 
 outbox_app = typer.Typer(
-    help="Mails whose delivery is not confirmed: list, approve, retry, sent, give-up.", rich_markup_mode=None
+    help="Mails whose delivery is not confirmed: list, approve, undo, retry, sent, give-up.", rich_markup_mode=None
 )
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The mail's id, as `support-agent outbox` lists it.")]
 
@@ -47,6 +47,12 @@ def approve(context: typer.Context, mail: IdArgument, config: ConfigOption = Non
     _settle(context, mail, "approve", config, as_json)
 
 
+@outbox_app.command("undo")
+def undo(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
+    """Keep an answer from leaving that is held or proposed, and give its case to a person. Its items are corrected."""
+    _settle(context, mail, "undo", config, as_json)
+
+
 @outbox_app.command("retry")
 def retry(context: typer.Context, mail: IdArgument, config: ConfigOption = None, as_json: JsonOption = False) -> None:
     """Send the mail again, though the first one may have arrived. Mail to an address that bounced is allowed again."""
@@ -67,10 +73,14 @@ def give_up(context: typer.Context, mail: IdArgument, config: ConfigOption = Non
 
 def _settle(context: typer.Context, outbox_id: str, choice: str, config: Path | None, as_json: bool) -> None:
     from support_agent.app import open_store
+    from support_agent.ops.autonomy_report import JUDGED, judge_choice
     from support_agent.outbound.delivery_status import Choice, apply_choice
 
     group_config, group_json = context.obj
-    with open_store(settings_of(config or group_config)) as store:
+    settings = settings_of(config or group_config)
+    with open_store(settings) as store:
+        if choice in JUDGED:
+            judge_choice(store, settings, outbox_id, choice, now())
         confirmed = apply_choice(store, outbox_id, Choice(choice), now())
     was = "" if confirmed.is_new else ", as before"
     print_data(confirmed, as_json or group_json, f"{confirmed.outbox_id}: {confirmed.status.value}{was}")

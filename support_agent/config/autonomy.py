@@ -23,6 +23,8 @@ class AutonomySettings(Frozen):
     """Mode of each document, field, series, kind of records and canned question that has none of its own. `off`: a
     person answers; `shadow`: the same, and the packet shows what would be sent; `approve`: the answer leaves when a
     person confirms it; `auto`: it leaves by itself."""
+    hold_s: Annotated[float, Field(ge=0, le=86_400)] = 0.0
+    """How long an automatic answer waits in the outbox before it leaves, so that a person can undo it; 0: no wait."""
     is_earned: bool = True
     """Whether the rule raises modes by itself; if not, only `support-agent autonomy apply` does. A correction always
     lowers the mode at once."""

@@ -22,10 +22,15 @@ from support_agent.core.modes import Mode
 from support_agent.errors import ConfigError
 from support_agent.facts.topics import topics_of
 from support_agent.store.desk_records import Label, LabelOutcome, LabelSource, ModeSource
-from support_agent.store.records import CaseId, OutgoingKind
+from support_agent.store.records import CaseId, OutboxId, OutboxStatus, OutgoingKind, RenderedMailRecord
 from support_agent.store.store import Store
 
 OPERATOR = "the operator"
+JUDGED = {
+    "approve": (OutboxStatus.PROPOSED,),
+    "undo": (OutboxStatus.PROPOSED, OutboxStatus.READY),
+}
+"""Choices about the outbox that judge an answer, and the statuses that it must have."""
 OUTCOMES = {
     "same": LabelOutcome.SAME,
     "own-words": LabelOutcome.OWN_WORDS,
@@ -109,20 +114,41 @@ def label_by_hand(store: Store, settings: Settings, case_id: str, done: str, now
     if outcome is None:
         outcome, choice = LabelOutcome.OTHER_CHOICE, done
     try:
-        label = Label.model_validate(
-            {
-                "mail_id": letter.mail_id,
-                "outcome": outcome,
-                "choice": choice,
-                "keys": keys_of(FinalAnswer.model_validate(letter.payload)),
-                "who": OPERATOR,
-                "how": LabelSource.BY_HAND,
-                "made_at": now,
-            }
-        )
+        return _learn(store, settings, letter, outcome, choice, now)
     except ValidationError:
         todo = f"write {', '.join(OUTCOMES)}, or an item such as document:3"
         raise ConfigError(f"{done!r} is nothing that a person does with an answer: {todo}") from None
+
+
+def judge_choice(store: Store, settings: Settings, outbox_id: str, choice: str, now: datetime) -> None:
+    """Keep the operator's choice about an answer as a label, if the answer allows it: called before the choice."""
+    row = store.outbox.get(OutboxId(outbox_id))
+    if row is not None and row.case_id is not None and row.status in JUDGED[choice]:
+        letter = store.outbox.letter(row.mail_id, row.kind, row.number)
+        if letter is not None and row.kind is OutgoingKind.ANSWER:
+            outcome = LabelOutcome.SAME if choice == "approve" else LabelOutcome.NOTHING
+            _learn(store, settings, letter, outcome, None, now)
+
+
+def _learn(
+    store: Store,
+    settings: Settings,
+    letter: RenderedMailRecord,
+    outcome: LabelOutcome,
+    choice: str | None,
+    now: datetime,
+) -> Label:
+    label = Label.model_validate(
+        {
+            "mail_id": letter.mail_id,
+            "outcome": outcome,
+            "choice": choice,
+            "keys": keys_of(FinalAnswer.model_validate(letter.payload)),
+            "who": OPERATOR,
+            "how": LabelSource.BY_HAND,
+            "made_at": now,
+        }
+    )
     Autonomy(store, settings.autonomy).learn(label)
     return label
 

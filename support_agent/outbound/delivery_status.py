@@ -47,6 +47,7 @@ class Choice(StrEnum):
     """A person's decision about a mail of the outbox."""
 
     APPROVE = "approve"
+    UNDO = "undo"
     RETRY = "retry"
     SENT = "sent"
     GIVE_UP = "give-up"
@@ -74,6 +75,17 @@ RULES: Mapping[Choice, _Rule] = {
             CANCELLED: _CANCELLED,
             SENT: "it went out already",
             **dict.fromkeys((SENDING, UNCERTAIN, FAILED), _NOT_PROPOSED),
+        },
+    ),
+    Choice.UNDO: _Rule(
+        CANCELLED,
+        (PROPOSED, READY),
+        "undone",
+        {
+            SENT: "it went out already and cannot be called back",
+            SENDING: _BUSY,
+            UNCERTAIN: "it may be out: `support-agent outbox give-up` keeps it from being sent again",
+            FAILED: "it did not go out",
         },
     ),
     Choice.RETRY: _Rule(
@@ -162,6 +174,8 @@ def apply_choice(store: Store, outbox_id: str, choice: Choice, now: datetime) ->
         ConfigError: there is no such mail. PermanentError: the mail's status does not allow the choice.
     """
     record = store.outbox.get(OutboxId(outbox_id))
+    if record is not None and choice is Choice.UNDO and record.kind is not OutgoingKind.ANSWER:
+        raise PermanentError(f"{outbox_id} is a {record.kind.value}: only answers are undone", code="outbox_kind")
     if record is None:
         raise ConfigError(f"no mail {outbox_id} in the outbox: `support-agent outbox` lists them", code="no_outbox")
     rule = RULES[choice]

@@ -23,7 +23,7 @@ from support_agent.engine.steps import known_error
 from support_agent.errors import SupportAgentError, TransientError
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.outbound.sender import DeliveryStatus, OutboxSender
-from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutgoingKind
+from support_agent.store.records import MailId, MailStatus, OutboxRecord, OutboxStatus, OutgoingKind
 from support_agent.store.store import Store
 
 log = structlog.get_logger(__name__)
@@ -41,7 +41,7 @@ class Notices:
     now: Callable[[], datetime]
 
     def notify_losses(self, mail_id: MailId | None = None) -> list[DeliveryStatus]:
-        """Notify the desk of each mail to a customer that is failed or uncertain and not yet reported.
+        """Notify the desk of each mail to a customer that is failed, uncertain or undone and not yet reported.
 
         The outbox holds the losses, so a notice goes out even if the process died when the mail was lost.
 
@@ -51,16 +51,18 @@ class Notices:
         statuses = []
         for lost in self.store.outbox.unnotified_losses(mail_id):
             why = f"the {lost.kind.value.replace('_', ' ')} to {lost.recipient} is {lost.status}: {lost.last_detail}"
+            is_undone = lost.status is OutboxStatus.CANCELLED
+            code = EscalationReason.UNDONE if is_undone else EscalationReason.UNDELIVERED
             if lost.kind is OutgoingKind.ANSWER:
-                self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, EscalationReason.UNDELIVERED, why, self.now())
-            decision = escalated(EscalationReason.UNDELIVERED, self.now(), why)
+                self.store.mails.end(lost.mail_id, MailStatus.ESCALATED, code, why, self.now())
+            decision = escalated(code, self.now(), why)
             try:
                 notice = self.queue.loss(self._for_person(lost.mail_id), decision, lost)
                 if notice is not None:
                     statuses.append(self.outbox_sender.deliver(notice))
             except Exception as error:  # the next round tries again
-                code = known_error(error, "the desk's notice").code
-                log.critical("loss_not_told", outbox_id=lost.id, code=code)
+                failed_with = known_error(error, "the desk's notice").code
+                log.critical("loss_not_told", outbox_id=lost.id, code=failed_with)
         return statuses
 
     def notify_breaker(self) -> bool:

@@ -54,14 +54,17 @@ class OutboundQueue:
     now: Callable[[], datetime]
 
     def answer(self, mail: RoutedMail, decision: Decision, final: FinalAnswer) -> None:
-        """Queue the answer, and a packet for the questions that it leaves open.
+        """Queue the answer, due after the hold window, and a packet for the questions that it leaves open.
 
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
         letter = answer_letter(final, self.templates, Verifier.of(self.company))
+        answer = self._outgoing(mail, letter, mail.sender.address)
+        if hold_s := self.settings.autonomy.hold_s:
+            answer = answer.model_copy(update={"due_at": answer.created_at + timedelta(seconds=hold_s)})
         rest = (self._packet(mail, decision, answered=letter.text),) if decision.plan.is_partial else ()
-        self.store.outbox.queue(*rest, self._outgoing(mail, letter, mail.sender.address))
+        self.store.outbox.queue(*rest, answer)
 
     def propose(self, mail: RoutedMail, decision: Decision, final: FinalAnswer, *, is_acknowledged: bool) -> None:
         """Put the answer into the outbox as a proposal, which no sender takes, with the packet that shows it.

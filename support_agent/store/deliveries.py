@@ -129,8 +129,8 @@ def _move(session: Session, found: DeliveryUpdate, *, is_news: bool) -> None:
         values |= {"attempts": 0, "next_try_at": found.settled_at, "told_at": None}
     elif found.after is OutboxStatus.SENT:
         values |= {"sent_at": found.settled_at, "told_at": None}
-    elif found.after is OutboxStatus.CANCELLED:  # a person at the desk cancels it, so the desk knows
-        values["told_at"] = found.settled_at
+    elif found.after is OutboxStatus.CANCELLED:  # the desk knows what it cancelled, but not what an operator undid
+        values["told_at"] = None if found.by is DeliverySource.OPERATOR else found.settled_at
     elif is_news:
         values["told_at"] = None
     affected(session, update(OutboxRow).where(col(OutboxRow.id) == found.outbox_id).values(**values))

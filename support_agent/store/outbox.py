@@ -36,8 +36,8 @@ from support_agent.store.rows import affected, equal, insert_if_new
 from support_agent.store.tables import OutboxRow, RenderedMailRow
 
 DIED_WHILE_SENDING = "the sender stopped before the server's answer was recorded"
-LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED)
-"""Statuses of mails that the customer may not have received."""
+LOST = (OutboxStatus.UNCERTAIN, OutboxStatus.FAILED, OutboxStatus.CANCELLED)
+"""Statuses of mails that the customer may not have received; the desk knows of a cancelled one unless it was undone."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Outbox:
             return tuple(Due.model_validate(row, from_attributes=True) for row in rows)
 
     def unnotified_losses(self, mail_id: MailId | None = None) -> tuple[OutboxRecord, ...]:
-        """Return the customers' mails that are `failed` or `uncertain` and that the desk was not notified of.
+        """Return the customers' mails that are `failed`, `uncertain` or undone, and that the desk was not notified of.
 
         Args:
             mail_id: Only mails that answer this one.
@@ -261,7 +261,7 @@ def _queue(session: Session, mail: OutgoingMail) -> OutboxRecord:
     letter = RenderedMailRecord.model_validate({name: fields[name] for name in RenderedMailRecord.model_fields})
     sent = {name: value for name, value in fields.items() if name in OutboxRecord.model_fields}
     status = OutboxStatus.PROPOSED if mail.is_proposed else OutboxStatus.READY
-    row = OutboxRecord.model_validate({**sent, "next_try_at": mail.created_at, "status": status})
+    row = OutboxRecord.model_validate({**sent, "next_try_at": mail.due_at or mail.created_at, "status": status})
     if insert_if_new(session, OutboxRow(**row.model_dump(), id=row.id)):
         insert_if_new(session, RenderedMailRow(**letter.model_dump()))
     stored = _row(session, row.id)

@@ -245,10 +245,11 @@ class _Mail(Record):
 class OutgoingMail(_Mail):
     """A mail to be queued: its bytes, and the data from which they can be rebuilt (`RenderedMailRecord`).
 
-    `is_proposed`: a person must approve it first.
+    `is_proposed`: a person must approve it first. It is not sent before `due_at`; None: at once.
     """
 
     is_proposed: bool = False
+    due_at: Instant | None = None
     payload: JsonObject
     templates_version: str
     rendered: JsonObject

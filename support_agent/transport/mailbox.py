@@ -37,6 +37,8 @@ from support_agent.transport.reading import FolderReader
 
 log = structlog.get_logger(__name__)
 
+MOST_ANSWERS = 5
+"""Answers to one mail that are read from a folder."""
 HANDLED_KEYWORD = b"$SupportAgentHandled"
 WAIT_SLICE_S = 1.0
 """How soon a wait notices that the program is stopping."""
@@ -208,6 +210,17 @@ class Mailbox:
         """Whether a folder has a mail with this Message-ID (with angle brackets)."""
         with mapped(self._settings, folder), self._other(folder):
             return bool(self._with_message_id(message_id))
+
+    def answers_to(self, folder: str, message_id: str) -> list[bytes]:
+        """The mails of a folder whose In-Reply-To or References name this Message-ID, a few at most; none is marked."""
+        if not (message_id.isascii() and message_id.isprintable()):
+            return []
+        with mapped(self._settings, folder), self._other(folder):
+            fields = ("In-Reply-To", "References")
+            found = {uid for name in fields for uid in self._client.search(["HEADER", name, message_id])}
+            uids = sorted(found)[-MOST_ANSWERS:]
+            answer = self._client.fetch(uids, ["BODY.PEEK[]"]) if uids else {}
+            return [bytes(answer[uid][b"BODY[]"]) for uid in uids if uid in answer]
 
     def append(self, folder: str, raw: bytes, sent_at: datetime) -> None:
         """Append a sent mail to a folder, flagged as read; each call appends one copy."""

@@ -32,6 +32,7 @@ from support_agent.store.records import CaseId, Due, MailId, MailRecord, MailSta
 from support_agent.store.store import Store
 from support_agent.transport.mailbox import Fetched
 from support_agent.transport.mailbox_watcher import IdleMailbox, Watch
+from support_agent.workflow.sent_answers import SentAnswers
 from support_agent.workflow.stages import Stages
 
 log = structlog.get_logger(__name__)
@@ -101,6 +102,8 @@ class Worker:
     """Monotonic seconds, for the waits for the mailbox."""
     sent_folder: SentFolder | None = None
     """Files copies of sent mails; None: no copies are filed."""
+    sent_answers: SentAnswers | None = None
+    """Finds how people answered from their own programs; None: nobody looks."""
 
     def recover(self) -> None:
         """Resolve mails that a dead process left in `sending`; call this before the engine is launched."""
@@ -215,6 +218,8 @@ class Worker:
         ]
         if self.sent_folder is not None:
             duties.append(self.sent_folder.look_after)
+        if self.sent_answers is not None:
+            duties.append(self.sent_answers.look_after)
         _do_each([*duties, self._delete_old])
 
     def _cursor(self, mailbox: Inbox) -> Cursor:
@@ -300,7 +305,8 @@ class Worker:
     def _send_due(self, stop: Event) -> None:
         """Try each due mail once; a held mail does not block the others."""
         now = self.now()
-        if reset := self.store.outbox.reset_retry_times(now, now + timedelta(seconds=self.settings.smtp.retry_max_s)):
+        latest_s = max(self.settings.smtp.retry_max_s, self.settings.autonomy.hold_s)
+        if reset := self.store.outbox.reset_retry_times(now, now + timedelta(seconds=latest_s)):
             log.warning("clock_was_ahead", due_now=reset)
         last: Due | None = None
         while due := self.store.outbox.ready(now, OUTBOX_BATCH, last, self._sendable_kinds()):

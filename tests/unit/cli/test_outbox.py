@@ -162,6 +162,9 @@ def test_a_servers_words_do_not_draw_on_the_screen(run: Run, office: Office) -> 
 MAY: dict[tuple[Choice, OutboxStatus], tuple[OutboxStatus, str]] = {
     (Choice.APPROVE, PROPOSED): (READY, "ready"),
     (Choice.APPROVE, READY): (READY, "ready, as before"),
+    (Choice.UNDO, PROPOSED): (CANCELLED, "cancelled"),
+    (Choice.UNDO, READY): (CANCELLED, "cancelled"),
+    (Choice.UNDO, CANCELLED): (CANCELLED, "cancelled, as before"),
     (Choice.RETRY, UNCERTAIN): (READY, "ready"),
     (Choice.RETRY, FAILED): (READY, "ready"),
     (Choice.RETRY, READY): (READY, "ready, as before"),
@@ -175,7 +178,11 @@ NOT_PROPOSED, NOT_WANTED = "only a proposed answer is approved", "a person did n
 TO_APPROVE = "a person must approve it first: `support-agent outbox approve`"
 REFUSED = {
     **{(Choice.APPROVE, status): NOT_PROPOSED for status in (SENDING, UNCERTAIN, FAILED)},
-    **{(choice, CANCELLED): NOT_WANTED for choice in Choice},
+    **{(choice, CANCELLED): NOT_WANTED for choice in Choice if choice is not Choice.UNDO},
+    (Choice.UNDO, SENT): "it went out already and cannot be called back",
+    (Choice.UNDO, SENDING): "it is being sent right now: look again in a moment",
+    (Choice.UNDO, UNCERTAIN): "it may be out: `support-agent outbox give-up` keeps it from being sent again",
+    (Choice.UNDO, FAILED): "it did not go out",
     **{(choice, PROPOSED): TO_APPROVE for choice in (Choice.RETRY, Choice.SENT)},
     (Choice.GIVE_UP, PROPOSED): "it is not sent as long as nobody approves it",
     (Choice.APPROVE, SENT): "it went out already",

@@ -51,6 +51,9 @@ def bring_to(office: Office, status: OutboxStatus) -> OutboxRecord:
 MAY = {
     (Choice.APPROVE, OutboxStatus.PROPOSED): READY,
     (Choice.APPROVE, READY): READY,
+    (Choice.UNDO, OutboxStatus.PROPOSED): OutboxStatus.CANCELLED,
+    (Choice.UNDO, READY): OutboxStatus.CANCELLED,
+    (Choice.UNDO, OutboxStatus.CANCELLED): OutboxStatus.CANCELLED,
     (Choice.RETRY, UNCERTAIN): READY,
     (Choice.RETRY, FAILED): READY,
     (Choice.RETRY, READY): READY,
@@ -76,7 +79,8 @@ def test_s62_a_person_settles_what_makes_sense_and_twice_is_once(
         assert again(office, record) == before
         return
     is_new = apply_choice(office.store, record.id, choice, NOON).is_new
-    assert is_new is ((choice, status) not in {(Choice.APPROVE, READY), (Choice.RETRY, READY), (Choice.SENT, SENT)})
+    before = {(Choice.APPROVE, READY), (Choice.RETRY, READY), (Choice.SENT, SENT)}
+    assert is_new is ((choice, status) not in before | {(Choice.UNDO, OutboxStatus.CANCELLED)})
     settled = apply_choice(office.store, record.id, choice, NOON)
     assert (settled.status, settled.is_new, again(office, record).status) == (after, False, after)
     assert len(office.store.deliveries.of(record.id)) == is_new + (status is OutboxStatus.CANCELLED)

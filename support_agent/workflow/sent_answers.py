@@ -1,0 +1,92 @@
+"""Finds in the Sent folder how a person answered a mail whose answer waits: in `shadow` many answer from their program.
+
+Invariant: a mail there counts only if it answers the customer's mail and is none of ours, and only while the answer
+waits. A failure here delays no mail. Checked by tests/unit/workflow/test_sent_answers.py and, against a real Dovecot,
+tests/integration/outbound/test_sent_answers.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import structlog
+
+from support_agent.config.settings import Settings
+from support_agent.errors import SupportAgentError
+from support_agent.mail.keys import is_own_message_id
+from support_agent.mail.message import Message, parse
+from support_agent.outbound.sent_folder import SENT_USE
+from support_agent.store.desk_records import LabelSource
+from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus
+from support_agent.store.store import Store
+from support_agent.workflow.labelling import Labelling
+
+log = structlog.get_logger(__name__)
+
+BREAK = timedelta(minutes=2)
+"""Pause between two rounds."""
+MOST = 100
+"""Answers that are looked for in a round, the newest first."""
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class SentMails(Protocol):
+    """The folders of an open mailbox; see `transport.mailbox.Mailbox`."""
+
+    def special_folder(self, use: str) -> str | None:
+        """The folder with a special use such as "\\\\Sent"; None if there is none."""
+
+    def answers_to(self, folder: str, message_id: str) -> list[bytes]:
+        """The mails of a folder that answer the mail with this Message-ID."""
+
+
+@dataclass
+class SentAnswers:
+    """Judges answers that wait by what people sent; `now` is the clock."""
+
+    store: Store
+    settings: Settings
+    labelling: Labelling
+    open_mailbox: Callable[[], AbstractContextManager[SentMails]]
+    now: Callable[[], datetime]
+    _not_before: datetime = field(default=NEVER, init=False)
+
+    def look_after(self) -> None:
+        """Look for each answer that waits, and withdraw those whose mail a person has answered."""
+        now = self.now()
+        waiting = self.store.outbox.find(status=OutboxStatus.PROPOSED)[-MOST:]
+        if not waiting or now < self._not_before:
+            return
+        self._not_before = now + BREAK
+        try:
+            with self.open_mailbox() as mailbox:
+                folder = self.settings.imap.sent_folder or mailbox.special_folder(SENT_USE)
+                for proposed in waiting if folder is not None else ():
+                    self._look(mailbox, str(folder), proposed)
+        except SupportAgentError as error:
+            log.warning("sent_answers_failed", code=error.code, error=str(error))
+
+    def _look(self, mailbox: SentMails, folder: str, proposed: OutboxRecord) -> None:
+        mail = self.store.mails.get(proposed.mail_id)
+        if mail is None:
+            return
+        for message in map(parse, mailbox.answers_to(folder, mail.message_id)):
+            if self._is_of_person(message, proposed):
+                who = message.from_.addr if message.from_ is not None else "somebody"
+                self.labelling.wrote(proposed.mail_id, message.visible_text, who, LabelSource.SENT_FOLDER)
+                detail = f"answered by {who}, says the Sent folder"
+                sources = (OutboxStatus.PROPOSED,)
+                by = DeliverySource.SENT_FOLDER
+                self.store.deliveries.update(proposed.id, OutboxStatus.CANCELLED, by, detail, self.now(), sources)
+                log.info("answered_by_person", case_id=proposed.case_id, outbox_id=proposed.id)
+                return
+
+    def _is_of_person(self, message: Message, proposed: OutboxRecord) -> bool:
+        """Whether a mail is a person's answer to this customer; copies of our own mails are not."""
+        if is_own_message_id(self.settings.agent.secret, message.message_id):
+            return False
+        return any(address.addr == proposed.recipient for address in (*message.to, *message.cc))

@@ -1,0 +1,99 @@
+"""How a person answered from their own program: found in the Sent folder, judged, and the proposal withdrawn."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_agent.core.modes import Mode
+from support_agent.errors import TransientError
+from support_agent.store.desk_records import LabelOutcome, LabelSource
+from support_agent.workflow.sent_answers import BREAK, SentAnswers
+from tests.fakes_desk import Proposed, proposed_in, status_of
+from tests.fakes_journey import JAMES, Clock, Office, write
+from tests.unit.seen import ACKNOWLEDGEMENT, one
+
+ADA = "ada@harborfile.example"
+
+
+class FakeSent:
+    """`workflow.sent_answers.SentMails`: what the folder has, by the Message-ID that it answers."""
+
+    def __init__(self) -> None:
+        self.mails: dict[str, list[bytes]] = {}
+        self.folder: str | None = "Sent"
+        self.opened = 0
+        self.is_away = False
+
+    def __enter__(self) -> FakeSent:
+        self.opened += 1
+        if self.is_away:
+            raise TransientError("refused")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def special_folder(self, use: str) -> str | None:
+        return self.folder
+
+    def answers_to(self, folder: str, message_id: str) -> list[bytes]:
+        return self.mails.get(message_id, [])
+
+
+def looking(given: Proposed, sent: FakeSent) -> SentAnswers:
+    labelling = given.office.stages.desk.labelling
+    return SentAnswers(given.office.store, given.office.settings, labelling, lambda: sent, given.office.clock)
+
+
+def by_ada(words: str, to: str = JAMES) -> bytes:
+    return write(words, sender=ADA).replace(b"To: support@harborfile.example", f"To: {to}".encode())
+
+
+def with_answer(given: Proposed, raw: bytes) -> FakeSent:
+    sent = FakeSent()
+    sent.mails[one(given.office, given.mail_id).message_id] = [raw]
+    return sent
+
+
+def test_a_persons_answer_judges_what_waited_and_withdraws_it(office: Office) -> None:
+    given = proposed_in(office, Mode.SHADOW)
+    sentence = max((one.text for one in office.decider.company.by_number[1].sentences), key=len)
+    looking(given, with_answer(given, by_ada(sentence))).look_after()
+    (label,) = office.store.labels.of(given.mail_id)
+    assert (label.outcome, label.who, label.how) == (LabelOutcome.SAME, ADA, LabelSource.SENT_FOLDER)
+    assert status_of(office, given.answer) == "cancelled"
+    assert office.store.deliveries.of(given.answer.id)[0].detail == f"answered by {ADA}, says the Sent folder"
+
+
+def test_our_own_copies_are_nobodys_answer(office: Office) -> None:
+    """The acknowledgement lies in the Sent folder, and answers the same mail."""
+    given = proposed_in(office, Mode.SHADOW)
+    looking(given, with_answer(given, office.sent(given.mail_id)[ACKNOWLEDGEMENT].raw)).look_after()
+    assert (status_of(office, given.answer), office.store.labels.valid()) == ("proposed", ())
+
+
+def test_a_mail_to_somebody_else_is_no_answer(office: Office) -> None:
+    """Colleagues talk about a customer's mail in its thread."""
+    given = proposed_in(office, Mode.SHADOW)
+    looking(given, with_answer(given, by_ada("What shall we say?", to="bob@harborfile.example"))).look_after()
+    assert status_of(office, given.answer) == "proposed"
+
+
+def test_nobody_looks_where_nothing_waits_or_so_soon_again(office: Office) -> None:
+    given, sent = proposed_in(office, Mode.SHADOW), FakeSent()
+    looker = looking(given, sent)
+    for _ in range(3):
+        looker.look_after()
+    assert sent.opened == 1
+    given.office.clock = Clock(given.office.clock() + BREAK)
+    looker.now = given.office.clock
+    looker.look_after()
+    assert sent.opened == 2
+
+
+@pytest.mark.parametrize("is_away", [True, False])
+def test_a_folder_that_cannot_be_read_stops_nothing(office: Office, is_away: bool) -> None:
+    given, sent = proposed_in(office, Mode.SHADOW), FakeSent()
+    sent.is_away, sent.folder = is_away, None
+    looking(given, sent).look_after()
+    assert status_of(office, given.answer) == "proposed"
