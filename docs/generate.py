@@ -35,6 +35,7 @@ FIRST = (
     "why",
     "replay",
     "outbox",
+    "case",
     "autonomy",
 )
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"

@@ -33,6 +33,7 @@ class Command(StrEnum):
     CLOSE = "close"
     GIVE_BACK = "give back"
     SPAM = "spam"
+    CLAIM = "claim"
 
     @property
     def code(self) -> str:
@@ -75,7 +76,7 @@ class Subjects(NamedTuple):
                 return self.proposal
             case Command.DOCUMENT:
                 return self.company
-            case Command.OWN_WORDS | Command.CLOSE | Command.GIVE_BACK | Command.SPAM:
+            case Command.OWN_WORDS | Command.CLOSE | Command.GIVE_BACK | Command.SPAM | Command.CLAIM:
                 return self.mail
             case never:
                 assert_never(never)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # a command that prints one of these has imported it; the oth
     from support_agent.ops.provenance_report import WhyHeader, WhyLine, WhySource
     from support_agent.ops.replay import Replanned, Replayed, Report, Said, Status
     from support_agent.ops.retrieval_report import RetrievalReport
+    from support_agent.store.desk_records import CaseChange
 
 RUNNERS_UP = 4
 """Options shown of a choice, the chosen one among them."""
@@ -49,9 +50,17 @@ def timeline(story: CaseStory) -> str:
             ("customer", story.customer_address),
             ("subject", story.subject),
             ("state", f"{story.state.value}, opened {instant_text(story.opened_at)}"),
+            *([("assigned", story.assignee)] if story.assignee else []),
+            *(("changed", _changed(change)) for change in story.changes),
         ]
     )
     return "\n".join([head, *(line for mail in story.mails for line in _mail(mail))])
+
+
+def _changed(change: CaseChange) -> str:
+    whose = f", {change.assignee}" if change.assignee else ""
+    said = f"{change.before.value} to {change.after.value}{whose} by {change.who}: {change.why}"
+    return f"{instant_text(change.changed_at)}  {said}"
 
 
 def why(mails: Sequence[WhyMail]) -> str:

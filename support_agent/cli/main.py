@@ -21,6 +21,7 @@ import typer
 from support_agent.cli import case_printing, printing
 from support_agent.cli.autonomy import autonomy_app
 from support_agent.cli.calibrate import calibrate
+from support_agent.cli.case import case_app
 from support_agent.cli.eval import eval_
 from support_agent.cli.facts import facts_app
 from support_agent.cli.options import DONE, FAILED, USAGE, ConfigOption, JsonOption
@@ -45,6 +46,7 @@ model_app = typer.Typer(help="The models: fetch, list, verify.", no_args_is_help
 app.add_typer(model_app, name="model")
 app.add_typer(outbox_app, name="outbox")
 app.add_typer(autonomy_app, name="autonomy")
+app.add_typer(case_app, name="case")
 app.add_typer(policies_app, name="policies")
 app.add_typer(facts_app, name="facts")
 app.command("eval")(eval_)

@@ -8,6 +8,7 @@ tests/unit/ops/test_doctor.py, and against real servers by tests/integration/tes
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +17,7 @@ from typing import NamedTuple
 from support_agent.config.facts import Retrieve
 from support_agent.config.settings import AgentSettings, ChromaSettings, ModelSettings, SentCopies, Settings
 from support_agent.core.cursor import Cursor
-from support_agent.core.diagnosis import Diagnosis, error, mails, ok, warning
+from support_agent.core.diagnosis import Diagnosis, error, mails, named, ok, warning
 from support_agent.core.findings import Finding, Severity
 from support_agent.errors import SupportAgentError, ToolCallRejected, TransientError
 from support_agent.models.embedders import needed_models
@@ -25,7 +26,13 @@ from support_agent.models.pinned import LANGUAGE_MODEL
 from support_agent.models.progress import progress_on
 from support_agent.models.pulling import State, cache_dir, language_model, listing
 from support_agent.ops.check import NO_AUTHSERV_ID, check_agent, check_calibration
-from support_agent.ops.store_health import look_at_clock, look_at_database, look_at_traffic, read_progress
+from support_agent.ops.store_health import (
+    current_store,
+    look_at_clock,
+    look_at_database,
+    look_at_traffic,
+    read_progress,
+)
 from support_agent.planner.calibration import read_calibration
 
 MANY_MAILS = 20
@@ -233,6 +240,27 @@ def _fact_room(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
     yield ok(subject, f"retrieve: {facts.retrieve}, policy {facts.policy}, {drafts}; {web}")
 
 
+def _autonomy(settings: Settings, probes: Probes) -> Iterator[Diagnosis]:
+    """The modes in use, what the rule would change, and modes of what the company does not have."""
+    from support_agent.company.company import Company
+    from support_agent.ops.autonomy_report import report, titles_of
+
+    with current_store(settings) as store:
+        if store is None:
+            yield ok("autonomy", f"every item starts in {settings.autonomy.start.value}")
+            return
+        items = report(store, settings, titles_of(Company.load(settings.company)))
+    known = [item for item in items if item.title]
+    modes = Counter(item.mode for item in known)
+    yield ok("autonomy", ", ".join(f"{count} in {mode.value}" for mode, count in sorted(modes.items())))
+    if changing := [item.key for item in known if item.earned is not item.mode]:
+        todo = "`support-agent autonomy` says why, `support-agent autonomy apply` does it"
+        yield warning("autonomy", f"the rule would raise {named(changing)}", todo)
+    if unknown := [item.key for item in items if not item.title]:
+        todo = "`support-agent autonomy undo ITEM`, if it was renamed or taken away"
+        yield warning("autonomy", f"modes of what the company does not have: {named(unknown)}", todo)
+
+
 Check = Callable[[Settings, Probes], Iterator[Diagnosis]]
 CHECKS: tuple[tuple[str, Check], ...] = (
     ("configuration", _configuration),
@@ -244,6 +272,7 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("calibration", _calibration),
     ("database", lambda settings, probes: look_at_database(settings, probes.now)),
     ("automatic mail", lambda settings, probes: look_at_traffic(settings, probes.now)),
+    ("autonomy", _autonomy),
     ("vector store", _vectors),
     ("fact room", _fact_room),
     ("clock", lambda settings, probes: look_at_clock(settings, probes.now)),

@@ -28,7 +28,7 @@ from support_agent.ops.provenance_report import (
 )
 from support_agent.ops.retrieval_report import RetrievalReport, reports_of
 from support_agent.planner.plan import Call, call_text
-from support_agent.store.desk_records import Label
+from support_agent.store.desk_records import CaseChange, Label
 from support_agent.store.records import (
     CaseId,
     CaseState,
@@ -138,7 +138,7 @@ class MailStory(Frozen):
 
 
 class CaseStory(Frozen):
-    """A case from its first mail to now."""
+    """A case from its first mail to now; `changes` are those of who has it."""
 
     case_id: CaseId
     customer_address: str
@@ -146,6 +146,8 @@ class CaseStory(Frozen):
     state: CaseState
     opened_at: datetime
     mails: tuple[MailStory, ...]
+    assignee: str | None = None
+    changes: tuple[CaseChange, ...] = ()
 
 
 class WhyMail(Frozen):
@@ -178,6 +180,8 @@ def timeline(store: Store, case_id: str) -> CaseStory:
         subject=found.case.subject,
         state=found.case.state,
         opened_at=found.case.opened_at,
+        assignee=found.case.assignee,
+        changes=store.cases.changes(found.case.id),
         mails=tuple(_mail_story(store, entry) for entry in found.mails),
     )
 

@@ -42,7 +42,7 @@ class Progress(NamedTuple):
 def read_progress(settings: Settings) -> Progress:
     """The progress in the store. If the database cannot be read, all mails count; `look_at_database` reports it."""
     try:
-        with _current_store(settings) as store:
+        with current_store(settings) as store:
             stored = store.cursors.get(settings.imap.folder) if store is not None else None
             fetched_at = store.cursors.fetched_at(settings.imap.folder) if store is not None else None
     except SupportAgentError:
@@ -53,7 +53,7 @@ def read_progress(settings: Settings) -> Progress:
 def read_modes(settings: Settings) -> tuple[ModeChange, ...]:
     """The changes of modes in the store; none where there is no store, or it cannot be read."""
     try:
-        with _current_store(settings) as store:
+        with current_store(settings) as store:
             return () if store is None else store.modes.history()
     except SupportAgentError:
         return ()
@@ -169,7 +169,7 @@ def look_at_traffic(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     if pause := read_pause(agent):
         more = ", and agent.paused = false with a restart," if agent.paused else ""
         yield warning(subject, str(pause), f"`support-agent resume`{more} ends it")
-    with _current_store(settings) as store:
+    with current_store(settings) as store:
         if store is None:
             if pause is None:
                 yield ok(subject, "nothing was sent yet")
@@ -203,7 +203,7 @@ def _used(store: Store, rates: Rates, now: datetime) -> str:
 
 def look_at_clock(settings: Settings, now: datetime) -> Iterator[Diagnosis]:
     """Whether the clock went back: then retries wait, and "this month" is another month."""
-    with _current_store(settings) as store:
+    with current_store(settings) as store:
         newest = store.cases.recent(1) if store is not None else ()
     last_at = newest[0].last_received_at if newest else None
     if last_at is None:
@@ -225,7 +225,7 @@ def _store(settings: Settings) -> Iterator[Store | None]:
 
 
 @contextmanager
-def _current_store(settings: Settings) -> Iterator[Store | None]:
+def current_store(settings: Settings) -> Iterator[Store | None]:
     """The same; None also if its tables are of another version."""
     with _store(settings) as store:
         yield store if store is not None and store.is_current() else None

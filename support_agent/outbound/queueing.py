@@ -20,7 +20,7 @@ from support_agent.answer.sources import RenderedAnswer
 from support_agent.answer.templates import Templates
 from support_agent.answer.verification import Verifier
 from support_agent.cases.decision import Decision
-from support_agent.cases.route import ReceivedMail, RoutedMail
+from support_agent.cases.route import ReceivedMail, RoutedMail, staff_addresses
 from support_agent.company.company import Company
 from support_agent.config.packaged_files import packaged
 from support_agent.config.settings import Settings
@@ -150,7 +150,14 @@ class OutboundQueue:
             log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             templates = Templates.load(packaged("templates"))
             letter = packet_letter(packet, templates, kind)
-        return self._outgoing(mail, letter, self.settings.desk.address, templates=templates, number=number)
+        return self._outgoing(mail, letter, self._desk_of(mail), templates=templates, number=number)
+
+    def _desk_of(self, mail: RoutedMail) -> str:
+        """Who gets the case's packets: the staff member who has the case, else the desk."""
+        case = self.store.cases.get(mail.route.case_id)
+        assignee = case.assignee if case is not None else None
+        is_staff = assignee is not None and assignee in staff_addresses(self.settings)
+        return assignee if assignee is not None and is_staff else self.settings.desk.address
 
     def _waiting(self, mail_id: MailId) -> Proposed | None:
         """The answer to a mail that waits for a person; None: there is none."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import func, update
 from sqlmodel import Session, col, select
@@ -16,6 +17,7 @@ from support_agent.errors import PermanentError
 from support_agent.store import mails, outbox, plans
 from support_agent.store.columns import index_key
 from support_agent.store.database import Database
+from support_agent.store.desk_records import CaseChange
 from support_agent.store.records import (
     CaseId,
     CaseRecord,
@@ -27,7 +29,7 @@ from support_agent.store.records import (
     Timeline,
 )
 from support_agent.store.rows import affected, insert_if_new
-from support_agent.store.tables import CaseRow, MailRow, OutboxRow, ParticipantRow
+from support_agent.store.tables import CaseChangeRow, CaseRow, MailRow, OutboxRow, ParticipantRow
 
 CHUNK = 500
 """Most Message-IDs in one query: a References field may hold any number."""
@@ -82,12 +84,41 @@ class Cases:
             if affected(session, statement) != 1:
                 raise _no_case(case_id)
 
-    def set_state(self, case_id: CaseId, state: CaseState) -> None:
-        """Close a case, or give it back to automation: what a person ordered."""
-        statement = update(CaseRow).where(col(CaseRow.id) == case_id).values(state=state)
+    def change(
+        self, case_id: CaseId, state: CaseState, assignee: str | None, who: str, why: str, at: datetime
+    ) -> CaseChange | None:
+        """Change who has a case, because a person ordered it; None: it is so already, and nothing is recorded."""
         with self.database.write() as session:
-            if affected(session, statement) != 1:
+            row = session.exec(select(CaseRow).where(col(CaseRow.id) == case_id).with_for_update()).first()
+            if row is None:
                 raise _no_case(case_id)
+            before = CaseState(row.state)
+            if (before, row.assignee) == (state, assignee):
+                return None
+            made = CaseChange(
+                case_id=case_id,
+                number=len(_changes(session, case_id)) + 1,
+                before=before,
+                after=state,
+                assignee=assignee,
+                who=who,
+                why=why,
+                changed_at=at,
+            )
+            session.add(CaseChangeRow(**made.model_dump()))
+            row.state, row.assignee = state.value, assignee
+            session.add(row)
+            return made
+
+    def changes(self, case_id: CaseId) -> tuple[CaseChange, ...]:
+        """Return the changes of a case that people ordered, the oldest first."""
+        with self.database.read() as session:
+            return tuple(_changes(session, case_id))
+
+    def get_one(self, case_id: str) -> CaseRecord:
+        """Return one case that must exist."""
+        with self.database.read() as session:
+            return _existing(session, CaseId(case_id))
 
     def recent(self, limit: int) -> tuple[CaseSummary, ...]:
         """Return the cases with the newest mails, the newest first."""
@@ -113,6 +144,11 @@ class Cases:
                 return None
             inbound = mails.records(session, col(MailRow.case_id) == case_id)
             return Timeline(case=found, mails=tuple(_mail_timeline(session, mail) for mail in inbound))
+
+
+def _changes(session: Session, case_id: CaseId) -> Sequence[CaseChange]:
+    query = select(CaseChangeRow).where(col(CaseChangeRow.case_id) == case_id).order_by(col(CaseChangeRow.number))
+    return [CaseChange.model_validate(row) for row in session.exec(query)]
 
 
 def _join(session: Session, mail_id: MailId, case_id: CaseId, participants: set[str]) -> CaseRecord:

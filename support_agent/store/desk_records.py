@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from support_agent.core.modes import Mode
-from support_agent.store.records import CaseId, Instant, MailId, Record
+from support_agent.store.records import CaseId, CaseState, Instant, MailId, Record
 
 ItemKey = Annotated[str, Field(pattern=r"^(document|field|series|record|question):[\w.-]{1,100}$")]
 """What has a mode; see `core.modes`."""
@@ -80,6 +80,19 @@ class Label(Record):
     def is_right(self) -> bool:
         """Whether the person did what the machine would have done."""
         return self.outcome is LabelOutcome.SAME
+
+
+class CaseChange(Record):
+    """A change of who has a case, as a person ordered it; `number` counts those of a case from 1."""
+
+    case_id: CaseId
+    number: Annotated[int, Field(ge=1)]
+    before: CaseState
+    after: CaseState
+    assignee: str | None
+    who: str
+    why: str
+    changed_at: Instant
 
 
 class UsedKey(Record):

@@ -153,7 +153,10 @@ class MailRecord(Record):
 
 
 class CaseRecord(Record):
-    """One customer's thread. `participants` are its addresses, sorted; only they may continue it."""
+    """One customer's thread. `participants` are its addresses, sorted; only they may continue it.
+
+    `assignee` is the staff member who has it, None: the whole desk, or the machine.
+    """
 
     id: Annotated[CaseId, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
     customer_address: str
@@ -161,6 +164,7 @@ class CaseRecord(Record):
     state: CaseState = CaseState.OPEN
     opened_at: Instant
     participants: tuple[str, ...] = ()
+    assignee: str | None = None
 
 
 class CaseSummary(Record):

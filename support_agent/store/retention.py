@@ -17,6 +17,7 @@ from support_agent.store.database import Database
 from support_agent.store.records import Deleted, MailStatus, OutboxStatus
 from support_agent.store.rows import affected, insert_if_new
 from support_agent.store.tables import (
+    CaseChangeRow,
     CaseRow,
     DeliveryUpdateRow,
     ForgottenMailRow,
@@ -54,6 +55,7 @@ class Retention:
                 affected(session, delete(MailRow).where(col(MailRow.id).in_(part)))
             for part in _chunks(cases):
                 _delete_outgoing(session, col(OutboxRow.case_id).in_(part))
+                affected(session, delete(CaseChangeRow).where(col(CaseChangeRow.case_id).in_(part)))
                 affected(session, delete(ParticipantRow).where(col(ParticipantRow.case_id).in_(part)))
                 affected(session, delete(CaseRow).where(col(CaseRow.id).in_(part)))
             return Deleted(cases=len(cases), mails=len(mails))

@@ -40,6 +40,22 @@ class CaseRow(Row, table=True):
     subject: str = Field(sa_type=StoredText)
     state: str = Field(sa_type=StoredText)
     opened_at: datetime = Field(sa_type=UtcDateTime)
+    assignee: str | None = Field(default=None, sa_type=StoredText)
+
+
+class CaseChangeRow(Row, table=True):
+    """A change of who has a case, as a person ordered it."""
+
+    __tablename__ = "case_changes"
+
+    case_id: str = Field(primary_key=True, sa_type=StoredText, foreign_key="cases.id")
+    number: int = Field(primary_key=True, sa_column_kwargs={"autoincrement": False})
+    before: str = Field(sa_type=StoredText)
+    after: str = Field(sa_type=StoredText)
+    assignee: str | None = Field(default=None, sa_type=StoredText)
+    who: str = Field(sa_type=StoredText)
+    why: str = Field(sa_type=StoredText)
+    changed_at: datetime = Field(sa_type=UtcDateTime)
 
 
 class ParticipantRow(Row, table=True):

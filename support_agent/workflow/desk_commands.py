@@ -19,6 +19,7 @@ from support_agent.answer.final_answer import FinalAnswer
 from support_agent.answer.packet import Packet
 from support_agent.answer.verification import Verifier
 from support_agent.cases.commands import Command, Given, Ticket, digest_of
+from support_agent.cases.handling import Handling, Order
 from support_agent.cases.route import ReceivedMail, RoutedMail, why_unwritable
 from support_agent.cases.routing import CaseRouting
 from support_agent.company.company import Company
@@ -30,7 +31,6 @@ from support_agent.outbound.packing import Offer, ticket_of
 from support_agent.outbound.queueing import OutboundQueue
 from support_agent.store.desk_records import LabelOutcome, LabelSource, UsedKey
 from support_agent.store.records import (
-    CaseState,
     DeliverySource,
     MailId,
     OutboxId,
@@ -100,7 +100,9 @@ class DeskCommands:
             case Command.CLOSE | Command.SPAM:
                 return lambda: self._close(mail, fitting, given.command)
             case Command.GIVE_BACK:
-                return lambda: self.store.cases.set_state(mail.route.case_id, CaseState.OPEN)
+                return lambda: self._order(mail, Order.GIVE_BACK)
+            case Command.CLAIM:
+                return lambda: self._order(mail, Order.CLAIM, to=mail.sender.address)
             case never:
                 assert_never(never)
 
@@ -191,7 +193,7 @@ class DeskCommands:
             self.labelling.did(fitting.customer_mail.id, LabelOutcome.SAME, mail.sender.address)
             self._move(outbox_id, OutboxStatus.READY, mail, "approved", digest_of(row.raw))
             if final.n_remaining == 0:
-                self.store.cases.set_state(mail.route.case_id, CaseState.OPEN)
+                self._order(mail, Order.GIVE_BACK, "approved")
 
         return approve
 
@@ -234,7 +236,11 @@ class DeskCommands:
     def _close(self, mail: RoutedMail, fitting: Fitting, command: Command) -> None:
         self.labelling.did(fitting.customer_mail.id, LabelOutcome.NOTHING, mail.sender.address)
         self.withdraw(fitting.customer_mail.id, mail, command.value)
-        self.store.cases.set_state(mail.route.case_id, CaseState.CLOSED)
+        self._order(mail, Order.CLOSE, command.value)
+
+    def _order(self, mail: RoutedMail, order: Order, why: str = "", to: str | None = None) -> None:
+        handling = Handling(self.store, self.settings)
+        handling.order(mail.route.case_id, order, mail.sender.address, self.now(), why, to)
 
     def _move(
         self, outbox_id: OutboxId, after: OutboxStatus, mail: RoutedMail, why: str, digest: str | None = None

@@ -21,7 +21,7 @@ from support_agent.store.store import Store
 from support_agent.store.tables import Row
 from tests.contract.store.examples import CASE, DAY, MIGRATIONS, NOON, fill, outgoing, put, queue, record
 
-REVISIONS = ["0001", "0002", "0003", "0004", "0005", "0006", "0007"]
+REVISIONS = ["0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008"]
 PINNED = {
     "0001": "6802a17d7ad2de349af87486bd1f86a98783a823f0fa8ff91380b886cfade910",
     "0002": "771c115629beeb2d457aeb76a721456d4b3868bd3ed871d116c4966c0f613737",
@@ -29,11 +29,13 @@ PINNED = {
     "0004": "211da63c04d456897a333372597a092bb1392e6448998391e622b936ba41cf23",
     "0005": "99dc168709f1f6206cf517ed3208ed19d71f240cedd759e7a97a9bd3062e0de4",
     "0006": "1832ed2160e86d80f0023139747f93c8431dbcf8745630caf9cbc4558718b334",
+    "0007": "a2c5c33c3a4827abcfefdd08f86b9ce966d76258359699e99a613292cb13afe2",
 }
 """sha256 of each migration but the newest: databases were made with it, so a change comes in a migration of its own."""
-NEWER = ("mode_changes", "used_keys", "labels")
+NEWER = ("mode_changes", "used_keys", "labels", "case_changes")
 """Tables since 0004, one with each migration."""
 LEFT_OUT: dict[str, set[str]] = {
+    "0007": {*NEWER[3:]},
     "0006": {*NEWER[2:]},
     "0005": {*NEWER[1:]},
     "0004": {*NEWER},
@@ -46,7 +48,7 @@ NEXT = """
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision = "0008", "0007"
+revision, down_revision = "0009", "0008"
 
 
 def upgrade() -> None:
@@ -98,7 +100,7 @@ def with_next(folder: Path, url: str, body: str) -> Store:
     """The store of a later version of the program, with one migration more."""
     shutil.copytree(MIGRATIONS, folder)
     indented = "\n".join(f"    {line}" for line in body.splitlines())
-    (folder / "versions" / "0008_next.py").write_text(NEXT.format(body=indented))
+    (folder / "versions" / "0009_next.py").write_text(NEXT.format(body=indented))
     return Store.open(url, folder)
 
 

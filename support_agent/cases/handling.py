@@ -1,0 +1,80 @@
+"""What people order about a case: close, reopen, claim, assign, give back to the machine.
+
+Invariant: a case is assigned to staff only, a closed case sends nothing that waits, and each order is kept with who
+gave it. Checked by tests/unit/cases/test_handling.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from support_agent.cases.route import staff_addresses
+from support_agent.config.settings import Settings
+from support_agent.core.levels import lower_address
+from support_agent.errors import ConfigError
+from support_agent.store.desk_records import CaseChange
+from support_agent.store.records import CaseId, CaseState, DeliverySource, OutboxStatus, OutgoingKind
+from support_agent.store.store import Store
+
+
+class Order(StrEnum):
+    """What a person orders about a case."""
+
+    CLOSE = "close"
+    REOPEN = "reopen"
+    GIVE_BACK = "give-back"
+    CLAIM = "claim"
+    ASSIGN = "assign"
+
+
+STATES = {
+    Order.CLOSE: CaseState.CLOSED,
+    Order.REOPEN: CaseState.WITH_PERSON,
+    Order.GIVE_BACK: CaseState.OPEN,
+    Order.CLAIM: CaseState.WITH_PERSON,
+    Order.ASSIGN: CaseState.WITH_PERSON,
+}
+KEEPS_ASSIGNEE = (Order.CLOSE, Order.REOPEN)
+
+
+@dataclass(frozen=True)
+class Handling:
+    """Carries out orders about cases."""
+
+    store: Store
+    settings: Settings
+
+    def order(
+        self, case_id: str, order: Order, who: str, at: datetime, why: str = "", to: str | None = None
+    ) -> CaseChange | None:
+        """Change who has a case; None: it is so already.
+
+        Args:
+            to: The staff member who gets the case, for `claim` and `assign`.
+        Raises:
+            ConfigError: there is no such case, or `to` is nobody of the staff.
+        """
+        case = self.store.cases.get(CaseId(case_id))
+        if case is None:
+            raise ConfigError(f"no case {case_id}: `support-agent cases` lists them", code="no_case")
+        assignee = self._staff(to) if order in (Order.CLAIM, Order.ASSIGN) else None
+        if order in KEEPS_ASSIGNEE:
+            assignee = case.assignee
+        if order is Order.CLOSE:
+            self._withdraw(case.id, who, at)
+        return self.store.cases.change(case.id, STATES[order], assignee, who, why or order.value, at)
+
+    def _staff(self, address: str | None) -> str:
+        plain = lower_address(address or "")
+        if plain not in staff_addresses(self.settings):
+            todo = "add it to desk.staff, or name one of " + ", ".join(sorted(staff_addresses(self.settings)))
+            raise ConfigError(f"{address!r} is no address of the staff: {todo}", code="no_staff")
+        return plain
+
+    def _withdraw(self, case_id: CaseId, who: str, at: datetime) -> None:
+        """Cancel the answers of the case that wait for a person."""
+        for row in self.store.outbox.find(case_id=case_id, kind=OutgoingKind.ANSWER, status=OutboxStatus.PROPOSED):
+            sources, detail = (OutboxStatus.PROPOSED,), f"the case is closed, by {who}"
+            self.store.deliveries.update(row.id, OutboxStatus.CANCELLED, DeliverySource.STAFF, detail, at, sources)

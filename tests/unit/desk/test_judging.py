@@ -1,0 +1,65 @@
+"""What a person did, told from their words: shared sentences, addresses and values; all else is their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_agent.answer.final_answer import FinalAnswer
+from support_agent.answer.sources import RenderedAnswer
+from support_agent.core.modes import Mode
+from support_agent.desk.judging import Done, sent_document, wrote
+from support_agent.store.desk_records import LabelOutcome
+from support_agent.store.records import OutgoingKind
+from tests.fakes_desk import proposed_in
+from tests.fakes_journey import ANNA, Office
+from tests.unit.seen import REFUND, SEATS
+
+SAME, OTHER, OWN, NOTHING = LabelOutcome
+
+
+def judged(office: Office, words: str, text: str = REFUND) -> Done:
+    """What a person did who wrote this where the answer to a mail of Anna's was proposed."""
+    given = proposed_in(office, Mode.SHADOW, text, sender=ANNA)
+    letter = office.store.outbox.letter(given.mail_id, OutgoingKind.ANSWER)
+    assert letter is not None
+    final, rendered = FinalAnswer.model_validate(letter.payload), RenderedAnswer.model_validate(letter.rendered)
+    return wrote(words, final, rendered, office.decider.company.texts)
+
+
+def sentence(office: Office, number: int) -> str:
+    return max((one.text for one in office.decider.company.by_number[number].sentences), key=len)
+
+
+def test_a_sentence_of_the_proposed_document_is_the_same(office: Office) -> None:
+    assert judged(office, f"Hi Anna,\n{sentence(office, 1)}\nAda") == Done(SAME)
+
+
+def test_the_address_of_another_document_is_another_choice(office: Office) -> None:
+    url = office.decider.company.by_number[2].head.url
+    assert judged(office, f"Please read {url}.") == Done(OTHER, "document:2")
+
+
+def test_another_document_beside_the_proposed_one_is_another_choice(office: Office) -> None:
+    """The proposed answer alone was not enough."""
+    assert judged(office, f"{sentence(office, 1)} {sentence(office, 2)}") == Done(OTHER, "document:2")
+
+
+@pytest.mark.parametrize("words", ["We will call you.", "", "Thank you."])
+def test_words_that_share_nothing_are_a_persons_own(office: Office, words: str) -> None:
+    assert judged(office, words) == Done(OWN)
+
+
+@pytest.mark.parametrize(("words", "outcome"), [("Es sind 12 Plätze.", SAME), ("Es sind sieben Plätze.", OWN)])
+def test_the_value_of_the_account_is_the_same(office: Office, words: str, outcome: LabelOutcome) -> None:
+    assert judged(office, words, SEATS) == Done(outcome)
+
+
+def test_a_part_of_the_answer_is_not_the_same(office: Office) -> None:
+    """Of two items a person said one: the other was not wanted, or was wrong."""
+    both = f"1. {SEATS}\r\n2. Can I get a refund?"
+    assert judged(office, "Es sind 12 Plätze.", both) == Done(OWN)
+    assert judged(office, f"Es sind 12 Plätze. {sentence(office, 1)}", both).outcome is SAME
+
+
+def test_a_document_by_its_number_is_the_same_only_where_it_was_proposed_alone(office: Office) -> None:
+    assert sent_document(1, None) == Done(OTHER, "document:1")
