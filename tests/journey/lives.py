@@ -54,7 +54,22 @@ from tests.fakes_reading import nearest_sections, phrased_by_letters, read_apart
 TOPICS = {"refund": "document:1", "renew": "field:renewal_date"}
 """Which word of a question is about which topic; a question with none of them is about nothing."""
 NEAR, FAR = 0.95, 0.05
-WRITES = ("save", "end", "open", "join", "escalate", "queue", "claim", "mark_", "deliver", "update", "add", "lift")
+WRITES = (
+    "save",
+    "end",
+    "open",
+    "join",
+    "escalate",
+    "queue",
+    "claim",
+    "mark_",
+    "deliver",
+    "update",
+    "add",
+    "lift",
+    "change",
+    "use",
+)
 """How the methods begin by which a step leaves something behind."""
 TABLES = frozenset(table.name for table in fields(Store) if table.name != "database")
 REFUSED = "the gate refuses this"

@@ -71,6 +71,7 @@ class Lives:
         settings |= {"ENGINE__POLL_INTERVAL_S": "0.02", "ENGINE__MAX_INTERRUPTIONS": "1000"}
         settings |= {"AGENT__MAX_LETTERS_PER_CASE": "1000", "AGENT__MAX_LETTERS_PER_SENDER_A_DAY": "1000"}
         settings |= {"AGENT__MAX_LETTERS_PER_HOUR": "100000", "AGENT__IDENTICAL_ANSWER_DAYS": "0"}
+        settings |= {"AUTONOMY__START": "auto"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.journey.lives", config, self.trace.path],
             cwd=ROOT,

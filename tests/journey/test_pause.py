@@ -101,7 +101,7 @@ class Workplace:
         settings |= {"IMAP__PORT": str(self.servers.imap_port), "SMTP__PORT": str(self.smtp.port)}
         settings |= {"IMAP__POLL_INTERVAL_S": "0.1", "ENGINE__POLL_INTERVAL_S": "0.02", "LOG__FORMAT": "json"}
         settings |= {"SMTP__RETRY_BASE_S": "0.01", "SMTP__RETRY_MAX_S": "0.02", "SMTP__MAX_ATTEMPTS": "100"}
-        settings |= {"SMTP__IDLE_S": "0", "AGENT__IDENTICAL_ANSWER_DAYS": "0"}
+        settings |= {"SMTP__IDLE_S": "0", "AGENT__IDENTICAL_ANSWER_DAYS": "0", "AUTONOMY__START": "auto"}
         settings |= {"MODEL__CACHE_DIR": str(self.folder / "models")}  # none there: `doctor` need not hash them
         kept = {key: value for key, value in os.environ.items() if not key.startswith("SUPPORT_AGENT_")}
         return kept | {f"SUPPORT_AGENT__{key}": value for key, value in settings.items()}
