@@ -151,10 +151,10 @@ def given_in(message: Message) -> Given | None:
     return None if match is None else _given(match, rest.strip(), is_alone=not rest.strip())
 
 
-def is_meant_as_command(message: Message) -> bool:
-    """Whether a mail reads like a command: what it says must not be passed on to a customer."""
-    first = message.visible_text.strip().partition("\n")[0]
-    return MEANT.fullmatch(first) is not None or LINE.search(message.visible_text) is not None
+def is_meant_as_command(words: str) -> bool:
+    """Whether a person's own words read like a command: they must not be passed on to a customer."""
+    first = words.strip().partition("\n")[0]
+    return MEANT.fullmatch(first) is not None or LINE.search(words) is not None
 
 
 def _given(match: re.Match[str], words: str, *, is_alone: bool) -> Given:

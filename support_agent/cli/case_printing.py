@@ -230,7 +230,8 @@ def _sent(sent: SentStory) -> Iterator[str]:
 
 
 def _why_mail(mail: WhyMail) -> Iterator[str]:
-    yield f"{mail.kind.value} to {clean_line(mail.recipient)}  {clean_line(mail.message_id)}"
+    unsent = f"  {mail.status.value}, not sent" if mail.status.is_unsent else ""
+    yield f"{mail.kind.value} to {clean_line(mail.recipient)}  {clean_line(mail.message_id)}{unsent}"
     if mail.kind.is_for_desk:
         return
     yield ""

@@ -151,7 +151,9 @@ class CaseStory(Frozen):
 
 
 class WhyMail(Frozen):
-    """One mail that was sent, explained: its subject and its text line by line, and its headers.
+    """One mail of ours, explained: its subject and its text line by line, and its headers.
+
+    `status` says whether it was sent: an answer that waits for a person is explained, too.
 
     The HTML part is not shown: the gate refuses a mail whose HTML differs from its text.
     """
@@ -164,6 +166,7 @@ class WhyMail(Frozen):
     subject: WhyLine
     lines: tuple[WhyLine, ...]
     headers: tuple[WhyHeader, ...]
+    status: OutboxStatus = OutboxStatus.SENT
 
 
 def timeline(store: Store, case_id: str) -> CaseStory:
@@ -220,6 +223,7 @@ def _why(row: OutboxRecord, record: RenderedMailRecord, queries: Queries | None)
         subject=subject,
         lines=lines,
         headers=headers_of(row),
+        status=row.status,
     )
 
 

@@ -302,9 +302,10 @@ class Stages:
             return "it reads like an automatic reply or a bounce"
         if not self.routing.threads.is_direct_answer(mail.message, answered):
             return f"it does not answer the packet itself, To {self.settings.agent.address}: a copy is not passed on"
-        if is_meant_as_command(mail.message):
-            return "it reads like a command, and its line is not complete: copy the whole line out of the packet"
-        return unfit(words, mail.message, packet)
+        if why := unfit(words, mail.message, packet):
+            return why
+        todo = "copy the whole line out of the packet"
+        return f"it reads like a command, and its line is not complete: {todo}" if is_meant_as_command(words) else ""
 
     def _alarm(self, mail_id: MailId, screening: Screening) -> None:
         """Log a probable mail loop (S9, S11); the day's first mail of our own may be a copy that somebody sent us."""

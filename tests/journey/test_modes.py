@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support_agent.cli.case_printing import why as printed_why
 from support_agent.cli.printing import outbox as outbox_table
 from support_agent.core.modes import Mode
 from support_agent.ops.explain import timeline, why
@@ -124,9 +125,19 @@ def test_an_approved_answer_is_sent_once_with_the_bytes_that_were_shown(office: 
     case_id = str(sent.case_id)
     assert all(entry.is_identical for entry in replay(office.store, chosen(office.store, case=case_id)))
     answer = next(mail for mail in why(office.store, case_id) if mail.kind is ANSWER)
+    assert "not sent" not in printed_why([answer])
     assert all(part.what for line in answer.lines for part in line.sources)
     (told,) = [mail for mail in timeline(office.store, case_id).mails[0].sent if mail.kind is ANSWER]
     assert [(entry.before, entry.after) for entry in told.settled] == [(OutboxStatus.PROPOSED, OutboxStatus.READY)]
+
+
+def test_an_answer_that_waits_is_explained_and_replayed_and_said_to_be_unsent(office: Office) -> None:
+    office, mail_id = in_mode(office, Mode.SHADOW)
+    case_id = str(office.sent(mail_id)[ANSWER].case_id)
+    mails = why(office.store, case_id)
+    assert {mail.kind: mail.status for mail in mails}[ANSWER] is OutboxStatus.PROPOSED
+    assert "  proposed, not sent" in printed_why(mails)
+    assert all(entry.is_identical for entry in replay(office.store, chosen(office.store, case=case_id)))
 
 
 def test_a_proposal_is_no_answer_that_was_given_before(office: Office) -> None:

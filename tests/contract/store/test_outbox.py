@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from datetime import datetime
 
@@ -34,7 +35,18 @@ def only(store: Store) -> OutboxRecord:
     return row
 
 
+def unsent(store: Store, status: OutboxStatus) -> OutboxRecord:
+    """A mail that waits for a person, or that a person did not want."""
+    row = put(store, outgoing(record(store)).model_copy(update={"is_proposed": True}))
+    if status is OutboxStatus.CANCELLED:
+        sources = (OutboxStatus.PROPOSED,)
+        assert store.deliveries.update(row.id, status, DeliverySource.STAFF, "not this", NOON, sources)
+    return only(store)
+
+
 def bring_to(store: Store, status: OutboxStatus) -> OutboxRecord:
+    if status.is_unsent:
+        return unsent(store, status)
     row = queue(store)
     if status is not OutboxStatus.READY:
         assert store.outbox.claim(row.id, NOON)
@@ -234,7 +246,7 @@ def test_what_a_dead_sender_left_for_the_desk_is_ready_again_while_it_has_tries(
 
 
 @pytest.mark.parametrize("kind", OutgoingKind)
-@pytest.mark.parametrize("status", OutboxStatus)
+@pytest.mark.parametrize("status", [status for status in OutboxStatus if not status.is_unsent])
 def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_is_told(
     store: Store, status: OutboxStatus, kind: OutgoingKind
 ) -> None:
@@ -254,6 +266,18 @@ def test_a_customers_mail_that_was_lost_is_untold_until_the_desk_is_told(
     assert (queued is not None) is (status in (OutboxStatus.FAILED, OutboxStatus.UNCERTAIN))
     assert store.outbox.unnotified_losses() == ()
     assert tell(store, row, 3) is None
+
+
+@pytest.mark.parametrize(("by", "is_told"), [(DeliverySource.OPERATOR, False), (DeliverySource.STAFF, True)])
+def test_the_desk_is_told_what_an_operator_undid_and_not_what_it_cancelled_itself(
+    store: Store, by: DeliverySource, is_told: bool
+) -> None:
+    """Rule: nobody at the desk knows of an operator's word at the machine."""
+    row = unsent(store, OutboxStatus.PROPOSED)
+    assert store.deliveries.update(row.id, OutboxStatus.CANCELLED, by, "undone", NOON, (OutboxStatus.PROPOSED,))
+    assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id] * (not is_told)
+    assert (tell(store, row) is not None) is not is_told
+    assert store.outbox.unnotified_losses() == ()
 
 
 def tell(store: Store, lost: OutboxRecord, number: int = 2, body: bytes = b"notice") -> OutboxRecord | None:
@@ -298,3 +322,34 @@ def test_a_loss_that_is_over_is_told_again_when_it_comes_back(store: Store, afte
     assert [lost.id for lost in store.outbox.unnotified_losses()] == [row.id]
     assert tell(store, row) is not None
     assert store.outbox.unnotified_losses() == ()
+
+
+@pytest.mark.parametrize("status", [OutboxStatus.PROPOSED, OutboxStatus.CANCELLED])
+def test_what_waits_for_a_person_is_never_due(store: Store, status: OutboxStatus) -> None:
+    """Rule: no sender takes it, however long it waits and whatever process died."""
+    row = unsent(store, status)
+    assert store.outbox.ready(NOON + DAY, limit=10) == ()
+    assert not store.outbox.claim(row.id, NOON + DAY)
+    assert (store.outbox.recover_sending(), store.outbox.reset_retry_times(NOON + DAY, NOON)) == ((), 0)
+    assert only(store) == row
+
+
+def test_a_proposal_is_approved_for_its_own_bytes_and_once(store: Store) -> None:
+    """Rule: the digest is checked in the transaction that makes it ready."""
+    row = unsent(store, OutboxStatus.PROPOSED)
+    ready, by, sources = OutboxStatus.READY, DeliverySource.STAFF, (OutboxStatus.PROPOSED,)
+    with pytest.raises(PermanentError, match="has other bytes than those that were approved"):
+        store.deliveries.update(row.id, ready, by, "approved", NOON, sources, "0" * 64)
+    assert only(store) == row
+    digest = hashlib.sha256(row.raw).hexdigest()
+    assert store.deliveries.update(row.id, ready, by, "approved", NOON, sources, digest)
+    assert not store.deliveries.update(row.id, ready, by, "approved", NOON, sources, digest)
+    assert store.outbox.claim(row.id, NOON)
+    with pytest.raises(PermanentError, match="is sending and cannot become ready"):
+        store.deliveries.update(row.id, ready, by, "approved", NOON, sources, digest)
+
+
+def test_a_held_mail_is_due_at_its_time(store: Store) -> None:
+    row = put(store, outgoing(record(store)).model_copy(update={"due_at": NOON + MINUTE}))
+    assert (row.next_try_at, store.outbox.claim(row.id, NOON)) == (NOON + MINUTE, False)
+    assert store.outbox.claim(row.id, NOON + MINUTE)

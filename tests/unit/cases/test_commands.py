@@ -65,7 +65,7 @@ def test_anything_else_is_no_command(line: str) -> None:
 )  # fmt: skip
 def test_what_reads_like_a_command_is_known(text: str, is_meant: bool) -> None:
     """It must never be passed on to a customer as a person's words."""
-    assert is_meant_as_command(parse(write(text))) is is_meant
+    assert is_meant_as_command(parse(write(text)).visible_text) is is_meant
 
 
 def test_own_words_take_the_text_below_the_line() -> None:

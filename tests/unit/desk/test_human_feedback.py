@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from support_agent.facts.learning.training import EscalatedCase, ReviewOutcome
 from support_agent.store.plans import Plans
 from support_agent.store.records import MailId
 from support_agent.tools.fact_trace import Evidence
+from tests.fakes_desk import lines_of, order
 from tests.fakes_journey import DESK, Office, write
 from tests.unit.seen import OFF_TOPIC, PACKET, PERSON_REPLY, REFUND
 
@@ -151,3 +153,17 @@ def test_evidence_of_the_web_is_no_document(office: Office, monkeypatch: pytest.
     web: Memory = begin("case", "?", [Evidence(source="https://elsewhere.example/1", first=0, last=0)])
     escalated(office, monkeypatch, f"See {REFUNDS}", memory=ended(web, Ending.ESCALATED).model_dump_json())
     assert [case.outcome for case in learned(office)] == [ReviewOutcome.SENT_OTHER]
+
+
+@pytest.mark.parametrize(("number", "outcome"), [(1, ReviewOutcome.SENT_EVIDENCE), (2, ReviewOutcome.SENT_OTHER)])
+def test_a_document_that_was_sent_by_command_says_which(
+    office: Office, monkeypatch: pytest.MonkeyPatch, number: int, outcome: ReviewOutcome
+) -> None:
+    """Exact, and no words to read; a label that was undone teaches nothing."""
+    first = escalated(office, monkeypatch)
+    lines = lines_of(office.sent(first)[PACKET])
+    line = next(line for command, line in lines.items() if command.startswith("document"))
+    order(office, re.sub(r"document \d+", f"document {number}", line))
+    assert [case.outcome for case in learned(office)] == [outcome]
+    office.store.labels.undo(first, office.clock())
+    assert learned(office) == ()
