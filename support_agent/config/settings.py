@@ -211,16 +211,16 @@ class AgentSettings(Section):
     verdict is believed."""
     max_received: Annotated[int, Field(ge=5, le=200)] = 50
     max_hops: Annotated[int, Field(ge=1, le=20)] = 3
-    max_letters_per_case: Annotated[int, Field(ge=1, le=1000)] = 5
-    """Most automatic letters (answers and acknowledgements) in one case. Further mails go to the desk, and their sender
+    max_mails_per_case: Annotated[int, Field(ge=1, le=1000)] = 5
+    """Most automatic mails (answers and acknowledgements) in one case. Further mails go to the desk, and their sender
     gets no reply: it may be an auto-responder without machine headers (RFC 3834, section 2)."""
-    max_letters_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
+    max_mails_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 10
     """The same limit for all cases of a sender within 24 hours."""
     max_packets_per_sender_a_day: Annotated[int, Field(ge=1, le=100_000)] = 50
     """Most packets to the desk about one sender within 24 hours; a person who sends each photo in a mail of its own
     stays below. The first mail over the limit makes one more packet, which says so; further mails are filed, and
     `doctor` counts them. The limit also holds for notices to a staff member about replies that were not passed on."""
-    max_letters_per_hour: Annotated[int, Field(ge=1, le=1_000_000)] = 200
+    max_mails_per_hour: Annotated[int, Field(ge=1, le=1_000_000)] = 200
     """Most automatic mails to all senders and to the desk, notices included, within an hour. Over the limit all
     automatic mail waits until the hour has room again, and the desk is notified once (RFC 3834, section 2)."""
     identical_answer_days: Annotated[int, Field(ge=0, le=3650)] = 7

@@ -106,8 +106,8 @@ def _handed_over(store: Store, case_id: CaseId, reply: OutboxRecord) -> Memory |
 
 def _words(store: Store, reply: OutboxRecord) -> str:
     """The words of a staff member, as the customer got them."""
-    letter = store.outbox.letter(reply.mail_id, reply.kind, reply.number)
-    return str(letter.payload["words"]) if letter is not None else ""
+    record = store.outbox.rendered(reply.mail_id, reply.kind, reply.number)
+    return str(record.payload["words"]) if record is not None else ""
 
 
 def _numbers(memory: Memory) -> frozenset[int]:

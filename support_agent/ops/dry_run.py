@@ -269,10 +269,10 @@ def _calls(decision: Decision) -> tuple[DryRunCall, ...]:
 
 def answer_of(store: Store, mail_id: MailId) -> DryRunAnswer | None:
     """The answer to a mail in the outbox; None: there is none."""
-    letter = store.outbox.letter(mail_id, OutgoingKind.ANSWER)
-    if letter is None:
+    record = store.outbox.rendered(mail_id, OutgoingKind.ANSWER)
+    if record is None:
         return None
-    rendered = RenderedAnswer.model_validate(letter.rendered)
+    rendered = RenderedAnswer.model_validate(record.rendered)
     return DryRunAnswer(subject=rendered.subject.text, text=rendered.text.text, html=rendered.html.text)
 
 

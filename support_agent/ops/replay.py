@@ -25,7 +25,7 @@ from support_agent.errors import ConfigError, GateRefused, PermanentError
 from support_agent.mail.message import parse
 from support_agent.ops.dry_run import DryRun, DryRunAnswer, DryRunResult, Outcome, answer_of, temporary_store
 from support_agent.ops.explain import case_timeline, unreadable
-from support_agent.outbound.letters import Headers, RenderedMail, rerendered
+from support_agent.outbound.rendered_mail import Headers, RenderedMail, rerendered
 from support_agent.planner.plan import Call, call_text
 from support_agent.store.history import copy_history
 from support_agent.store.records import (
@@ -152,18 +152,18 @@ def replay(store: Store, mails: Sequence[MailId]) -> tuple[Replayed, ...]:
 def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Replayed:
     problems: list[str] = []
     diff = ""
-    record = store.outbox.letter(row.mail_id, row.kind, row.number)
+    record = store.outbox.rendered(row.mail_id, row.kind, row.number)
     if record is None:
         problems.append("its sources are not stored")
     else:
         try:
-            letter = rerendered(record, templates(record.templates_version))
-            raw = _composed(store, record, letter)
+            rendered = rerendered(record, templates(record.templates_version))
+            raw = _composed(store, record, rendered)
         except (GateRefused, ConfigError, PermanentError, ValidationError) as error:
             problems.append(f"it cannot be rendered again: {_first_line(error)}")
         else:
             diff = _byte_diff(row.raw, raw)
-            problems += _disagreements(row, record, letter)
+            problems += _disagreements(row, record, rendered)
         problems += _unfounded(store, record)
     return Replayed(
         case_id=row.case_id,
@@ -176,16 +176,16 @@ def _replayed(store: Store, row: OutboxRecord, templates: TemplatesLookup) -> Re
     )
 
 
-def _composed(store: Store, record: RenderedMailRecord, letter: RenderedMail) -> bytes:
+def _composed(store: Store, record: RenderedMailRecord, rendered: RenderedMail) -> bytes:
     headers = Headers.model_validate(record.header_inputs)
     original = store.mails.raw(MailId(headers.parent_mail_id))
-    return letter.compose(headers, parse(original), original)
+    return rendered.compose(headers, parse(original), original)
 
 
-def _disagreements(row: OutboxRecord, record: RenderedMailRecord, letter: RenderedMail) -> Iterator[str]:
+def _disagreements(row: OutboxRecord, record: RenderedMailRecord, rendered: RenderedMail) -> Iterator[str]:
     """Where the stored parts disagree; the mail's bytes do not show this."""
     headers = Headers.model_validate(record.header_inputs)
-    if not _are_same_spans(record.kind, letter.rendered, record.rendered):
+    if not _are_same_spans(record.kind, rendered.rendered, record.rendered):
         yield "the stored spans, which `why` shows, are not those of the text"
     if row.recipient != headers.to:
         yield f"it was sent to {row.recipient}, but rendered for {headers.to}"

@@ -1,6 +1,6 @@
-"""Queues the letters for a mail: composes them and puts them into the outbox.
+"""Queues the mails that answer a mail: composes them and puts them into the outbox.
 
-Invariant: a letter is in the outbox only if the gate passed it, and together with the data to rebuild it; a partial
+Invariant: a mail is in the outbox only if the gate passed it, and together with the data to rebuild it; a partial
 answer and the packet with the open questions are queued together or not at all. Checked by
 tests/unit/workflow/test_stages.py, tests/unit/workflow/test_stages_failures.py and, with real kills,
 tests/journey/test_kill.py.
@@ -27,14 +27,14 @@ from support_agent.core.levels import CUSTOMER, PROVEN
 from support_agent.errors import GateRefused
 from support_agent.mail.keys import bounce_address
 from support_agent.mail.outgoing import thread_subject
-from support_agent.outbound.letters import (
-    RenderedMail,
-    acknowledgement_letter,
-    answer_letter,
-    packet_letter,
-    reply_letter,
-)
 from support_agent.outbound.packing import packet_of
+from support_agent.outbound.rendered_mail import (
+    RenderedMail,
+    acknowledgement_mail,
+    answer_mail,
+    packet_mail,
+    reply_mail,
+)
 from support_agent.store.records import OutboxRecord, OutgoingKind, OutgoingMail
 from support_agent.store.store import Store
 
@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class OutboundQueue:
-    """Puts letters into the outbox; a mail gets each kind once, except notices of failures. `now` is the clock."""
+    """Puts mails into the outbox; a mail gets each kind once, except notices of failures. `now` is the clock."""
 
     store: Store
     settings: Settings
@@ -57,9 +57,9 @@ class OutboundQueue:
         Raises:
             GateRefused: the answer has a byte without a source; nothing is in the outbox.
         """
-        letter = answer_letter(final, self.templates, Verifier.of(self.company))
-        rest = (self._packet(mail, decision, answered=letter.text),) if decision.plan.is_partial else ()
-        self.store.outbox.queue(*rest, self._outgoing(mail, letter, mail.sender.address))
+        rendered = answer_mail(final, self.templates, Verifier.of(self.company))
+        rest = (self._packet(mail, decision, answered=rendered.text),) if decision.plan.is_partial else ()
+        self.store.outbox.queue(*rest, self._outgoing(mail, rendered, mail.sender.address))
 
     def packet(self, mail: RoutedMail, decision: Decision, *, is_acknowledged: bool) -> None:
         """Queue the packet for the desk; `is_acknowledged`: with a fixed acknowledgement to the customer."""
@@ -70,8 +70,8 @@ class OutboundQueue:
         """Queue a notice of a failure for the desk; return the existing notice if there is one for this reason."""
         notices = self.store.outbox.find(mail_id=mail.id, kind=OutgoingKind.FAILURE)
         for notice in notices:
-            letter = self.store.outbox.letter(mail.id, notice.kind, notice.number)
-            if letter is not None and letter.payload["reason_code"] == decision.plan.reason:
+            rendered = self.store.outbox.rendered(mail.id, notice.kind, notice.number)
+            if rendered is not None and rendered.payload["reason_code"] == decision.plan.reason:
                 return notice
         return self.store.outbox.queue(self._notice(mail, decision, notices))[0]
 
@@ -86,8 +86,8 @@ class OutboundQueue:
 
     def reply(self, mail: RoutedMail, words: str, to: str, parent: ReceivedMail) -> None:
         """Queue a staff member's words, in the thread of the customer's mail."""
-        letter = reply_letter(parent.message.subject, f"{words}\n")
-        self.store.outbox.queue(self._outgoing(mail, letter, to, parent=parent))
+        rendered = reply_mail(parent.message.subject, f"{words}\n")
+        self.store.outbox.queue(self._outgoing(mail, rendered, to, parent=parent))
 
     def _packet(
         self,
@@ -102,12 +102,12 @@ class OutboundQueue:
         packet = packet_of(mail, decision, answered, self.settings)
         templates = self.templates
         try:
-            letter = packet_letter(packet, templates, kind)
+            rendered = packet_mail(packet, templates, kind)
         except GateRefused as refused:
             log.error("packet_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             templates = Templates.load(packaged("templates"))
-            letter = packet_letter(packet, templates, kind)
-        return self._outgoing(mail, letter, self.settings.desk.address, templates=templates, number=number)
+            rendered = packet_mail(packet, templates, kind)
+        return self._outgoing(mail, rendered, self.settings.desk.address, templates=templates, number=number)
 
     def _acknowledgement(self, mail: RoutedMail) -> tuple[OutgoingMail, ...]:
         """Make the acknowledgement in the customer's language; none if the gate refuses it: a person has the case."""
@@ -120,16 +120,16 @@ class OutboundQueue:
             support_address=self.settings.agent.address,
         )
         try:
-            letter = acknowledgement_letter(acknowledgement, self.templates)
+            rendered = acknowledgement_mail(acknowledgement, self.templates)
         except GateRefused as refused:
             log.error("acknowledgement_refused", case_id=mail.route.case_id, mail_id=mail.id, code=refused.code)
             return ()
-        return (self._outgoing(mail, letter, mail.sender.address),)
+        return (self._outgoing(mail, rendered, mail.sender.address),)
 
     def _outgoing(
         self,
         mail: RoutedMail,
-        letter: RenderedMail,
+        rendered: RenderedMail,
         to: str,
         *,
         templates: Templates | None = None,
@@ -141,11 +141,11 @@ class OutboundQueue:
         Args:
             templates: The templates that rendered it; the company's by default.
             parent: The mail that it answers in the thread; `mail` by default.
-            number: Counts the letters of this kind for `mail`, from 1.
+            number: Counts the mails of this kind for `mail`, from 1.
         """
         templates, parent, agent = templates or self.templates, parent or mail, self.settings.agent
         self.store.versions.save_templates(templates.version, templates.as_files())
-        headers = letter.headers(
+        headers = rendered.headers(
             agent,
             mail.route.case_id,
             mail.id,
@@ -160,15 +160,15 @@ class OutboundQueue:
         return OutgoingMail(
             mail_id=mail.id,
             case_id=mail.route.case_id,
-            kind=letter.kind,
+            kind=rendered.kind,
             number=number,
-            payload=letter.payload,
+            payload=rendered.payload,
             templates_version=templates.version,
-            rendered=letter.rendered,
+            rendered=rendered.rendered,
             header_inputs=headers.model_dump(mode="json"),
             message_id=headers.message_id,
             envelope_from=verp if self.settings.smtp.verp else agent.address,
             recipient=to,
-            raw=letter.compose(headers, parent.message, parent.raw),
+            raw=rendered.compose(headers, parent.message, parent.raw),
             created_at=headers.sent_at,
         )

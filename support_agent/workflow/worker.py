@@ -318,7 +318,7 @@ class Worker:
     def _sendable_kinds(self) -> list[OutgoingKind]:
         """The kinds that may be sent now; read for each batch, because sending uses up the hourly limit."""
         is_stopped = bool(self.stages.breaker.sending())
-        return [kind for kind in OutgoingKind if not (is_stopped and kind.is_automatic_letter)]
+        return [kind for kind in OutgoingKind if not (is_stopped and kind.is_automatic_to_sender)]
 
     def _delete_old(self) -> None:
         now = self.now()

@@ -42,7 +42,7 @@ DRAFT_TEMPERATURE = 0.4
 REWRITE_TEMPERATURE = 0.0
 TEMPERATURE_STEP = 0.1
 MAX_QUESTION_CHARACTERS = 300
-"""Of a rewritten question: it is a search, not a letter."""
+"""Of a rewritten question: it is a search, not a mail."""
 
 
 @dataclass

@@ -37,7 +37,7 @@ ANSWERED, NEAR, OF_CUSTOMER = "answered", "near", "_of_customer"
 FAILED, DELAYED, NO_BOUNCE = "failed", "delayed", "no_bounce"
 SILENT = "silent"
 VISIBLE = "visible"
-LETTERS = {"case_is_full": (5, 0), "day_is_full": (0, 10), "there_is_room": (4, 9)}
+SENT_BEFORE = {"case_is_full": (5, 0), "day_is_full": (0, 10), "there_is_room": (4, 9)}
 """Automatic mails sent before the example: in its case, and to its sender within a day."""
 BOUNCED = "tom.berg@example.org of <case-1@harborfile.example>"
 """What each example of a bounce contains: the recipient, and the Message-ID of the returned mail.
@@ -133,8 +133,8 @@ def _came_out(row: str, outcome: str, raw: bytes) -> tuple[str, str]:
     message = parse(raw)
     if outcome in {FAILED, DELAYED, NO_BOUNCE}:
         return NO_BOUNCE if outcome == NO_BOUNCE else f"{outcome}: {BOUNCED}", _bounced(message, raw)
-    if outcome in LETTERS:
-        in_case, today = LETTERS[outcome]
+    if outcome in SENT_BEFORE:
+        in_case, today = SENT_BEFORE[outcome]
         is_full = outcome != "there_is_room"
         limit = why_limited(AGENT, in_case=in_case, today=today)
         return "a person" if is_full else "an answer", "a person" if limit else "an answer"

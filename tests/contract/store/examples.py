@@ -86,7 +86,7 @@ def plan(mail_id: MailId, model: str = "qwen", calls: tuple[ToolCallRecord, ...]
     )
 
 
-def letter(
+def rendered(
     mail_id: MailId, kind: OutgoingKind = OutgoingKind.ANSWER, subject: str = "Re: Refund?", number: int = 1
 ) -> RenderedMailRecord:
     return RenderedMailRecord(
@@ -110,7 +110,7 @@ def outgoing(
     number: int = 1,
     subject: str = "Re: Refund?",
 ) -> OutgoingMail:
-    made_from = letter(mail_id, kind, subject, number)
+    made_from = rendered(mail_id, kind, subject, number)
     return OutgoingMail(
         mail_id=mail_id,
         case_id=case_id,

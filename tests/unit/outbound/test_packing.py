@@ -25,8 +25,8 @@ from support_agent.errors import (
 from support_agent.mail.message import parse
 from support_agent.mail.senders.identity import Sender
 from support_agent.models.language_model import Usage
-from support_agent.outbound.letters import packet_letter
 from support_agent.outbound.packing import MAIL_CHARACTERS, MAIL_LINES, RUNNERS_UP, packet_of
+from support_agent.outbound.rendered_mail import packet_mail
 from support_agent.planner.choice import Vote
 from support_agent.planner.plan import Call, Plan, call_text
 from support_agent.store.records import CaseId, MailId
@@ -91,7 +91,7 @@ def packed(made: Decision, answered: str | None = None) -> Packet:
 
 def english(packet: Packet) -> str:
     templates = Templates.load(packaged("templates"))
-    return packet_letter(packet.model_copy(update={"locale": "en"}), templates).text
+    return packet_mail(packet.model_copy(update={"locale": "en"}), templates).text
 
 
 def stopped_line(packet: Packet) -> str:
