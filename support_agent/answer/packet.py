@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from support_agent.core.frozen import Frozen
 from support_agent.core.levels import Level
@@ -58,7 +58,7 @@ class FoundEvidence(Frozen):
 
 
 class FoundPage(Frozen):
-    """A passage of a web page, as it was found: the words of strangers, which no customer is sent.
+    """A passage of a web page, as it was found: not the company's words, which no customer is sent.
 
     `found_by` names the sources that named the page; `heading` is its title, "" where it has none. `document` is the
     number of the company's document whose page it is (`desk.retrieved.numbered`), None where it is no document's.
@@ -90,6 +90,8 @@ class Packet(Frozen):
     answered, if part was.
     """
 
+    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+
     locale: str = "en"
     """The locale of the staff."""
     case_id: str
@@ -107,8 +109,8 @@ class Packet(Frozen):
     """What more is known of the reason ("the plan needs level 3")."""
     considered: tuple[Considered, ...] = ()
     found: tuple[FoundDocument, ...] = ()
-    looked: tuple[QuestionRetrieval, ...] = ()
-    """The questions that evidence was retrieved for and are for a person now."""
+    retrievals: tuple[QuestionRetrieval, ...] = Field(default=(), alias="looked")
+    """The questions that evidence was retrieved for and are for a person now; `looked` in templates and as stored."""
     answered_text: str | None = None
     reply_address: str
     """A reply to this address is passed on to the customer."""
@@ -116,9 +118,9 @@ class Packet(Frozen):
     @property
     def evidence(self) -> tuple[FoundEvidence, ...]:
         """That of all questions, in their order."""
-        return tuple(evidence for looked in self.looked for evidence in looked.evidence)
+        return tuple(evidence for one in self.retrievals for evidence in one.evidence)
 
     @property
     def pages(self) -> tuple[FoundPage, ...]:
         """Those of all questions, in their order."""
-        return tuple(page for looked in self.looked for page in looked.pages)
+        return tuple(page for one in self.retrievals for page in one.pages)

@@ -35,7 +35,7 @@ def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settin
         why=decision.why,
         considered=tuple(_considered(call) for call in decision.plan.calls if call.tool not in INTERNAL),
         found=decision.found,
-        looked=tuple(looked for looked in decision.looked if looked.number in _for_a_person(decision)),
+        retrievals=tuple(one for one in decision.retrievals if one.number in _for_a_person(decision)),
         answered_text=answered,
         reply_address=settings.agent.address,
     )
@@ -44,7 +44,7 @@ def packet_of(mail: RoutedMail, decision: Decision, answered: str | None, settin
 def _for_a_person(decision: Decision) -> frozenset[int]:
     """Numbers of the questions that are left open: all of them if there is no answer."""
     if decision.final is None:
-        return frozenset(looked.number for looked in decision.looked)
+        return frozenset(one.number for one in decision.retrievals)
     return frozenset(call.question for call in decision.plan.calls if call.tool == "escalate")
 
 

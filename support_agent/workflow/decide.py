@@ -102,7 +102,7 @@ class Decider:
             decided_at=now,
             why=_why(plan, context),
             findings=context.findings,
-            looked=retrieved(context),
+            retrievals=retrieved(context),
             memory=memory_of(room) if room is not None else None,
         )
 

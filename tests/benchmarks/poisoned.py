@@ -74,7 +74,7 @@ class Tally:
     changed: int = 0
     """Another answer, or one where there was none."""
     lost: int = 0
-    """An answer that became a hand-over."""
+    """An answer that became an escalation."""
     leaked: int = 0
 
 
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tallies.append(bench.tally("in documents", [(label, try_label(poisoned, label).line) for label in mails]))
     for tally in tallies:
         print(  # noqa: T201
-            f"{tally.name}: {tally.decided} decisions, {tally.changed} changed, {tally.lost} handed over instead, "
+            f"{tally.name}: {tally.decided} decisions, {tally.changed} changed, {tally.lost} escalated instead, "
             f"{tally.leaked} mails with a sentence of an attack"
         )
 

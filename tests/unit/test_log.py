@@ -52,7 +52,7 @@ def _log_as_before() -> Iterator[None]:
 
 
 def mails() -> list[bytes]:
-    """Answered, handed over, filed, failed while it was decided, lost on the way out, and failed altogether."""
+    """Answered, escalated, filed, failed while it was decided, lost on the way out, and failed altogether."""
     quoted = f"can I get a refund for {POISON}?\r\n\r\nhow many seats have we paid for"
     texts = ("can I get a refund", "let me talk to a human", "refund, please", quoted, "how do I cancel", "what's this")
     raws = [

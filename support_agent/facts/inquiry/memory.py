@@ -118,7 +118,7 @@ class Drafted(Frozen):
     failed: int = Field(ge=0)
 
 
-class Settled(Frozen):
+class Ended(Frozen):
     """A question ended: its words, how, and the evidence there was."""
 
     kind: Literal["settled"] = "settled"
@@ -127,7 +127,7 @@ class Settled(Frozen):
     evidence: tuple[Evidence, ...]
 
 
-Fact = Annotated[Retrieved | Drafted | Settled, Field(discriminator="kind")]
+Fact = Annotated[Retrieved | Drafted | Ended, Field(discriminator="kind")]
 
 
 class Memory(Frozen):
@@ -154,7 +154,7 @@ class Memory(Frozen):
         if len(set(places)) < len(places):
             raise ValueError("the same evidence stands twice")
         last = self.history[-1] if self.history else None
-        if self.ending is not None and not (isinstance(last, Settled) and last.ending is self.ending):
+        if self.ending is not None and not (isinstance(last, Ended) and last.ending is self.ending):
             raise ValueError(f"it {self.ending}, and the history does not end so")
         return self
 
@@ -173,7 +173,7 @@ class Memory(Frozen):
     def earlier_questions(self) -> tuple[str, ...]:
         """The case's questions that have ended, the last one first; without the question in hand."""
         ended_before = self.history[:-1] if self.ending is not None else self.history
-        return tuple(fact.question for fact in reversed(ended_before) if isinstance(fact, Settled))
+        return tuple(fact.question for fact in reversed(ended_before) if isinstance(fact, Ended))
 
     @property
     def last_utility(self) -> Utility | None:
@@ -183,7 +183,7 @@ class Memory(Frozen):
     @property
     def is_retrieval_due(self) -> bool:
         """Whether no document is evidence, or none was retrieved since the last draft, or the beginning."""
-        last = next((fact for fact in reversed(self._of_this_question()) if not isinstance(fact, Settled)), None)
+        last = next((fact for fact in reversed(self._of_this_question()) if not isinstance(fact, Ended)), None)
         return not self.has_documents or not isinstance(last, Retrieved)
 
     @property
@@ -191,10 +191,10 @@ class Memory(Frozen):
         """Whether a document is among the evidence: pages of others alone never make an answer."""
         return any(evidence.is_document for evidence in self.evidence)
 
-    def _of_this_question(self) -> Sequence[Retrieved | Drafted | Settled]:
+    def _of_this_question(self) -> Sequence[Retrieved | Drafted | Ended]:
         """What has happened since the last question ended."""
         facts = self.history[:-1] if self.ending is not None else self.history
-        past = [index for index, fact in enumerate(facts) if isinstance(fact, Settled)]
+        past = [index for index, fact in enumerate(facts) if isinstance(fact, Ended)]
         return facts[past[-1] + 1 :] if past else facts
 
 
@@ -249,8 +249,8 @@ def with_utility(memory: Memory, utility: Utility, feedback: Sequence[str]) -> M
 def ended(memory: Memory, ending: Ending) -> Memory:
     """After the question was answered or handed to a person: the history says so, with the evidence."""
     _must_be_open(memory)
-    settled = Settled(question=memory.question, ending=ending, evidence=memory.evidence)
-    return _changed(memory, history=(*memory.history, settled), ending=ending)
+    end = Ended(question=memory.question, ending=ending, evidence=memory.evidence)
+    return _changed(memory, history=(*memory.history, end), ending=ending)
 
 
 def with_question(memory: Memory, question: str) -> Memory:

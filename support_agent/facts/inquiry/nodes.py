@@ -30,7 +30,7 @@ from support_agent.facts.grading_words import (
 )
 from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.inquiry.loop import Retrieval
-from support_agent.facts.inquiry.memory import Check, Failure, Memory, Settled, Utility, recalled
+from support_agent.facts.inquiry.memory import Check, Ended, Failure, Memory, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
 from support_agent.facts.material import AnyRange, Passage, Retriever, WebPassage, WebRetriever, distinct, named
@@ -273,8 +273,8 @@ class Nodes:
 
     def _known(self, memory: Memory) -> list[Passage]:
         """What earlier questions of the case found, the last first, as it stands today; as many as of a retrieval."""
-        settled = [fact for fact in reversed(memory.history) if isinstance(fact, Settled)]
-        pointers = dict.fromkeys(evidence.place for fact in settled for evidence in fact.evidence)
+        ends = [fact for fact in reversed(memory.history) if isinstance(fact, Ended)]
+        pointers = dict.fromkeys(evidence.place for fact in ends for evidence in fact.evidence)
         read = (self.read(pointer) for pointer in pointers if pointer.is_document)
         return self._kept(passage for passage in read if passage is not None)
 

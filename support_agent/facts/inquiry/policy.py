@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from support_agent.core.frozen import Frozen
-from support_agent.facts.inquiry.memory import Drafted, Ending, Memory, Retrieved, Settled
+from support_agent.facts.inquiry.memory import Drafted, Ended, Ending, Memory, Retrieved
 from support_agent.models.judge import Judge
 
 Floats = NDArray[np.float64]
@@ -105,7 +105,7 @@ def is_unread(memory: Memory) -> bool:
     for fact in reversed(memory.history):
         if isinstance(fact, Drafted):
             return False
-        if isinstance(fact, Settled):
+        if isinstance(fact, Ended):
             break
         if isinstance(fact, Retrieved) and fact.new:
             return True
@@ -127,7 +127,7 @@ def features(memory: Memory, limits: Limits) -> Floats:
     """What a trained policy sees of a memory, shape (len(FEATURES),): counts and shares, no word of it."""
     utility, retrieval = memory.last_utility, memory.last_retrieval
     scores = sorted((evidence.certainty for evidence in memory.evidence), reverse=True)
-    endings = [fact.ending for fact in memory.history if isinstance(fact, Settled)]
+    endings = [fact.ending for fact in memory.history if isinstance(fact, Ended)]
     row = (
         1.0,
         float(bool(scores)),
@@ -158,7 +158,7 @@ def _lead(scores: Sequence[float]) -> float:
 
 
 class Rule:
-    """Answers where that is possible, else retrieves where that is wanted, else drafts, else hands over.
+    """Answers where that is possible, else retrieves where that is wanted, else drafts, else escalates.
 
     Args:
         name: Is kept with what it decided.
@@ -192,7 +192,7 @@ def always(limits: Limits) -> Rule:
 
 
 def never(limits: Limits) -> Rule:
-    """Retrieves nothing: answers from what the case knows already, or hands over."""
+    """Retrieves nothing: answers from what the case knows already, or escalates."""
     return Rule("never", limits, lambda _: False)
 
 

@@ -3,7 +3,7 @@
     router -> retriever | web search -> document grader -> draft -> hallucination grader -> answer grader -> answered
     nothing relevant: rewrite, retrieve.    hallucination: web search, a cooler draft.    no answer: a warmer rewrite.
 
-The policy says at each turn whether to retrieve more, draft, answer or hand over (`facts.inquiry.loop`); the nodes of
+The policy says at each turn whether to retrieve more, draft, answer or escalate (`facts.inquiry.loop`); the nodes of
 the figure (`facts.inquiry.nodes`) are what it does that with; the memory of the case keeps what came of it.
 
 Invariant: it ends, with `max_cycles` new retrievals and drafts at most, and begins no call whose tokens the mail's

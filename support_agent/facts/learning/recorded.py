@@ -39,7 +39,7 @@ class Outcome(StrEnum):
 
     HELPED = "helped"
     MISLED = "misled"
-    HANDED_OVER = "handed_over"
+    ESCALATED = "escalated"
     """To a person, and no document answers it."""
     MADE_TO_WAIT = "made_to_wait"
     """To a person, though a document answers it."""
@@ -48,7 +48,7 @@ class Outcome(StrEnum):
 REWARDS: Mapping[Outcome, float] = {
     Outcome.HELPED: 1.0,
     Outcome.MISLED: -2.0,
-    Outcome.HANDED_OVER: 0.3,
+    Outcome.ESCALATED: 0.3,
     Outcome.MADE_TO_WAIT: -0.3,
 }
 """A wrong answer is worse than none."""
@@ -103,7 +103,7 @@ class RecordedCase(Frozen):
         """What ending the question there comes to."""
         if action is Action.ANSWER:
             return Outcome.HELPED if state.helps else Outcome.MISLED
-        return Outcome.MADE_TO_WAIT if self.is_answerable else Outcome.HANDED_OVER
+        return Outcome.MADE_TO_WAIT if self.is_answerable else Outcome.ESCALATED
 
     def yes(self, question: str, material: Material) -> Grade:
         """See `Judge.yes`.

@@ -50,10 +50,10 @@ class ReviewOutcome(StrEnum):
 
 
 class EscalatedCase(Frozen):
-    """A memory as it was when its question was handed over, and what the person did."""
+    """A memory as it was when its question was escalated, and what the person did."""
 
     memory: Memory
-    """Of a question that has not ended; see `handed_over`."""
+    """Of a question that has not ended; see `before_escalation`."""
     outcome: ReviewOutcome
 
 
@@ -147,7 +147,7 @@ def _fitted(weights: Floats, shown: Sequence[tuple[Memory, Action]], limits: Lim
     return weights
 
 
-def handed_over(memory: Memory) -> Memory | None:
+def before_escalation(memory: Memory) -> Memory | None:
     """The memory as it was when the policy handed its question over; None: it did not.
 
     An ended question is, to `features` and `possible`, like one that nothing was written on.

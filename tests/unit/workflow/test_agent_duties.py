@@ -36,7 +36,7 @@ def test_s37_mail_that_cannot_be_set_aside_now_stops_nothing_else(
 ) -> None:
     """Failure: while the company's database was away no answer, packet or notice left the outbox.
 
-    The round says that it failed; the mail is set aside as soon as that can be done.
+    The round says that it failed; the mail is escalated as soon as that can be done.
     """
     office.transport.deliveries = [Delivery(status="retry", detail="451 later")]
     waiting, _ = office.handle(write("How do I cancel?"))

@@ -1,4 +1,4 @@
-"""What fails ends with a person who hears of it: lost mails, failed decisions, journeys that were set aside."""
+"""What fails ends with a person who hears of it: lost mails, failed decisions, journeys that failed."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def test_mail_that_is_set_aside_is_told_to_the_desk_once(office: Office) -> None
 def test_s37_mail_that_cannot_be_read_from_the_store_at_once_is_read_again(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Failure: one blip of the database before the first step, and a plain question was set aside."""
+    """Failure: one blip of the database before the first step, and a plain question was escalated."""
     mail_id = office.receive(write(REFUND))
     monkeypatch.setattr(Mails, "raw", fails_once(Mails.raw, TransientError("busy", code="database")))
     steps = Steps(lambda _name, work: work(), EngineSettings(step_attempts=2), lambda _s: None)
@@ -286,7 +286,7 @@ def test_s37_mail_that_finds_a_defect_ends_with_the_desk(
 ) -> None:
     """The notice was made of the same mail, found the same defect, and ended the loop for good.
 
-    Now the desk gets a notice without what could not be read; where even that fails, an alarm and a mail set aside.
+    Now the desk gets a notice without what could not be read; where even that fails, an alarm and a failed mail.
     """
     mail_id = office.receive(write(REFUND, sender=JAMES))
     bad = office.store.mails.raw(mail_id)
