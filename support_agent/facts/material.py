@@ -13,11 +13,18 @@ from support_agent.tools.fact_trace import SentenceRange
 
 
 class Passage(SentenceRange):
-    """Sentences that were found, with their text; `score` orders those of one search and says nothing across them."""
+    """Sentences that were found, with their text.
+
+    `score` orders the passages of one search and says nothing across searches; of a web page it is the cosine with the
+    question, -1..1. A web page's `source` is its address, `heading` its title, and `found_by` names the web sources
+    that found it. With `is_excerpt`, `text` is what these show of the page, and the positions count in that.
+    """
 
     heading: str = ""
     text: str
     score: float = 0.0
+    found_by: tuple[str, ...] = ()
+    is_excerpt: bool = False
 
     @property
     def shown(self) -> str:
@@ -25,30 +32,12 @@ class Passage(SentenceRange):
         return f"{self.heading}. {self.text}" if self.heading else self.text
 
 
-class WebPassage(Passage):
-    """A chunk of a page of the web, for the inside alone.
-
-    `source` is the page's address, `heading` its title; `score` the cosine with the question, -1..1; `found_by` the
-    sources that named it. Where `is_excerpt` the text is what `found_by` shows of the page, and the positions count in
-    that.
-    """
-
-    found_by: tuple[str, ...]
-    is_excerpt: bool = False
-
-
 class Retriever(Protocol):
-    """Finds the passages of the index nearest to a question."""
+    """Finds the passages of an index, or of the web, nearest to a question."""
 
     def find(self, question: str, n: int) -> Sequence[Passage]:
         """At most `n` passages, the nearest to the question first."""
         ...
-
-
-class WebRetriever(Retriever, Protocol):
-    """Finds passages of the web."""
-
-    def find(self, question: str, n: int) -> Sequence[WebPassage]: ...
 
 
 AnyRange = TypeVar("AnyRange", bound=SentenceRange)

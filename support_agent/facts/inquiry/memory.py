@@ -47,6 +47,21 @@ class Check(StrEnum):
     """It stands in pages of others, not in the company's documents."""
 
 
+CHECK_WORDS = {
+    Check.EMPTY: "nothing is in it",
+    Check.LONG: "too long",
+    Check.NUMBER: "a number of no evidence",
+    Check.DATE: "a date of no evidence",
+    Check.ADDRESS: "an address of no evidence",
+    Check.NAME: "a name of no evidence",
+    Check.OVERLAP: "hardly a word of the evidence",
+    Check.UNSUPPORTED: "not borne out by the evidence",
+    Check.OFF_THE_QUESTION: "beside the question",
+    Check.ONLY_WEB: "supported by the web only",
+}
+"""The failed checks, as people read them."""
+
+
 class Failure(Frozen):
     """One failed check; `token` is what stood in no evidence, as it was read ("" where there is no such thing)."""
 
@@ -58,7 +73,7 @@ class Utility(Frozen):
     """The evaluation of one draft: failed checks, the model's own doubts, and overlap with the evidence.
 
     `supported` and `answers` are probabilities of "yes", None where the model was not asked: because the outcome was
-    settled, or because that question is switched off. `knowledge_f1` is against the evidence's text.
+    certain, or because that question is switched off. `knowledge_f1` is against the evidence's text.
     """
 
     failures: tuple[Failure, ...] = ()

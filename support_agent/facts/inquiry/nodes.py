@@ -30,10 +30,10 @@ from support_agent.facts.grading_words import (
 )
 from support_agent.facts.graph.evidence import EvidenceChainer
 from support_agent.facts.inquiry.loop import Retrieval
-from support_agent.facts.inquiry.memory import Check, Ended, Failure, Memory, Utility, recalled
+from support_agent.facts.inquiry.memory import CHECK_WORDS, Check, Ended, Failure, Memory, Utility, recalled
 from support_agent.facts.inquiry.policy import Action, Policy, likeliest
 from support_agent.facts.inquiry.utility import LONGEST, Standard, answering, supported
-from support_agent.facts.material import AnyRange, Passage, Retriever, WebPassage, WebRetriever, distinct, named
+from support_agent.facts.material import AnyRange, Passage, Retriever, distinct, named
 from support_agent.facts.spending import Calls
 from support_agent.models.writer import Material
 from support_agent.tools.fact_trace import Evidence, ModelText, Node, SentenceRange, Step, Visit
@@ -54,7 +54,7 @@ class Nodes:
 
     calls: Calls
     retriever: Retriever
-    web: WebRetriever | None
+    web: Retriever | None
     settings: GradingSettings
     clock: Callable[[], float]
     read: Callable[[SentenceRange], Passage | None]
@@ -69,7 +69,7 @@ class Nodes:
     """Rewritten questions that were none: the next one is written warmer."""
     _passages: dict[SentenceRange, Passage] = field(default_factory=dict)
     """All that was seen, as it was seen last."""
-    _pages: dict[SentenceRange, WebPassage] = field(default_factory=dict)
+    _pages: dict[SentenceRange, Passage] = field(default_factory=dict)
     """What of it the web showed."""
     _grades: dict[SentenceRange, float] = field(default_factory=dict)
     _graded: dict[SentenceRange, str] = field(default_factory=dict)
@@ -127,13 +127,13 @@ class Nodes:
         return Retrieval(self._relevant(found), is_web)
 
     def write(self, memory: Memory) -> str:
-        """See `Means.write`: cooler after each hallucination, and told what was wrong with the draft before."""
+        """See `Means.write`: cooler after each hallucination; the model reads what was wrong with the draft before."""
         self._begin(Node.GENERATOR, max(len(memory.retrievals) - 1, len(memory.drafts)))
         hand = self._in_hand(memory)
         failed = sum(utility.is_hallucination or utility.is_from_web_only for utility in memory.utilities)
         temperature = _stepped(DRAFT_TEMPERATURE, -failed * TEMPERATURE_STEP)
-        is_told = self.settings.feedback and bool(memory.feedback)
-        order = " ".join([DRAFT_ORDER, DRAFT_AGAIN, *memory.feedback]) if is_told else DRAFT_ORDER
+        has_feedback = self.settings.feedback and bool(memory.feedback)
+        order = " ".join([DRAFT_ORDER, DRAFT_AGAIN, *memory.feedback]) if has_feedback else DRAFT_ORDER
         material = [*named(one.shown for one in hand.values()), (QUESTION, self.question)]
         text = self._write("draft", order, material, temperature, self.settings.draft_tokens)
         draft = text.text.strip()[: LONGEST + 1]  # a longer one fails, and is not kept whole
@@ -158,7 +158,7 @@ class Nodes:
         kept = hand if is_answered else [evidence.place for evidence in memory.evidence]
         return tuple(sorted(map(self._evidence, kept), key=lambda one: -one.certainty))
 
-    def pages(self, evidence: Iterable[Evidence]) -> tuple[WebPassage, ...]:
+    def pages(self, evidence: Iterable[Evidence]) -> tuple[Passage, ...]:
         """What of the evidence stands in the web, as it was found last."""
         return tuple(self._pages[one.place] for one in evidence if one.place in self._pages)
 
@@ -179,7 +179,7 @@ class Nodes:
         """The end in the middle of a node."""
         self._note(decided)
 
-    # Looking
+    # Retrieval
 
     def _is_ours(self, cycle: int) -> bool:
         """Whether the index is asked first, and not the web."""
@@ -199,11 +199,11 @@ class Nodes:
         self._note(f"{len(found)} passages", passages=_places(found))
         return found
 
-    def _search_web(self, cycle: int) -> list[WebPassage]:
+    def _search_web(self, cycle: int) -> list[Passage]:
         """Pages beside what is in hand; a web that fails costs nothing but itself."""
         self._begin(Node.WEB_SEARCH, cycle)
         self._searched.add(self._asked)
-        found: Sequence[WebPassage] = ()
+        found: Sequence[Passage] = ()
         decided = ""
         if self.web:
             try:
@@ -242,12 +242,12 @@ class Nodes:
         seen = {passage.place: passage for passage in found}
         self._passages |= seen
         kept = self._graded_in_turn(seen) if threshold > 0 else list(seen)
-        looked_at = [pointer for pointer in seen if threshold == 0 or pointer in self._graded]
+        judged = [pointer for pointer in seen if threshold == 0 or pointer in self._graded]
         self._note(
-            f"{len(kept)} of {len(looked_at)} relevant",
+            f"{len(kept)} of {len(judged)} relevant",
             threshold=threshold,
-            passages=tuple(looked_at),
-            passage_grades=tuple(self._grades[pointer] for pointer in looked_at if threshold > 0),
+            passages=tuple(judged),
+            passage_grades=tuple(self._grades[pointer] for pointer in judged if threshold > 0),
         )
         return list(map(self._evidence, kept))
 
@@ -295,7 +295,7 @@ class Nodes:
         self._begin(Node.HALLUCINATION_GRADER, self._cycle_of(memory))
         utility = supported(self.calls, self.question, draft, [one.shown for one in hand.values()], self._standard)
         if utility.failures or utility.supported is not None:
-            checks = ", ".join(dict.fromkeys(failure.check.value for failure in utility.failures))
+            checks = ", ".join(dict.fromkeys(CHECK_WORDS[failure.check] for failure in utility.failures))
             decided = f"{no}: {checks}" if checks else yes
             threshold = self._standard.supported
             self._note(decided, grade=utility.supported, threshold=threshold, passages=tuple(hand))

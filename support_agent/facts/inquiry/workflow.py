@@ -29,7 +29,7 @@ from support_agent.facts.inquiry.loop import Inquiry, inquire
 from support_agent.facts.inquiry.memory import Ending, Memory, begin, ended
 from support_agent.facts.inquiry.nodes import Nodes
 from support_agent.facts.inquiry.policy import Limits, Policy, always
-from support_agent.facts.material import Passage, Retriever, WebPassage, WebRetriever
+from support_agent.facts.material import Passage, Retriever
 from support_agent.facts.spending import Budget, Calls, NoRoom
 from support_agent.models.judge import Judge
 from support_agent.models.writer import Writer
@@ -73,7 +73,7 @@ class Workflow:
     judge: Judge
     writer: Writer
     retriever: Retriever
-    web: WebRetriever | None
+    web: Retriever | None
     settings: GradingSettings
     clock: Callable[[], float]
     policy: PolicyFor = retrieve_always
@@ -165,7 +165,7 @@ class Workflow:
         )
 
 
-def _found_page(passage: WebPassage) -> FoundPage:
+def _found_page(passage: Passage) -> FoundPage:
     """A passage of the web as the desk is shown it: in one line."""
     text = collapse(passage.text)[:MAX_PAGE_CHARACTERS]
     return FoundPage(address=passage.source, heading=passage.heading, text=text, found_by=passage.found_by)

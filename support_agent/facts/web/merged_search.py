@@ -22,7 +22,7 @@ from support_agent.core.frozen import Frozen
 from support_agent.errors import SupportAgentError
 from support_agent.facts.chunks import Cutting, cut, in_characters, page_source
 from support_agent.facts.index import TextEmbedder
-from support_agent.facts.material import Passage, WebPassage
+from support_agent.facts.material import Passage
 from support_agent.facts.web.bounded_cache import BoundedCache
 from support_agent.facts.web.page_collection import PageCollection, PageText
 from support_agent.facts.web.pages import Clock, Page
@@ -50,7 +50,7 @@ class Merged(Frozen):
     """The passages nearest to a question, nearest first, and what each source did."""
 
     query: str
-    passages: tuple[WebPassage, ...]
+    passages: tuple[Passage, ...]
     reports: tuple[SourceReport, ...]
 
 
@@ -97,7 +97,7 @@ class MergedSearch:
             max_bytes=settings.cache_max_bytes, **bounds
         )
 
-    def find(self, question: str, n: int) -> tuple[WebPassage, ...]:
+    def find(self, question: str, n: int) -> tuple[Passage, ...]:
         """The passages nearest to a question, nearest first, n at most; none where no source answers."""
         return self.search(question, n).passages
 
@@ -158,7 +158,7 @@ class MergedSearch:
             chosen += [chunks[index] for index in most_alike(question, texts, self._settings.chunks_per_source)]
         return _each_once(chosen)
 
-    def _nearest(self, question: str, chunks: Sequence[_Chunk], n: int) -> tuple[WebPassage, ...]:
+    def _nearest(self, question: str, chunks: Sequence[_Chunk], n: int) -> tuple[Passage, ...]:
         if not chunks:
             return ()
         texts = [PageText(chunk.piece.text, chunk.found_by[0], chunk.page.address) for chunk in chunks]
@@ -202,8 +202,8 @@ def _union(names: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*names, *more)))
 
 
-def _passage(chunk: _Chunk, score: float) -> WebPassage:
-    return WebPassage(
+def _passage(chunk: _Chunk, score: float) -> Passage:
+    return Passage(
         source=chunk.page.address,
         first=chunk.piece.first,
         last=chunk.piece.last,

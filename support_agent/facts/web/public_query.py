@@ -21,7 +21,7 @@ from itertools import groupby
 
 from support_agent.company.text import collapse
 from support_agent.company.words import SPACELESS
-from support_agent.facts.material import WebPassage, WebRetriever
+from support_agent.facts.material import Passage, Retriever
 
 MAX_QUERY_CHARACTERS = 300
 """More is no question that a search engine would understand."""
@@ -43,18 +43,18 @@ _ONE_LETTER = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "\u0131": "i"})
 
 @dataclass(frozen=True)
 class NamelessSearch:
-    """`WebRetriever` that is asked without the names of a mail's people.
+    """`Retriever` that is asked without the names of a mail's people.
 
     Args:
         web: What is asked.
         names: Their names and mail addresses.
     """
 
-    web: WebRetriever
+    web: Retriever
     names: Collection[str]
 
-    def find(self, question: str, n: int) -> Sequence[WebPassage]:
-        """See `WebRetriever.find`."""
+    def find(self, question: str, n: int) -> Sequence[Passage]:
+        """See `Retriever.find`."""
         return self.web.find(public_query(question, self.names), n)
 
 

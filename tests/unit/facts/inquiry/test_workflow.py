@@ -488,7 +488,11 @@ def test_a_draft_with_a_number_of_its_own_is_a_hallucination() -> None:
     findings = bench.find()
     assert findings.is_answered
     first = next(visit for visit in findings.trace if visit.node is Node.HALLUCINATION_GRADER)
-    assert (first.decided, first.grade, first.cost.forward_passes) == ("hallucination: number", None, 0)
+    assert (first.decided, first.grade, first.cost.forward_passes) == (
+        "hallucination: a number of no evidence",
+        None,
+        0,
+    )
 
 
 def test_an_endless_draft_is_cut_and_graded() -> None:
