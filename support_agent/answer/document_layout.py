@@ -1,7 +1,7 @@
 """How the sentences of a document are set: sections, paragraphs, lists and tables, for both parts of a mail.
 
 Invariant: nothing is said here; views of sentences, numbers and cells are grouped, in the document's order. `order`
-checks independently where they stand in the mail. Checked by tests/unit/answer/test_form.py.
+checks independently where they stand in the mail. Checked by tests/unit/answer/test_document_layout.py.
 """
 
 from __future__ import annotations

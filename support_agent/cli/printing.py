@@ -19,7 +19,7 @@ from support_agent.core.findings import Finding, Severity
 from support_agent.store.records import CaseSummary
 
 if TYPE_CHECKING:  # a command that prints one of these has imported it; the others need not wait for it
-    from support_agent.company.importing.importing import Imported
+    from support_agent.company.importing.unreviewed import Imported
     from support_agent.core.diagnosis import Diagnosis
     from support_agent.facts.learning.comparison import TrainedPolicy
     from support_agent.facts.learning.recorded import Measured

@@ -17,7 +17,12 @@ import structlog
 
 from support_agent.answer.final_answer import Answer, FieldItem, Item, RecordItem, with_answer
 from support_agent.company.front_matter import Delivery
-from support_agent.company.periods.periods import has_inexpressible_period, is_readable, mentioned_periods, without_now
+from support_agent.company.periods.recognition import (
+    has_inexpressible_period,
+    is_readable,
+    mentioned_periods,
+    without_now,
+)
 from support_agent.config.settings import PlannerSettings
 from support_agent.errors import SupportAgentError, ToolCallRejected
 from support_agent.models.language_model import Usage

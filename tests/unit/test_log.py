@@ -22,8 +22,8 @@ from support_agent.store.records import MailId, MailStatus
 from support_agent.tools.base import Match
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import Worker
-from tests.fakes_agent import FakeMailbox
 from tests.fakes_journey import DESK, Office, WordSearch, write
+from tests.fakes_worker import FakeMailbox
 
 BODY, SUBJECT, SENDER, SECRET = "zebrafish", "wildebeest", "okapi", "hunter2hunter2hunter2hunter2hunter2"
 MARKS = (BODY, SUBJECT, SENDER, SECRET)

@@ -14,7 +14,6 @@ from support_agent.pipeline import handle
 from support_agent.store.mails import Mails
 from support_agent.store.records import CaseState, MailStatus, OutboxStatus, mail_id_of
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import (
     ANNA,
     CUSTOMERS,
@@ -29,6 +28,7 @@ from tests.fakes_journey import (
     with_agent,
     write,
 )
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.seen import (
     ACKNOWLEDGEMENT,
     ANSWER,

@@ -16,8 +16,8 @@ from support_agent.pipeline import handle
 from support_agent.store.records import DeliverySource, OutboxRecord, OutboxStatus
 from support_agent.store.suppressions import Suppressions
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift
 from tests.fakes_journey import JAMES, NOON, Clock, Office, once, twice, write
+from tests.fakes_worker import FakeMailbox, Shift
 from tests.unit.reporting import (
     ANSWER,
     FAILED,

@@ -31,8 +31,8 @@ from support_agent.store.records import (
 )
 from support_agent.tools.base import Match
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import fails_once
 from tests.fakes_journey import DESK, JAMES, NOON, Clock, Office, WordSearch, once, twice, write
+from tests.fakes_worker import fails_once
 
 ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
 PACKET, FAILURE, PERSON_REPLY = OutgoingKind.PACKET, OutgoingKind.FAILURE, OutgoingKind.PERSON_REPLY

@@ -1,4 +1,4 @@
-"""The agent's loop: what it reads, in which order it records and acts, and what it makes up for after a death."""
+"""The worker's loop: what it reads, in which order it records and acts, and what it makes up for after a death."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 from support_agent.mail.message import parse
 from support_agent.store.records import MailStatus, OutboxStatus, OutgoingKind, mail_id_of
 from support_agent.workflow.worker import IDLE_MARGIN_S
-from tests.fakes_agent import (
+from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
+from tests.fakes_worker import (
     FakeClient,
     FakeMailbox,
     Shift,
@@ -22,7 +23,6 @@ from tests.fakes_agent import (
     status,
     with_imap,
 )
-from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
 
 ANSWER, ACKNOWLEDGEMENT = OutgoingKind.ANSWER, OutgoingKind.ACKNOWLEDGEMENT
 PACKET, FAILURE = OutgoingKind.PACKET, OutgoingKind.FAILURE

@@ -1,4 +1,4 @@
-"""The agent while it is paused: seen before each decision and before each mail, and told to who asks `doctor`."""
+"""The worker while it is paused: it looks before each decision and each mail, and `doctor` says so."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from support_agent.pipeline import handle
 from support_agent.store.records import MailId, MailStatus, OutboxStatus, mail_id_of
 from support_agent.store.traffic import Traffic
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift, recipients
 from tests.fakes_journey import ANNA, CUSTOMERS, DESK, JAMES, NOON, Clock, Office, once, twice, with_agent, write
+from tests.fakes_worker import FakeMailbox, Shift, recipients
 from tests.unit.seen import ANSWER, CANCEL, HUMAN, PACKET, PERSON_REPLY, REFUND, one
 
 

@@ -1,4 +1,4 @@
-"""The agent's loop: each mail that is due is tried once a round, and what is held costs a round next to nothing."""
+"""The worker's loop: each mail that is due is tried once a round, and what is held costs a round next to nothing."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from support_agent.store.records import OutboxId, OutboxRecord, OutboxStatus, Ou
 from support_agent.transport.outbox import Delivery
 from support_agent.workflow.worker import OUTBOX_BATCH
 from tests.contract.store.examples import outgoing
-from tests.fakes_agent import FakeMailbox, Shift, recipients, with_imap
 from tests.fakes_journey import NOON, Clock, Office, with_agent, write
+from tests.fakes_worker import FakeMailbox, Shift, recipients, with_imap
 
 ANSWER, PACKET = OutgoingKind.ANSWER, OutgoingKind.PACKET
 SOON, LATER = NOON + timedelta(minutes=1), NOON + timedelta(days=1)

@@ -3,7 +3,7 @@
 Invariant: what is written says `reviewed: false`, so no customer gets it before a person has changed that; and what
 only a person can say (summary, audience, and url and valid_from unless given) is left empty, which no document may be.
 Nothing that exists is overwritten, nothing is fetched, and a file that is not read to its end is not imported at all.
-Checked by tests/unit/company/importing/test_importing.py.
+Checked by tests/unit/company/importing/test_unreviewed.py.
 """
 
 from __future__ import annotations

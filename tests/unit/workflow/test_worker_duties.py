@@ -1,4 +1,4 @@
-"""What the agent's round owes besides new mail: one duty that cannot be done now keeps no other waiting."""
+"""The duties of a round of the worker besides new mail: one duty that cannot be done now keeps no other waiting."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from support_agent.engine.engine import Failure
 from support_agent.errors import PermanentError, TransientError
 from support_agent.store.records import MailStatus, OutboxStatus
 from support_agent.transport.outbox import Delivery
-from tests.fakes_agent import FakeMailbox, Shift, status
 from tests.fakes_journey import ANNA, DESK, JAMES, NOON, Clock, Office, write
+from tests.fakes_worker import FakeMailbox, Shift, status
 from tests.unit.seen import ANSWER, FAILURE, REFUND, one
 
 
