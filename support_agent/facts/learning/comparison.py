@@ -13,9 +13,9 @@ import numpy as np
 from support_agent.core.frozen import Frozen
 from support_agent.facts.inquiry.memory import Memory
 from support_agent.facts.inquiry.policy import ACTIONS, FEATURES, Action, Policy, Softmax, always, never, self_ask
-from support_agent.facts.learning.policy_weights import PolicyWeights
+from support_agent.facts.learning.policy_weights import PolicyWeights, save
 from support_agent.facts.learning.recorded import Measured, RecordedCase, measure
-from support_agent.facts.learning.training import sampled
+from support_agent.facts.learning.training import EscalatedCase, sampled, trained
 
 TRAINED = "trained"
 Point = tuple[float, float]
@@ -33,6 +33,32 @@ class TrainedPolicy(Frozen):
     seed: int
     people: int
     measured: tuple[Measured, ...]
+
+
+def train_policy(
+    learned: Sequence[RecordedCase],
+    held_out: Sequence[RecordedCase],
+    escalated: Sequence[EscalatedCase],
+    episodes: int,
+    seed: int,
+    folder: Path,
+) -> tuple[TrainedPolicy, list[Point]]:
+    """Train a policy, write its weights, and compare it on other cases; returns the learning curve on these, too.
+
+    Raises:
+        ConfigError: the weights cannot be written.
+    """
+    course = tuple(trained(learned, episodes, seed, escalated=escalated))
+    measured = compared(course[-1], held_out)  # before the weights are written: it may fail
+    policy = TrainedPolicy(
+        policy_file=save(course[-1], folder.absolute()),
+        recorded=len(learned),
+        episodes=episodes,
+        seed=seed,
+        people=len(escalated),
+        measured=measured,
+    )
+    return policy, rewards_of(course, held_out)
 
 
 def compared(weights: PolicyWeights, cases: Sequence[RecordedCase]) -> tuple[Measured, ...]:
