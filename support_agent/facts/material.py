@@ -1,4 +1,4 @@
-"""Passages and what finds them, and how they are shown to the model.
+"""Passages, their port, and how they are shown to the model.
 
 Checked by tests/unit/facts/test_material.py.
 """
@@ -28,7 +28,7 @@ class Passage(SentenceRange):
 
     @property
     def shown(self) -> str:
-        """What the model reads of it: its heading says what its sentences are about."""
+        """The text that the model reads, with its heading."""
         return f"{self.heading}. {self.text}" if self.heading else self.text
 
 
@@ -44,13 +44,13 @@ AnyRange = TypeVar("AnyRange", bound=SentenceRange)
 
 
 def distinct(ranges: Iterable[AnyRange]) -> list[AnyRange]:
-    """Each place once, in the order of its first; of two at one place the later."""
+    """One range per place, in the order of the first occurrence; the later of two replaces the earlier."""
     return list({one.place: one for one in ranges}.values())
 
 
 def named(texts: Iterable[str]) -> list[tuple[str, str]]:
     """Passages as material, all under one name.
 
-    Where they were named "Passage 1" and so on, drafts began with "Passage 2 says", and were refused for the number.
+    With names such as "Passage 2", drafts began with "Passage 2 says", and the number check refused them.
     """
     return [(PASSAGE, text) for text in texts]

@@ -396,7 +396,7 @@ def test_the_sentences_that_bear_the_draft_out_are_pointed_at() -> None:
     findings = bench.find()
     assert findings.sentences == (SentenceRange(source="document:1", first=2, last=2),)
     row = findings.trace[-1]
-    assert (row.node, row.decided) == (Node.EVIDENCE, "1 of 1 steps borne out")
+    assert (row.node, row.decided) == (Node.EVIDENCE, "1 of 1 steps supported")
     assert [step.claim for step in row.steps] == [DRAFT]
     assert "all of it" not in findings.model_dump_json(exclude={"trace"})
 
