@@ -55,7 +55,7 @@ CHECK_WORDS = {
     Check.ADDRESS: "an address of no evidence",
     Check.NAME: "a name of no evidence",
     Check.OVERLAP: "hardly a word of the evidence",
-    Check.UNSUPPORTED: "not borne out by the evidence",
+    Check.UNSUPPORTED: "not supported by the evidence",
     Check.OFF_THE_QUESTION: "beside the question",
     Check.ONLY_WEB: "supported by the web only",
 }

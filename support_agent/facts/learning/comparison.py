@@ -1,6 +1,6 @@
-"""A trained policy beside the rules, and beside chance, on recorded cases that it was not trained on.
+"""Trains a policy, and compares it with the rules and with chance on other recorded cases.
 
-Invariant: all of them meet the same questions. Checked by tests/unit/facts/learning/test_comparison.py.
+Invariant: all policies get the same questions. Checked by tests/unit/facts/learning/test_comparison.py.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Point = tuple[float, float]
 
 
 class TrainedPolicy(Frozen):
-    """A file of weights: how it was made, and how it does; `measured` begins with it, the rules follow.
+    """A file of weights, its origin and its results; `measured` starts with it, then come the rules.
 
-    `recorded` cases were learned from, none of which is among the measured ones.
+    It learned from `recorded` cases, none of which is measured.
     """
 
     policy_file: Path
@@ -62,7 +62,7 @@ def train_policy(
 
 
 def compared(weights: PolicyWeights, cases: Sequence[RecordedCase]) -> tuple[Measured, ...]:
-    """How the weights, the rules and chance do on these cases, 2 or more, within the same limits."""
+    """Measure the weights, the rules and chance on these cases, 2 or more, within the same limits."""
     limits = weights.limits
     drawn = np.random.default_rng([weights.seed, 2])
     chance = Softmax(np.zeros((len(ACTIONS), len(FEATURES))), limits, "random")
@@ -80,7 +80,7 @@ def compared(weights: PolicyWeights, cases: Sequence[RecordedCase]) -> tuple[Mea
 
 
 def rewards_of(course: Sequence[PolicyWeights], cases: Sequence[RecordedCase]) -> list[Point]:
-    """The learning curve: plays learned from, and the mean reward of these cases after them."""
+    """The learning curve: episodes of training, and the mean reward on these cases after them."""
     return [(weights.episodes, _trained(weights, cases).reward) for weights in course]
 
 

@@ -1,9 +1,9 @@
-"""The merged search: every source asked at once, what they found in one collection, the chunks nearest to a question.
+"""The merged search: asks all sources at once, and returns the chunks of their pages nearest to a question.
 
-One source that fails, hangs or lies costs its own pages: each has its own time and its own share of what is embedded,
-its errors end with it, and what it says of a page displaces no other's word. What is asked leaves the house as
-`public_query` makes it; what comes back stays inside: a customer sees none of it. Checked by
-tests/unit/facts/web/test_merged_search.py and, against servers, by tests/integration/facts/test_open_search.py.
+A source that fails, hangs or lies affects only its own pages: each source has its own time limit and share of the
+chunks, its errors do not spread, and its excerpt of a page replaces no other's. The query is made by `public_query`;
+the results are internal: a customer never sees them. Checked by tests/unit/facts/web/test_merged_search.py and, against
+servers, by tests/integration/facts/test_open_search.py.
 Source: LLM-ENHANCER, Algorithm 2 (merged search).
 """
 
@@ -37,7 +37,7 @@ Outcome = Literal["found", "kept", "timed_out", "failed"]
 
 
 class SourceReport(Frozen):
-    """What became of one source in one search; `why` is "" where it answered."""
+    """The result of one source in one search; `why` is "" if it answered."""
 
     name: str
     outcome: Outcome
@@ -47,7 +47,7 @@ class SourceReport(Frozen):
 
 
 class Merged(Frozen):
-    """The passages nearest to a question, nearest first, and what each source did."""
+    """The passages nearest to a question, nearest first, and a report of each source."""
 
     query: str
     passages: tuple[Passage, ...]
@@ -81,9 +81,9 @@ class MergedSearch:
         """Ask nothing yet.
 
         Args:
-            sources: In the order in which they are reported.
-            clock: Says what is too old to be used again.
-            cutting: How long the chunks of pages are.
+            sources: In the order of the reports.
+            clock: The time, for the age of cached pages.
+            cutting: The length of the chunks of pages.
             stopwatch: Seconds, for the reports.
         """
         self._sources = tuple(sources)
@@ -98,14 +98,14 @@ class MergedSearch:
         )
 
     def find(self, question: str, n: int) -> tuple[Passage, ...]:
-        """The passages nearest to a question, nearest first, n at most; none where no source answers."""
+        """At most n passages nearest to a question, nearest first; none if no source answers."""
         return self.search(question, n).passages
 
     def search(self, question: str, n: int | None = None) -> Merged:
-        """Ask every source, and look through what they found.
+        """Ask every source, and search their pages.
 
         Args:
-            question: Any text; what of it is sent is the result's `query`.
+            question: Any text; the part that is sent is the result's `query`.
             n: How many passages, at most; by default `search.passages`.
         """
         query = public_query(question)
@@ -118,7 +118,7 @@ class MergedSearch:
         return list(await asyncio.gather(*(self._ask(source, query) for source in self._sources)))
 
     async def _ask(self, source: WebSource, query: str) -> _Told:
-        """One source, which cannot raise and has its time; what it found is kept, what it did not is asked again."""
+        """Ask one source within its time; it never raises. Results are cached, failures are not."""
         started_s = self._stopwatch()
         kept = self._kept.get((source.name, query), self._clock())
         if kept is not None:
@@ -131,7 +131,7 @@ class MergedSearch:
             return self._told(source, "timed_out", (), started_s, f"no answer within {self._settings.timeout_s:g} s")
         except SupportAgentError as error:
             return self._told(source, "failed", (), started_s, str(error))
-        except Exception as error:  # an answer that breaks our reading of it breaks nothing else
+        except Exception as error:  # an answer that we cannot read must not affect other sources
             return self._told(source, "failed", (), started_s, f"unexpected {type(error).__name__}")
         n_bytes = sum(len(page.text.encode()) + len(page.address) for page in pages)
         self._kept.put((source.name, query), pages, n_bytes=n_bytes, now=self._clock())
@@ -147,7 +147,7 @@ class MergedSearch:
         return _Told(report, pages)
 
     def _chunks(self, question: str, told: Sequence[_Told]) -> list[_Chunk]:
-        """The chunks that are looked at, each text once, in the order of the sources."""
+        """The distinct chunks to compare, in the order of the sources."""
         of_source: dict[str, list[_Chunk]] = {}
         for page, found_by in _merged_pages(told):
             pieces = cut(page_source(page.address, "", page.text), self._cutting)
@@ -167,10 +167,9 @@ class MergedSearch:
 
 
 def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:
-    """Each page once, with the sources that named it.
+    """The distinct pages, with the sources that named them.
 
-    A page in full stands for all excerpts of it. Of a page that nobody read each source's excerpt stands by itself: one
-    source's word displaces no other's.
+    A full page replaces its excerpts. Of an unread page, each source's excerpt is kept: no source replaces another's.
     """
     read: dict[str, Page] = {}
     shown: dict[tuple[str, str], Page] = {}
@@ -187,7 +186,7 @@ def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:
 
 
 def _each_once(chunks: Sequence[_Chunk]) -> list[_Chunk]:
-    """One chunk for each text, of a page in full where there is one, with the sources that found it on that page."""
+    """One chunk per text, preferably of a full page, with the sources that found it on that page."""
     by_text: dict[str, _Chunk] = {}
     for chunk in chunks:
         known = by_text.setdefault(chunk.piece.text, chunk)
