@@ -18,7 +18,7 @@ from support_agent.answer.parts import Group, Part, Shape, computed, counted, in
 from support_agent.answer.sources import CustomerSource, SettingsSource, SubjectSource
 
 MadeFrom = FinalAnswer | Acknowledgement | Packet
-"""What a mail is made from."""
+"""The data of a mail."""
 
 
 def _is_partial(final: FinalAnswer) -> bool:
@@ -106,7 +106,7 @@ _RETRIEVAL = Shape(
 
 
 def _by_question(view: Any, packet: Packet) -> Mapping[str, object]:
-    """Evidence below its question, and pages with the number of theirs; both count on from question to question."""
+    """Attach evidence to its question, and the question's number to pages; both are numbered across questions."""
     ends = list(accumulate(len(retrieval.evidence) for retrieval in packet.retrievals))
     for retrieval, one, end in zip(packet.retrievals, view.looked, ends, strict=True):
         one.evidence = view._evidence[end - len(retrieval.evidence) : end]
