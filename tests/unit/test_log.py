@@ -30,7 +30,7 @@ MARKS = (BODY, SUBJECT, SENDER, SECRET)
 PERSON = f"{SENDER}@elsewhere.example"
 POISON = "poison"
 EVENTS = {
-    "mail_recorded", "mail_routed", "step_done", "delivery", "decision_failed", "mail_failed", "mail_set_aside",
+    "mail_recorded", "mail_routed", "step_done", "delivery", "decision_failed", "mail_failed", "mail_quarantined",
     "poll_failed", "engine_launched", "engine_stopped",
 }  # fmt: skip
 """What must be in the log that is read: each of these could have quoted a mail."""

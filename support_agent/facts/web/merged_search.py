@@ -54,7 +54,7 @@ class Merged(Frozen):
     reports: tuple[SourceReport, ...]
 
 
-class _Told(NamedTuple):
+class _Answer(NamedTuple):
     report: SourceReport
     pages: Sequence[Page]
 
@@ -109,47 +109,47 @@ class MergedSearch:
             n: How many passages, at most; by default `search.passages`.
         """
         query = public_query(question)
-        told = asyncio.run(self._ask_all(query)) if query else []
-        chunks = self._chunks(question, told)
+        answers = asyncio.run(self._ask_all(query)) if query else []
+        chunks = self._chunks(question, answers)
         passages = self._nearest(question, chunks, self._settings.passages if n is None else n)
-        return Merged(query=query, passages=passages, reports=tuple(one.report for one in told))
+        return Merged(query=query, passages=passages, reports=tuple(one.report for one in answers))
 
-    async def _ask_all(self, query: str) -> list[_Told]:
+    async def _ask_all(self, query: str) -> list[_Answer]:
         return list(await asyncio.gather(*(self._ask(source, query) for source in self._sources)))
 
-    async def _ask(self, source: WebSource, query: str) -> _Told:
+    async def _ask(self, source: WebSource, query: str) -> _Answer:
         """Ask one source within its time; it never raises. Results are cached, failures are not."""
         started_s = self._stopwatch()
         kept = self._kept.get((source.name, query), self._clock())
         if kept is not None:
-            return self._told(source, "kept", kept, started_s)
+            return self._answer(source, "kept", kept, started_s)
         try:
             deadline = asyncio.get_running_loop().time() + self._settings.timeout_s
             async with asyncio.timeout_at(deadline):
                 pages = tuple(await source.search(query, deadline))
         except TimeoutError:
-            return self._told(source, "timed_out", (), started_s, f"no answer within {self._settings.timeout_s:g} s")
+            return self._answer(source, "timed_out", (), started_s, f"no answer within {self._settings.timeout_s:g} s")
         except SupportAgentError as error:
-            return self._told(source, "failed", (), started_s, str(error))
+            return self._answer(source, "failed", (), started_s, str(error))
         except Exception as error:  # an answer that we cannot read must not affect other sources
-            return self._told(source, "failed", (), started_s, f"unexpected {type(error).__name__}")
+            return self._answer(source, "failed", (), started_s, f"unexpected {type(error).__name__}")
         n_bytes = sum(len(page.text.encode()) + len(page.address) for page in pages)
         self._kept.put((source.name, query), pages, n_bytes=n_bytes, now=self._clock())
-        return self._told(source, "found", pages, started_s)
+        return self._answer(source, "found", pages, started_s)
 
-    def _told(
+    def _answer(
         self, source: WebSource, outcome: Outcome, pages: Sequence[Page], started_s: float, why: str = ""
-    ) -> _Told:
+    ) -> _Answer:
         seconds = self._stopwatch() - started_s
         if why:
             log.warning("search_source_failed", source=source.name, outcome=outcome, why=why)
         report = SourceReport(name=source.name, outcome=outcome, pages=len(pages), seconds=seconds, why=why)
-        return _Told(report, pages)
+        return _Answer(report, pages)
 
-    def _chunks(self, question: str, told: Sequence[_Told]) -> list[_Chunk]:
+    def _chunks(self, question: str, answers: Sequence[_Answer]) -> list[_Chunk]:
         """The distinct chunks to compare, in the order of the sources."""
         of_source: dict[str, list[_Chunk]] = {}
-        for page, found_by in _merged_pages(told):
+        for page, found_by in _merged_pages(answers):
             pieces = cut(page_source(page.address, "", page.text), self._cutting)
             of_source.setdefault(found_by[0], []).extend(_Chunk(page, piece, found_by) for piece in pieces)
         chosen: list[_Chunk] = []
@@ -166,7 +166,7 @@ class MergedSearch:
         return tuple(_passage(chunks[index], score) for index, score in nearest[:n])
 
 
-def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:
+def _merged_pages(answers: Sequence[_Answer]) -> list[tuple[Page, tuple[str, ...]]]:
     """The distinct pages, with the sources that named them.
 
     A full page replaces its excerpts. Of an unread page, each source's excerpt is kept: no source replaces another's.
@@ -174,7 +174,7 @@ def _merged_pages(told: Sequence[_Told]) -> list[tuple[Page, tuple[str, ...]]]:
     read: dict[str, Page] = {}
     shown: dict[tuple[str, str], Page] = {}
     named: dict[str, tuple[str, ...]] = {}
-    for report, pages in told:
+    for report, pages in answers:
         for page in pages:
             named[page.address] = _union(named.get(page.address, ()), (report.name,))
             if page.is_excerpt:

@@ -238,7 +238,7 @@ def test_loss_that_cannot_be_told_does_not_keep_back_the_next(office: Office, mo
     with monkeypatch.context() as patch, capture_logs() as events:
         patch.setattr(Mails, "raw", unreadable)
         assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
-    assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_told"]
+    assert [event["event"] for event in events if event["log_level"] == "critical"] == ["loss_not_notified"]
     assert FAILURE in office.sent(second)
     assert office.stages.notices.notify_losses() == [DeliveryStatus.SENT]
     assert FAILURE in office.sent(first)
@@ -302,7 +302,7 @@ def test_s37_mail_that_finds_a_defect_ends_with_the_desk(
         office.stages.notices.quarantine(mail_id, PermanentError("unexpected RecursionError", code="unexpected"))
     assert (one(office, mail_id).status, one(office, mail_id).reason_code) == (MailStatus.QUARANTINED, "unexpected")
     assert {entry["event"] for entry in logs if entry["log_level"] == "critical"} >= {"mail_not_parsed"}
-    assert ("mail_set_aside" in {entry["event"] for entry in logs}) is not reads_again
+    assert ("mail_quarantined" in {entry["event"] for entry in logs}) is not reads_again
     rows = office.store.outbox.find(mail_id=mail_id)
     assert [row.recipient for row in rows] == [DESK] * reads_again
     assert all(b"Can I get a refund?" in row.raw for row in rows)

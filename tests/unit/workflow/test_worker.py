@@ -74,7 +74,7 @@ def test_first_start_may_leave_old_mail_alone(office: Office) -> None:
     assert recipients(office) == [JAMES]
 
 
-def test_mail_left_alone_at_the_first_start_stays_so_when_the_folder_is_numbered_anew(office: Office) -> None:
+def test_mail_left_alone_at_the_first_start_stays_so_when_the_folder_is_renumbered(office: Office) -> None:
     """It was never recorded, so only its age tells; what arrived while nobody looked is answered."""
     office = with_imap(office, skip_existing=True)
     shift = Shift(office, FakeMailbox([write(REFUND)]))
@@ -228,7 +228,7 @@ def test_s15_mail_over_the_size_limit_reaches_a_person_and_is_not_answered_by_it
 # A folder that is numbered anew (RFC 3501, section 2.3.1.1)
 
 
-def test_s31_mail_of_a_folder_numbered_anew_is_not_answered_again(office: Office) -> None:
+def test_s31_mail_of_a_folder_renumbered_is_not_answered_again(office: Office) -> None:
     """Not even with other bytes; what is really new is."""
     shift = Shift(office, FakeMailbox([write(REFUND), write(HUMAN, sender=JAMES)]))
     shift.work()
@@ -238,7 +238,7 @@ def test_s31_mail_of_a_folder_numbered_anew_is_not_answered_again(office: Office
     with capture_logs() as logs:
         Shift(office, moved).work()
     assert recipients(office) == [*before, ANNA]
-    assert [entry["log_level"] for entry in logs if entry["event"] == "folder_numbered_anew"] == ["critical"]
+    assert [entry["log_level"] for entry in logs if entry["event"] == "folder_renumbered"] == ["critical"]
 
 
 def test_s31_not_even_after_a_death_in_the_middle(office: Office) -> None:
@@ -257,7 +257,7 @@ def test_s31_not_even_after_a_death_in_the_middle(office: Office) -> None:
     moved.after_mail = lambda: None
     with capture_logs() as logs:
         Shift(office, moved).work()
-    assert [entry for entry in logs if entry["event"] == "folder_numbered_anew"] == []
+    assert [entry for entry in logs if entry["event"] == "folder_renumbered"] == []
     assert recipients(office) == before
     assert moved.handled == [1, 2, 3]
     cursor = office.store.cursors.get("INBOX")
