@@ -55,8 +55,8 @@ NEWLY: Mapping[Outcome, Status] = {
 class Replayed(Frozen):
     """One outgoing mail, rendered again.
 
-    `diff` is a unified diff of the mail as it was sent and as it renders now, "" where the bytes are the
-    same; `problems` says what else no longer agrees, or why the mail cannot be rendered.
+    `diff` is a unified diff of the sent and the newly rendered mail, "" if the bytes are equal; `problems` lists other
+    differences, or why the mail cannot be rendered.
     """
 
     case_id: CaseId | None
@@ -70,7 +70,7 @@ class Replayed(Frozen):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def is_identical(self) -> bool:
-        """Whether the bytes are the same and everything they were made from is still stored."""
+        """Whether the bytes are equal and all their inputs are still stored."""
         return not self.diff and not self.problems
 
 
@@ -183,7 +183,7 @@ def _composed(store: Store, record: RenderedMailRecord, rendered: RenderedMail) 
 
 
 def _disagreements(row: OutboxRecord, record: RenderedMailRecord, rendered: RenderedMail) -> Iterator[str]:
-    """Where the stored parts disagree; the mail's bytes do not show this."""
+    """Differences between the stored parts, which the mail's bytes do not show."""
     headers = Headers.model_validate(record.header_inputs)
     if not _are_same_spans(record.kind, rendered.rendered, record.rendered):
         yield "the stored spans, which `why` shows, are not those of the text"
@@ -203,7 +203,7 @@ def _are_same_spans(kind: OutgoingKind, made: Mapping[str, JsonValue], stored: M
 
 
 def _unfounded(store: Store, record: RenderedMailRecord) -> tuple[str, ...]:
-    """What an answer says that the stored versions of its documents do not say."""
+    """Differences between an answer and the stored versions of its documents."""
     if record.kind is not OutgoingKind.ANSWER:
         return ()
 
@@ -238,7 +238,7 @@ def plan_again(store: Store, dry_run: DryRun, mails: Sequence[MailId]) -> tuple[
 
 
 def _plan_of(store: Store, mail_id: MailId) -> PlanRecord | None:
-    """What was decided on a mail.
+    """The decision on a mail.
 
     Raises:
         PermanentError: another version of the program wrote it.
@@ -268,10 +268,10 @@ def _replanned(store: Store, dry_run: DryRun, mail: MailRecord, plan: PlanRecord
 
 
 def _said_before(store: Store, mail: MailRecord, plan: PlanRecord) -> Said:
-    """What was sent; a plan whose answer the gate refused counts as escalated.
+    """The sent text; a plan whose answer the gate refused counts as escalated.
 
     Raises:
-        PermanentError: another version of the program wrote what was sent.
+        PermanentError: another version of the program wrote the answer.
     """
     try:
         answer = answer_of(store, mail.id)
@@ -306,7 +306,7 @@ def _status(before: Said, after: Said) -> Status:
 
 
 def _byte_diff(sent: bytes, made: bytes) -> str:
-    """A unified diff of two mails, never empty where a byte differs."""
+    """A unified diff of two mails, never empty if a byte differs."""
     if sent == made:
         return ""
     texts = [raw.decode("ascii", "backslashreplace").replace("\r\n", "\n") for raw in (sent, made)]
