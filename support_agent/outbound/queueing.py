@@ -1,4 +1,4 @@
-"""Queues the mails that answer a mail: composes them and puts them into the outbox.
+"""Queues outgoing mails: composes them and puts them into the outbox.
 
 Invariant: a mail is in the outbox only if the gate passed it, and together with the data to rebuild it; a partial
 answer and the packet with the open questions are queued together or not at all. Checked by
